@@ -53,6 +53,23 @@ def _of_sparse(name: str) -> Any:
 
 
 SLOTS.sparse = _of_sparse
+
+
+def _dispatching(name: str) -> Any:
+    """A function of what runs ops by `__torch_dispatch__`, loaded when it is first called."""
+
+    def first_use(*args: Any, **kwargs: Any) -> Any:
+        module = importlib.import_module("._library.dispatching", __name__)
+        for slot in _DISPATCHING:
+            setattr(SLOTS, slot, getattr(module, slot))
+        return getattr(module, name)(*args, **kwargs)
+
+    return first_use
+
+
+_DISPATCHING = ("dispatched", "make_wrapper", "detached")
+for _name in _DISPATCHING:
+    setattr(SLOTS, _name, _dispatching(_name))
 for _d in _dtype.ALL.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
@@ -62,7 +79,7 @@ del _d, _name
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_jit_internal", "_subclasses", "_tensor_str",
     "_utils", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked", "mps", "mtia",
+    "distributions", "fft", "func", "functional", "futures", "fx", "jit", "library", "linalg", "masked", "mps", "mtia",
     "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "quantization", "quasirandom", "random",
     "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
     "utils", "version", "xpu",

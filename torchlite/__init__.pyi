@@ -32,6 +32,7 @@ from . import functional as functional
 from . import futures as futures
 from . import fx as fx
 from . import jit as jit
+from . import library as library
 from . import linalg as linalg
 from . import masked as masked
 from . import mps as mps

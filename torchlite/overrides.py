@@ -2,23 +2,102 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._dispatch.interceptors import Interceptor, torch_function_disabled
-from ._dispatch.runtime import MODE
-from ._tensor import Parameter, Tensor
+from ._dispatch.codegen import in_place_method
+from ._dispatch.interceptors import Interceptor, Writing, overridden, overriding, stack, torch_function_disabled
+from ._dispatch.record import NAMESPACES
+from ._library.operators import LibraryOp
+from ._tensor import Tensor
+
+__all__ = [
+    "BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch", "get_ignored_functions",
+    "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+    "is_tensor_like", "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function",
+]  # fmt: skip
 
 disabled = torch_function_disabled
+# What users call where a record's function is none of theirs.
+_METHODS = {"_slice_index": "__getitem__", "_index": "__getitem__", "_setitem": "__setitem__"}
 
 
 class TorchFunctionMode(Interceptor):
-    """While entered, every op goes to `__torch_function__(func, types, args, kwargs)` of this object."""
+    """While entered, every op goes to `__torch_function__(func, types, args, kwargs)` of this object; `func(*args,
+    **kwargs)` in it goes to the next one below.
+
+    >>> import torchlite as torch
+    >>> class Counting(torch.overrides.TorchFunctionMode):
+    ...     count = 0
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         self.count += 1
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Counting() as mode:
+    ...     y = torch.ones(2).exp() + 1
+    >>> mode.count
+    3
+    """
+
+    inner: TorchFunctionMode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
-        return self.__torch_function__(function, (), args, kwargs)
+        if kwargs.get("out", 0) is None:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+        if isinstance(op, LibraryOp):
+            function = op.overload
+        elif op.name in _METHODS:
+            function = getattr(Tensor, _METHODS[op.name])
+        elif function.__class__ is Writing:
+            function = in_place_method(op)
+        types = tuple(
+            dict.fromkeys(
+                type(v)
+                for value in (*args, *kwargs.values())
+                for v in (value if isinstance(value, (list, tuple)) else (value,))
+                if overriding((v,)) is not None
+            )
+        )
+        return self.__torch_function__(function, types, args, kwargs)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """An object of the class, to be entered."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that leaves every op as it is."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The modes of this thread, the innermost last."""
+    return [item for item in stack.items if isinstance(item, TorchFunctionMode)]
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode of this thread."""
+    return next(reversed(_get_current_function_mode_stack()), None)
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
+    """Without the innermost mode, for a block."""
+    before = stack.items
+    mode = _get_current_function_mode_stack()[-1]
+    stack.items = [item for item in before if item is not mode]
+    try:
+        yield mode
+    finally:
+        stack.items = before
 
 
 def is_tensor_like(value: Any) -> bool:
@@ -26,36 +105,195 @@ def is_tensor_like(value: Any) -> bool:
     return hasattr(type(value), "__torch_function__")
 
 
-def has_torch_function(values: Any) -> bool:
-    """Whether any of the values overrides `__torch_function__`."""
-    return not MODE.plain and any(
-        type(v) not in (Tensor, Parameter)
-        and hasattr(type(v), "__torch_function__")
-        and not getattr(type(v), "_is_plain", False)
-        for v in values
+def has_torch_function(relevant_args: Any) -> bool:
+    """Whether any of the values overrides `__torch_function__`, or a mode sees all calls.
+
+    >>> import torchlite as torch
+    >>> torch.overrides.has_torch_function((torch.ones(1), 2))
+    False
+    """
+    return overriding(tuple(relevant_args)) is not None or bool(_get_current_function_mode_stack())
+
+
+def has_torch_function_unary(value: Any) -> bool:
+    """`has_torch_function` of one value."""
+    return has_torch_function((value,))
+
+
+def has_torch_function_variadic(*values: Any) -> bool:
+    """`has_torch_function` of the arguments."""
+    return has_torch_function(values)
+
+
+def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Let the innermost mode, else those of `relevant_args` that override `__torch_function__`, answer a call of
+    `public_api`. TypeError where all return NotImplemented.
+    """
+    relevant = tuple(relevant_args)
+    types = tuple(dict.fromkeys(type(v) for v in relevant if overriding((v,)) is not None))
+    if _get_current_function_mode_stack():
+        with _pop_mode_temporarily() as mode:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return overridden(public_api, relevant, args, kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable) -> Callable:
+    """A decorator that gives a function the `__torch_function__` protocol: `dispatcher(*args, **kwargs)` returns the
+    arguments that may override it.
+
+    >>> import torchlite as torch
+    >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
+    ... def double(x):
+    ...     return x + x
+    >>> double(torch.ones(1))
+    tensor([2.])
+    """
+
+    def wrap(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    return wrap
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """For a block, modes see the ops that `__torch_dispatch__` calls."""
+    yield
+
+
+def redispatch_function(func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Call `func` without `__torch_function__`."""
+    with torch_function_disabled():
+        return func(*args, **(kwargs or {}))
+
+
+# -- which functions there are ------------------------------------------------------------
+
+_SPACES = ("torch", "nn.functional", "linalg", "fft", "special")
+
+
+def _module(space: str) -> Any:
+    import torchlite as torch
+
+    found: Any = torch
+    for part in space.split(".") if space != "torch" else ():
+        found = getattr(found, part)
+    return found
+
+
+@functools.cache
+def _overridable() -> tuple[dict[Any, list], dict[Any, str]]:
+    functions: dict[Any, list] = {}
+    names: dict[Any, str] = {}
+
+    def add(owner: Any, function: Any, name: str) -> None:
+        functions.setdefault(owner, []).append(function)
+        names.setdefault(function, name)
+
+    ignored = get_ignored_functions()
+    for space in _SPACES:
+        module = _module(space)
+        prefix = "torch" if space == "torch" else f"torch.{space}"
+        for name in sorted(NAMESPACES.get(space, {})):
+            function = getattr(module, name, None)
+            if name[0] != "_" and callable(function) and function not in ignored:
+                add(module, function, f"{prefix}.{name}")
+    for name in dir(Tensor):
+        value = inspect.getattr_static(Tensor, name)
+        if name.startswith("__") and name in vars(object) and name not in ("__eq__", "__ne__", "__lt__"):
+            continue
+        if isinstance(value, property):
+            add(value, value.__get__, f"torch.Tensor.{name}.__get__")
+        elif callable(found := getattr(Tensor, name)) and inspect.isroutine(found) and found not in ignored:
+            if name[0] != "_" or name.startswith("__"):
+                add(Tensor, found, f"torch.Tensor.{name}")
+    return functions, names
+
+
+def get_ignored_functions() -> set[Callable]:
+    """Functions of torch that `__torch_function__` never sees: those that make tensors of other data, and settings."""
+    import torchlite as torch
+
+    made = (
+        "typename is_tensor is_storage set_default_tensor_type set_default_device get_default_device set_default_dtype "
+        "get_default_dtype set_printoptions set_rng_state get_rng_state manual_seed initial_seed seed save load "
+        "use_deterministic_algorithms set_flush_denormal arange as_tensor bartlett_window blackman_window can_cast "
+        "cudnn_is_acceptable empty empty_strided eye from_file from_numpy frombuffer asarray full hamming_window "
+        "hann_window kaiser_window linspace logspace ones promote_types rand randn randint randperm range "
+        "result_type scalar_tensor tensor tril_indices triu_indices vander zeros complex polar "
+        "is_grad_enabled set_grad_enabled no_grad enable_grad set_num_threads get_num_threads"
+    ).split()
+    functions = {getattr(torch, name) for name in made if hasattr(torch, name)}
+    functions |= {
+        getattr(Tensor, name)
+        for name in (
+            "__new__", "__init__", "__init_subclass__", "__class__", "__dir__", "__subclasshook__", "as_subclass",
+            "__torch_function__", "__torch_dispatch__", "_make_subclass", "_make_wrapper_subclass",
+        )
+    }  # fmt: skip
+    return functions
+
+
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """The functions that `__torch_function__` sees, by the module or class that has them; getters of attributes stand
+    under their property.
+
+    >>> import torchlite as torch
+    >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+    True
+    """
+    return {owner: list(functions) for owner, functions in _overridable()[0].items()}
+
+
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """For each of these functions one that takes the same arguments and returns -1.
+
+    >>> import torchlite as torch
+    >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
+    -1
+    """
+    return {f: _dummy(f) for functions in _overridable()[0].values() for f in functions}
+
+
+def _dummy(function: Any) -> Callable:
+    def override(*args: Any, **kwargs: Any) -> int:
+        return -1
+
+    with contextlib.suppress(ValueError, TypeError):
+        override.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return override
+
+
+def is_tensor_method_or_property(func: Callable) -> bool:
+    """Whether a function is a method of Tensor or the getter of one of its attributes.
+
+    >>> import torchlite as torch
+    >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)
+    True
+    """
+    functions, _ = _overridable()
+    shared = _module("torch")
+    return (
+        func in functions.get(Tensor, ())
+        and getattr(shared, getattr(func, "__name__", ""), None) is not func
+        or (getattr(func, "__name__", "") == "__get__")
     )
-
-
-def handle_torch_function(function: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ask the first of `relevant` that overrides `__torch_function__`."""
-    for value in relevant:
-        if has_torch_function((value,)):
-            return type(value).__torch_function__(function, (type(value),), args, kwargs)
-    raise TypeError(f"no implementation found for {function}")
-
-
-_PLACES = ("torch", "torch.Tensor", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 
 
 def resolve_name(f: Any) -> str | None:
     """The name under which a function or method of torch is public, such as "torch.sum"; None for others."""
-    import torchlite as torch
-
-    name = getattr(f, "__name__", None)
-    for place in _PLACES if isinstance(name, str) else ():
-        owner: Any = torch
-        for part in place.split(".")[1:]:
-            owner = getattr(owner, part)
-        if getattr(owner, name, None) is f:  # type: ignore[arg-type]
-            return f"{place}.{name}"
-    return None
+    if hasattr(f, "overloadpacket") or hasattr(f, "_qualified_op_name"):
+        return str(f)
+    try:
+        return _overridable()[1].get(f)
+    except TypeError:  # what cannot be a key is no function
+        return None

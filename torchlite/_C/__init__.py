@@ -80,10 +80,20 @@ def _log_api_usage_once(event: str) -> None:
         print("PYTORCH_API_USAGE", event, file=sys.stderr)
 
 
-def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A `__torch_function__` that leaves the op as it is, and its result a plain Tensor."""
-    with DisableTorchFunctionSubclass():
-        return func(*args, **(kwargs or {}))
+class _Disabled:
+    """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
+    object, since a function would be bound where it is asked of a tensor.
+    """
+
+    leaves_ops = True
+
+    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+_disabled_torch_function_impl = _Disabled()
+_disabled_torch_dispatch_impl = _Disabled()
 
 
 def _get_mkldnn_enabled() -> bool:

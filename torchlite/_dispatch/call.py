@@ -41,7 +41,8 @@ from .graph import (
     write,
 )
 from .hooks import pack
-from .interceptors import intercepted, stack
+from .interceptors import Writing, any_sparse, dispatching_classes, intercepted, overridden, stack
+from .interceptors import overriding as _overriding
 from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place, set_together
 from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
@@ -114,11 +115,15 @@ def _sorted_out(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, 
 def _below(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
-    overriding = _overriding(bound)
-    if overriding is not None:
+    if _overriding(bound) is not None:
         if out is not None:
             kwargs["out"] = out
-        return overriding.__torch_function__(function, (overriding,), args, kwargs)
+        return overridden(function, bound, args, kwargs)
+    classes = () if op.is_implicit and op.name[-1] != "_" else dispatching_classes(bound)
+    if classes:
+        if out is not None:
+            raise NotImplementedError(f"{classes[0].__name__} has __torch_dispatch__, which knows no out=")
+        return SLOTS.dispatched(op, bound, classes)
     try:
         result = execute(op, bound)
     except (TypeError, AttributeError, ValueError):
@@ -162,23 +167,6 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
     return values
 
 
-def _overriding(values):
-    """The first argument's class that overrides `__torch_function__`."""
-    if MODE.plain:
-        return None
-    for value in values:
-        for item in value if value.__class__ in (list, tuple) else (value,):
-            cls = item.__class__
-            if (
-                cls is not Tensor
-                and cls is not Parameter
-                and hasattr(cls, "__torch_function__")
-                and not getattr(cls, "_is_plain", False)
-            ):
-                return cls
-    return None
-
-
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
     if GLOBALS["SPARSE"] and any_sparse(values):
@@ -206,14 +194,6 @@ def execute(op: Op, values: list):
     raw = [raw_value(v) for v in values]
     data = call_kernel(op, table, raw, values)
     return finish(op, table, values, data)
-
-
-def any_sparse(values) -> bool:
-    """Whether there is a sparse tensor among the values, which rules of its own are for."""
-    return any(
-        value._sparse if isinstance(value, Tensor) else value.__class__ in (list, tuple) and any_sparse(value)
-        for value in values
-    )
 
 
 def held(op: Op, values: list) -> list:
@@ -586,27 +566,19 @@ def _kept_beside(table, raw):
 # -- in place and out= ---------------------------------------------------------
 
 
-class Writing:
-    """What interceptors get as the function of an op in place."""
-
-    __slots__ = ("op",)
-
-    def __init__(self, op: Op):
-        self.op = op
-
-    def __call__(self, *args, **kwargs):
-        return in_place(self.op, args, kwargs)
-
-
 def in_place(op: Op, args: tuple, kwargs: dict):
     """`self.op_(...)`: the result of the op written into its first argument."""
     if GLOBALS["ACTIVE"] and stack.items:
-        return intercepted(op, Writing(op), args, kwargs)
+        return intercepted(op, Writing(in_place, op), args, kwargs)
     try:
         values = bind(op, args, dict(kwargs))
     except TypeError:
         values = bind(op, *_parser().in_place_form(op, args, kwargs))
     target = values[0]
+    if target.__class__ is not Tensor and target.__class__ is not Parameter:
+        classes = dispatching_classes(values)
+        if classes:
+            return SLOTS.dispatched(op, values, classes, True)
     if GLOBALS["GUARDED"]:
         guarded(target)
     if GLOBALS["SPARSE"] and any_sparse(values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from .runtime import GLOBALS, MODE
 
@@ -40,6 +41,10 @@ class Interceptor:
     """
 
     batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
+    sees_library = True  # whether ops that programs added come here as one
+    # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
+    # what stands in the engine's `RawMode`'s place.
+    backward: Any = None
 
     def intercept(self, op, function, args, kwargs):
         return function(*args, **kwargs)
@@ -80,6 +85,90 @@ def custom(function, args, kwargs):
 def batching() -> bool:
     """Whether this thread is inside `vmap`."""
     return bool(GLOBALS["ACTIVE"]) and any(item.batches for item in stack.items)
+
+
+def intercepted_above(op, function, args, kwargs):
+    """As `intercepted`, by the topmost that sees the ops that programs add, with the others still in force;
+    NotImplemented where there is none.
+    """
+    items = stack.items
+    for place in range(len(items) - 1, -1, -1):
+        if items[place].sees_library:
+            stack.items = [*items[:place], *items[place + 1 :]]
+            try:
+                return items[place].intercept(op, function, args, kwargs)
+            finally:
+                stack.items = items
+    return NotImplemented
+
+
+class Writing:
+    """What an interceptor calls to let an op in place go on."""
+
+    __slots__ = ("run", "record")
+
+    def __init__(self, run, record):
+        self.run, self.record = run, record
+
+    def __call__(self, *args, **kwargs):
+        return self.run(self.record, args, kwargs)
+
+
+def overriding(values):
+    """The first argument whose class overrides `__torch_function__`."""
+    if MODE.plain:
+        return None
+    for value in values:
+        for item in value if value.__class__ in (list, tuple) else (value,):
+            cls = item.__class__
+            if hasattr(cls, "__torch_function__") and not getattr(cls, "_is_plain", False):
+                return item
+    return None
+
+
+def overridden(function, values, args, kwargs):
+    """What the classes among `values` that override `__torch_function__` make of a call: each is asked once, subclasses
+    before what they derive from. TypeError where all return NotImplemented.
+    """
+    asked: list = []
+    for value in values:
+        for item in value if value.__class__ in (list, tuple) else (value,):
+            cls = item.__class__
+            if overriding((item,)) is None or any(cls is other.__class__ for other in asked):
+                continue
+            place = next((i for i, other in enumerate(asked) if issubclass(cls, other.__class__)), len(asked))
+            asked.insert(place, item)
+    types = tuple(item.__class__ for item in asked)
+    for item in asked:
+        result = item.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    name = f"{getattr(function, '__module__', 'torch')}.{getattr(function, '__name__', function)}"
+    raise TypeError(
+        f"Multiple dispatch failed for '{name.replace('torchlite', 'torch', 1)}'; all __torch_function__ handlers "
+        "returned NotImplemented:\n\n"
+        + "".join(f"  - tensor subclass {cls}\n" for cls in types)
+        + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def any_sparse(values) -> bool:
+    """Whether there is a sparse tensor among values, or in a list of them."""
+    return any(
+        any_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) for value in values
+    )
+
+
+def dispatching_classes(values) -> tuple:
+    """The classes among the arguments whose `__torch_dispatch__` runs ops."""
+    if MODE.undispatched:
+        return ()
+    found: dict = {}
+    for value in values:
+        for item in value if value.__class__ in (list, tuple) else (value,):
+            if getattr(item.__class__, "_dispatches", False):
+                found[item.__class__] = None
+    return tuple(found)
 
 
 class torch_function_disabled:

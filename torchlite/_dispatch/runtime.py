@@ -17,6 +17,7 @@ class Mode(threading.local):
     asked = False
     transforms = 0  # how many of torch.func's transforms the thread is inside
     plain = False  # whether __torch_function__ of subclasses is not asked
+    undispatched = False  # whether __torch_dispatch__ of subclasses is not asked
 
 
 class Leaf:
@@ -42,6 +43,8 @@ SEQUENCE = itertools.count(1)
 # Counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a history by a
 # write when views of them may have none.
 WATCHED: list[None] = []
+# Not empty once a subclass with `__torch_dispatch__` had a history: then backward computes with Tensors.
+WRAPPED: list[None] = []
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
 # GUARDED counts the same as WATCHED for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {

@@ -25,6 +25,11 @@ class Slots:
     method_declared: Callable[[str, Op], None]  # a record has a name among the class's methods
     as_tensor: Callable[..., Any]  # Python's and NumPy's data as a Tensor (_tensor/creation)
 
+    # From _library/dispatching, when first called.
+    dispatched: Callable[..., Any]  # an op run by `__torch_dispatch__` of its arguments' classes
+    detached: Callable[..., Any]  # a tensor of such a class without history
+    make_wrapper: Callable[..., Any]  # a tensor of such a class without data
+
     # From _ops/inplace.
     resize: Callable[[Any, tuple[int, ...]], Any]  # a Tensor made to have another shape in its storage
 

@@ -95,7 +95,13 @@ class Conversions(Protocols):
         return out
 
     @staticmethod
-    def _make_subclass(cls, data, require_grad=False):
+    def _make_wrapper_subclass(cls, size, *args, **kwargs):
+        """A tensor of a subclass with `__torch_dispatch__` that has a size and a dtype, but no data."""
+        return SLOTS.make_wrapper(cls, size, *args, **kwargs)
+
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False, **dispatch):
+        """The data of a tensor as an instance of a subclass, without its history."""
         out = data.detach().as_subclass(cls)
         if require_grad:
             out.requires_grad_()

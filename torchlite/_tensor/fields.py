@@ -18,6 +18,7 @@ class Fields(TensorMethods):
     _data: Any  # the raw array
     _memory: Any  # the raw array whose memory it is: another one only where there are signs
     _signs: int
+    _dispatches: bool
     _table: Any  # the kernels of its device
     dtype: dtype
     _node: Any  # None: no gradient; LEAF; else where the history begins

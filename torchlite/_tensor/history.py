@@ -179,6 +179,8 @@ class History(Properties):
 
     def detach(self):
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
+        if self._dispatches and not MODE.undispatched:
+            return SLOTS.detached(self)
         out = _new(call.Tensor)
         out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
         out._meta = alias_meta(self)

@@ -12,7 +12,7 @@ from .._dispatch.checks import wanting
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE, Op
-from .._dispatch.runtime import recording
+from .._dispatch.runtime import MODE, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.layouts import preserve_format
@@ -92,6 +92,7 @@ class Tensor(_Parts):
     __array_priority__ = 1000
     _is_plain = True
     _level = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
+    _dispatches = False  # whether the class has a `__torch_dispatch__` of its own
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
@@ -108,6 +109,11 @@ class Tensor(_Parts):
             and cls.__bases__[0].__dict__.get("_is_plain", True)
             and is_ours(cls)
         )
+        if getattr(cls.__dict__.get("__torch_function__"), "leaves_ops", False):
+            cls._is_plain = True
+        own = cls.__dict__.get("__torch_dispatch__")
+        if own is not None:
+            cls._dispatches = not getattr(getattr(own, "__func__", own), "leaves_ops", False)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -115,6 +121,15 @@ class Tensor(_Parts):
         Override to intercept.
         """
         return default_torch_function(cls, func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        """How ops below autograd treat a subclass: as plain tensors. Override to see them."""
+        before, MODE.undispatched = MODE.undispatched, True
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            MODE.undispatched = before
 
 
 class _ParameterType(type):

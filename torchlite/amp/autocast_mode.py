@@ -62,6 +62,8 @@ class _Autocast(Interceptor):
     which see the ops as called.
     """
 
+    sees_library = False
+
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if (
             function is not op.function or kwargs.get("out") is not None

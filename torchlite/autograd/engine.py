@@ -29,7 +29,7 @@ from .._dispatch.hooks import Packed, saved_tensor_hooks
 from .._dispatch.interceptors import stack
 from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, recording, set_grad
+from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._tensor import Parameter, Tensor
@@ -100,7 +100,8 @@ def relinked(packed, node):
         return tensor
     if target.__class__ is int:
         target = node if target < 0 else OutputOf(node, target)
-    tensor = tensor.detach()
+    if not tensor._dispatches:  # of such a class it is an object of its own already
+        tensor = tensor.detach()
     if not isinstance(target, Tensor):
         tensor._node = target
     elif tensor._data is target._data:
@@ -135,6 +136,9 @@ def _again(node):
 
 
 def get_out_tensor(node, index):
+    kept = None if node._out is None else node._out[index]
+    if kept.__class__ is Packed and getattr(kept.value, "_dispatches", False):
+        return relinked(kept, node)
     tensor = call.wrap(node._table, get_out_raw(node, index))
     if node._op.hidden:
         tensor._node = node if index == 0 else None
@@ -214,6 +218,22 @@ def sum_to(F, g, shape):
     if dims:
         g = F.sum(g, dims, True)  # not False: a sum to 0-d may come as a NumPy scalar
     return g if tuple(g.shape) == shape else F.reshape(g, shape)
+
+
+class SeenMode(TensorMode):
+    """Gradients as Tensors without history, by ops that modes and subclasses with `__torch_dispatch__` see."""
+
+
+def mode_of(create_graph: bool) -> Any:
+    """How a pass computes: what intercepts in this thread may want to see its ops."""
+    if create_graph:
+        return TensorMode
+    if not GLOBALS["ACTIVE"] and not WRAPPED:
+        return RawMode
+    wanted = next((item.backward for item in reversed(stack.items) if item.backward is not None), None)
+    if wanted is None:
+        return SeenMode if WRAPPED else RawMode
+    return SeenMode if wanted == "ops" else wanted
 
 
 class Run:
@@ -457,8 +477,12 @@ class Run:
             after_node(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
-        table = tensor._table
-        if self.mode.differentiable:
+        table, add = tensor._table, self.mode.add
+        if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
+            kept = id(g) in self.given
+            g, add = g._data, RawMode.add
+            self.given |= {id(g)} if kept else set()
+        elif self.mode.differentiable:
             found.grad = (
                 g.clone()
                 if found.grad is None and (g._node is None or id(g) in self.given)
@@ -479,7 +503,7 @@ class Run:
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:
             # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
-            write(found.grad, self.mode.add(table, found.grad._data, g))
+            write(found.grad, add(table, found.grad._data, g))
             bump(found.grad)
         else:
             found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
@@ -576,6 +600,8 @@ def start(tensor, where, g, mode, position: int = 0):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if end.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {end.dtype}")
+        if tensor.__class__ is not Tensor and getattr(tensor, "_dispatches", False):
+            return SLOTS.F.ones_like(tensor)
         g = end._table._full(end._data.shape, 1, end.dtype)
         return call.wrap(end._table, g) if mode.differentiable else g
     if not isinstance(g, Tensor):
@@ -604,7 +630,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
     # Gradients that stand for one example of a batch have no raw array.
     batched = GLOBALS["ACTIVE"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
-    mode, runs = TensorMode if create_graph or batched else RawMode, Run
+    mode, runs = mode_of(create_graph or batched), Run
     if GLOBALS["SPARSE"]:
         mode, runs = SLOTS.sparse("backward_with")(mode)
     run = runs(mode, retain_graph, [])

@@ -8,13 +8,14 @@ says. Results are recorded for gradients on the batches.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import activate, stack
+from .._dispatch.interceptors import Writing, activate, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
+from .._library.operators import LibraryOp
 from .._tensor import Tensor
 from ._batched import Batched, in_front, is_of, wrapped
 
@@ -85,7 +86,9 @@ class Level(Interceptor):
         return F.expand(F.unsqueeze(value, 0), self.size, *value.shape)
 
     def intercept(self, op, function, args, kwargs):
-        if isinstance(function, call.Writing):
+        if isinstance(op, LibraryOp):
+            return self._added(op, function, args, kwargs)
+        if isinstance(function, Writing):
             return self._write(op, function, args, kwargs)
         if "out" in kwargs and op.has_out:
             kwargs = dict(kwargs)
@@ -111,6 +114,35 @@ class Level(Interceptor):
             return function(*args, **kwargs)
         values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
         return rule(self, op, values)
+
+    def _added(self, op, function, args, kwargs):
+        """An op that a program added: by its rule of `register_vmap`, else an example at a time."""
+        values = op.schema.bind(args, kwargs)
+        if not any(self.has(value) for value in values):
+            return function(*args, **kwargs)
+
+        def mapped(take, value):
+            return type(value)(mapped(take, v) for v in value) if isinstance(value, (list, tuple)) else take(value)
+
+        batches = [mapped(lambda v: in_front(v) if is_of(v, self) else v, value) for value in values]
+        dims = tuple(mapped(lambda v: 0 if is_of(v, self) else None, value) for value in values)
+        if op.vmap_rule is None:
+            rows = [
+                op(*[mapped(lambda v: v[i], b) if _any_dim(d) else b for b, d in zip(batches, dims, strict=True)])
+                for i in range(self.size)
+            ]
+            if isinstance(rows[0], (tuple, list)):
+                return self.wrap(type(rows[0])(F.stack(list(column)) for column in zip(*rows, strict=True)))
+            return self.wrap(F.stack(rows))
+        results, out_dims = op.vmap_rule(VmapInfo(self.size, self.randomness), dims, *batches)
+
+        def placed(value, dim):
+            if isinstance(value, (list, tuple)):
+                each = dim if isinstance(dim, (list, tuple)) else [dim] * len(value)
+                return type(value)(placed(v, d) for v, d in zip(value, each, strict=True))
+            return value if dim is None or not isinstance(value, Tensor) else wrapped(value, dim, self)
+
+        return placed(results, out_dims)
 
     def _in_parts(self, op, function, args, kwargs):
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
@@ -160,6 +192,17 @@ class Level(Interceptor):
         stack.items = [item for item in stack.items if item is not self]
         WRITES["_copy"](self, target, result)
         return target
+
+
+class VmapInfo(NamedTuple):
+    """What a rule of `torch.library.register_vmap` is told."""
+
+    batch_size: int
+    randomness: str
+
+
+def _any_dim(dims) -> bool:
+    return any(map(_any_dim, dims)) if isinstance(dims, (list, tuple)) else dims is not None
 
 
 _OUT = (

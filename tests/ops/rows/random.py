@@ -117,8 +117,21 @@ row(
     oracle=lambda torch, x, lower, upper: torch.nn.functional.rrelu(x, lower, upper, True),
 )
 row("_standard_gamma", S(A((3, 4), low=0.1, high=9)), gradgrad=False, random=True, covers=("random_gamma",))
-row("_sample_dirichlet", S(A((3, 4), low=0.1, high=9)), grad=False, gradgrad=False, random=True, covers=("random_dirichlet",))
-row("_standard_gamma_grad", S(A((3, 4), low=0.1, high=9), A((3, 4), low=0.1, high=9)), grad=False, gradgrad=False, tol=1e-4)
+row(
+    "_sample_dirichlet",
+    S(A((3, 4), low=0.1, high=9)),
+    grad=False,
+    gradgrad=False,
+    random=True,
+    covers=("random_dirichlet",),
+)
+row(
+    "_standard_gamma_grad",
+    S(A((3, 4), low=0.1, high=9), A((3, 4), low=0.1, high=9)),
+    grad=False,
+    gradgrad=False,
+    tol=1e-4,
+)
 row(
     "_dirichlet_grad",
     S(A((3, 4), low=0.1, high=0.9), A((3, 4), low=0.1, high=3), A((3, 4), low=3.1, high=9)),

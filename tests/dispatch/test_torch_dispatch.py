@@ -1,0 +1,229 @@
+"""`__torch_dispatch__`: modes and subclasses that see ops below autograd. What they see was recorded from PyTorch."""
+
+from __future__ import annotations
+
+import pytest
+
+import torchlite as torch
+from torchlite.utils import _python_dispatch as dispatch
+
+F = torch.nn.functional
+
+
+class Names(dispatch.TorchDispatchMode):
+    def __init__(self):
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func).removeprefix("aten."))
+        return func(*args, **(kwargs or {}))
+
+
+def _put(x):
+    x[0] = torch.zeros(3)
+
+
+X, W, B = torch.arange(12.0).reshape(4, 3), torch.ones(5, 3), torch.ones(5)
+SEEN = {
+    "linear": (lambda: F.linear(X, W, B), "t.default addmm.default"),
+    "product": (lambda: X @ W.t(), "t.default mm.default"),
+    "stacks": (
+        lambda: torch.matmul(torch.ones(2, 4, 3), torch.ones(2, 3, 4)),
+        "*expand.default view.default expand.default view.default bmm.default view.default",
+    ),
+    "int": (lambda: X[0], "select.int"),
+    "slice": (lambda: X[1:3], "slice.Tensor"),
+    "both": (lambda: X[1:3, None, 0], "slice.Tensor unsqueeze.default select.int"),
+    "arrays": (lambda: X[torch.tensor([0, 1])], "index.Tensor"),
+    "put": (lambda: _put(X.clone()), "clone.default zeros.default select.int copy_.default"),
+    "number": (lambda: X * 2, "mul.Tensor"),
+    "number first": (lambda: 1 - X, "rsub.Scalar"),
+    "power": (lambda: X**2, "pow.Tensor_Scalar"),
+    "alpha": (lambda: torch.add(X, X, alpha=2), "add.Tensor"),
+    "in place": (lambda: torch.ones(3).add_(2), "ones.default add_.Tensor"),
+    "greatest": (lambda: X.max(1), "max.dim"),
+    "cast": (lambda: X.to(torch.float64), "_to_copy.default"),
+    "softmax": (lambda: X.softmax(-1), "_softmax.default"),
+    "layer norm": (lambda: F.layer_norm(X, (3,)), "native_layer_norm.default"),
+    "convolution": (lambda: F.conv1d(X[None], W.view(1, -1, 3)[:, :4]), "*convolution.default"),
+    "pool": (lambda: F.max_pool2d(torch.ones(1, 1, 4, 4), 2), "*max_pool2d_with_indices.default"),
+    "comparison": (lambda: X == 0, "eq.Scalar"),
+    "norm": (lambda: torch.linalg.vector_norm(X), "linalg_vector_norm.default"),
+    "sum": (lambda: X.sum(1), "sum.dim_IntList"),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_a_mode_sees(name):
+    run, wanted = SEEN[name]
+    before = run()
+    with Names() as mode:
+        result = run()
+    found = " ".join(mode.seen)
+    if wanted[0] == "*":
+        wanted, found = wanted[1:], found[-len(wanted) + 1 :]
+    assert found == wanted
+    if isinstance(result, torch.Tensor):
+        assert torch.equal(result, before)
+
+
+def test_history_is_the_ops_own():
+    class Doubling(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            assert not torch.is_grad_enabled()
+            result = func(*args, **(kwargs or {}))
+            assert not result.requires_grad
+            return result * 2 if func is torch.ops.aten.exp.default else result
+
+    x = torch.zeros(2, requires_grad=True)
+    with Doubling():
+        y = x.exp()
+    assert y.tolist() == [2.0, 2.0] and type(y.grad_fn).__name__ == "ExpBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]  # by the result that the mode returned
+
+
+def test_backward_is_seen():
+    x, w = torch.ones(4, 3), torch.ones(3, 5, requires_grad=True)
+    with Names() as mode:
+        loss = (x @ w).sigmoid().sum()
+        forward = len(mode.seen)
+        loss.backward()
+    assert mode.seen[:forward] == ["mm.default", "sigmoid.default", "sum.default"]
+    assert "mm.default" in mode.seen[forward:]
+    grad = w.grad
+    w.grad = None
+    (x @ w).sigmoid().sum().backward()
+    assert torch.allclose(grad, w.grad)
+
+
+def test_gradients_add_up_where_they_are():
+    w = torch.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+    first = w.grad
+    with Names():
+        (w * 3).sum().backward()
+    assert w.grad is first and first.tolist() == [5.0] * 3
+
+
+def test_modes_stand_on_each_other():
+    class Outer(Names):
+        pass
+
+    with Outer() as outer, Names() as inner:
+        assert dispatch._get_current_dispatch_mode_stack() == [outer, inner]
+        assert dispatch._get_current_dispatch_mode() is inner
+        torch.ones(2).exp()
+        with dispatch._disable_current_modes() as modes:
+            assert modes == [outer, inner] and not dispatch.is_in_torch_dispatch_mode()
+            torch.ones(2).sin()
+        with dispatch._pop_mode_temporarily():
+            torch.ones(2)
+    assert inner.seen == ["ones.default", "exp.default"] and outer.seen == [*inner.seen, "ones.default"]
+
+
+class Wrapped(torch.Tensor):
+    """A tensor that holds another, and has no data of its own."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    names: list = []
+
+    @staticmethod
+    def __new__(cls, inner, requires_grad=False):
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, inner.size(), dtype=inner.dtype, device=inner.device, requires_grad=requires_grad
+        )
+        made.inner = inner
+        return made
+
+    def __tensor_flatten__(self):
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, context, size, stride):
+        return Wrapped(inner["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def inner(x):
+            return x.inner if isinstance(x, cls) else type(x)(map(inner, x)) if isinstance(x, (list, tuple)) else x
+
+        def outer(x):
+            wraps = isinstance(x, torch.Tensor)
+            return cls(x) if wraps else type(x)(map(outer, x)) if isinstance(x, (list, tuple)) else x
+
+        cls.names.append(str(func))
+        out = outer(func(*inner(args), **{name: inner(value) for name, value in (kwargs or {}).items()}))
+        return dispatch.return_and_correct_aliasing(func, args, kwargs, out)
+
+
+CHAINS = {
+    "pointwise": lambda w: (w * 2).exp().sigmoid().sum(),
+    "views": lambda w: (w.view(3, 1).t() * 3).sum(),
+    "product": lambda w: F.linear(w.view(1, 3), torch.ones(2, 3)).tanh().sum(),
+    "parts": lambda w: w[1:].cumsum(0).pow(2).mean(),
+    "softmax": lambda w: w.softmax(0).log().sum(),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_wrapper_differentiates(name):
+    start = torch.tensor([0.1, 0.2, 0.3])
+    plain, wrapped = start.clone().requires_grad_(), Wrapped(start.clone(), requires_grad=True)
+    CHAINS[name](plain).backward()
+    loss = CHAINS[name](wrapped)
+    assert type(loss) is Wrapped and loss.requires_grad
+    loss.backward()
+    assert type(wrapped.grad) is Wrapped and torch.allclose(wrapped.grad.inner, plain.grad)
+
+
+def test_a_wrapper_says_what_it_holds():
+    x = Wrapped(torch.ones(2, 3))
+    assert x.shape == (2, 3) and x.device.type == "cpu" and x.dtype is torch.float32 and x.is_leaf
+    Wrapped.names.clear()
+    assert type(x.detach()) is Wrapped and Wrapped.names == ["aten.detach.default"]
+    assert x.add_(1) is x and x.inner.tolist() == [[2.0] * 3] * 2
+    assert dispatch.is_traceable_wrapper_subclass(x) and not dispatch.is_traceable_wrapper_subclass(x.inner)
+    doubled = dispatch.transform_subclass(x, lambda name, inner: inner * 2)
+    assert type(doubled) is Wrapped and doubled.inner.tolist() == [[4.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="to have shape equal to"):
+        dispatch.transform_subclass(x, lambda name, inner: inner[0])
+    with pytest.raises(RuntimeError, match="must define __torch_dispatch__"):
+        torch.Tensor._make_wrapper_subclass(type("Bare", (torch.Tensor,), {}), (2,))
+
+
+def test_a_class_with_data_sees_ops_and_refuses():
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            names.append(str(func))
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    names: list = []
+    x = torch.Tensor._make_subclass(Logged, torch.ones(2))
+    names.clear()
+    (x + 1).sum()
+    assert names == ["aten.add.Tensor", "aten.sum.default"]
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'aten.sin.default'"):
+        torch.Tensor._make_subclass(Refusing, torch.ones(2)).sin()
+
+
+def test_added_ops_have_rules_for_classes():
+    @torch.library.custom_op("dispatch_test::op", mutates_args=())
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    @torch.library.register_torch_dispatch("dispatch_test::op", Names)
+    def _(mode, func, types, args, kwargs):
+        return torch.full((1,), 7.0)
+
+    with Names():
+        assert op(torch.ones(1)).item() == 7
+    assert op(torch.ones(1)).item() == 2
+    Wrapped.names.clear()
+    assert type(op(Wrapped(torch.ones(1)))) is Wrapped and Wrapped.names == ["dispatch_test.op.default"]

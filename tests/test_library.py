@@ -1,0 +1,338 @@
+"""`torch.library`: ops that programs add. What is expected was recorded from PyTorch 2.13."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite import Tensor
+
+
+@pytest.fixture
+def lib():
+    """A library that goes with the test."""
+    with torch.library._scoped_library("lib_test", "FRAGMENT") as made:
+        yield made
+
+
+def custom(name, **keywords):
+    return torch.library.custom_op(f"lib_test::{name}", mutates_args=keywords.pop("mutates_args", ()), **keywords)
+
+
+def test_custom_op_is_one_op_with_the_given_derivative():
+    seen = []
+
+    @custom("scaled")
+    def scaled(x: Tensor, s: float = 2.0) -> Tensor:
+        assert not torch.is_grad_enabled() or not x.requires_grad
+        return x * s
+
+    def setup(ctx, inputs, output):
+        seen.append(inputs)
+        ctx.s = inputs[1]
+
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Trying to backward through lib_test.scaled.default but no autograd"):
+        scaled(x).sum().backward()
+    scaled.register_autograd(lambda ctx, g: (g * ctx.s * 10, None), setup_context=setup)
+    y = torch.ops.lib_test.scaled(x)
+    assert type(y.grad_fn).__name__ == "GeneratedBackwardFor_lib_test_scaled_defaultBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [20.0] * 3 and seen == [(x, 2.0)]
+    assert repr(scaled) == "<CustomOpDef(lib_test::scaled)>"
+    assert str(scaled._opoverload) == "lib_test.scaled.default"
+    assert repr(scaled._opoverload) == "<OpOverload(op='lib_test.scaled', overload='default')>"
+    assert str(scaled._opoverload._schema) == "lib_test::scaled(Tensor x, float s=2.) -> Tensor"
+
+
+@pytest.mark.parametrize(
+    "args, kwargs, words",
+    [
+        ((1,), {}, "Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'"),
+        ((), {}, r"is missing value for argument 'x'"),
+        (("x", "a"), {}, "Expected a value of type 'float' for argument 's' but instead found type 'str'"),
+        (("x",), {"b": 3}, "Unknown keyword argument 'b' for operator 'lib_test::args'"),
+        (("x", 1.0, 2), {}, r"expected at most 2 argument\(s\) but received 3"),
+    ],
+)
+def test_calls_that_do_not_fit_the_schema(args, kwargs, words):
+    @custom("args")
+    def op(x: Tensor, s: float = 2.0) -> Tensor:
+        return x * s
+
+    with pytest.raises(RuntimeError, match=words):
+        op(*(torch.ones(1) if a == "x" else a for a in args), **kwargs)
+
+
+def test_results_that_lie_in_arguments_are_refused():
+    @custom("same")
+    def same(x: Tensor) -> Tensor:
+        return x
+
+    @custom("twice")
+    def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x + 1
+        return y, y
+
+    for op in (same, twice):
+        with pytest.raises(RuntimeError, match="must not also be an input to this custom operator"):
+            op(torch.ones(2))
+
+    @custom("number")
+    def number(x: Tensor) -> Tensor:
+        return 3  # type: ignore[return-value]
+
+    with pytest.raises(RuntimeError, match="Unable to cast 3 to Tensor"):
+        number(torch.ones(2))
+
+
+def test_lists_and_several_results():
+    @custom("pairs")
+    def pairs(xs: list[Tensor], k: int) -> tuple[Tensor, list[Tensor]]:
+        return xs[0] * k, [x + 1 for x in xs]
+
+    pairs.register_autograd(
+        lambda ctx, g, gs: ([g * ctx.k + gs[0], gs[1]], None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]),
+    )
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    first, rest = pairs([a, b], 3)
+    (first.sum() + rest[0].sum() * 2 + rest[1].sum() * 5).backward()
+    assert a.grad.tolist() == [5.0, 5.0] and b.grad.tolist() == [5.0, 5.0]
+
+
+def test_what_writes_to_its_arguments():
+    @custom("put", mutates_args={"x"})
+    def put(x: Tensor, k: int) -> None:
+        x.mul_(k)
+
+    z = torch.ones(2)
+    before = z._version
+    assert put(z, 3) is None and z.tolist() == [3.0, 3.0] and z._version > before
+    assert str(put._opoverload._schema) == "lib_test::put(Tensor(a0!) x, SymInt k) -> ()"
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):
+        put.register_autograd(lambda ctx, g: g)
+
+
+def test_kernels_by_device():
+    @custom("where", device_types="cpu")
+    def where(x: Tensor) -> Tensor:
+        return x + 1
+
+    with pytest.raises(RuntimeError, match="There was no fake impl registered"):
+        where(torch.ones(2, device="meta"))
+
+    @where.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    assert where(torch.ones(2, device="meta")).shape == (2,)
+    where.register_kernel("cpu")(lambda x: x + 2)
+    assert where(torch.zeros(1)).item() == 2
+    with where.set_kernel_enabled("cpu", False):
+        assert where(torch.zeros(1)).item() == 1
+    assert where(torch.zeros(1)).item() == 2
+
+
+def test_kernels_run_on_the_device(device):
+    @custom("on_device")
+    def on_device(x: Tensor) -> Tensor:
+        return x * 2 + 1
+
+    on_device.register_autograd(lambda ctx, g: g * 2)
+    x = torch.ones(3, device=device, requires_grad=True)
+    y = on_device(x)
+    y.sum().backward()
+    assert y.device == x.device and y.tolist() == [3.0] * 3 and x.grad.tolist() == [2.0] * 3
+
+
+def test_libraries(lib):
+    assert lib.define("plus(Tensor x, Tensor y) -> Tensor") == "plus"
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(
+        NotImplementedError, match="Could not run 'lib_test::plus' with arguments from the 'CPU' backend"
+    ):
+        torch.ops.lib_test.plus(x, x)
+    lib.impl("plus", lambda a, b: a + b, "CPU")
+    assert torch.ops.lib_test.plus(x, x).requires_grad
+    with pytest.raises(RuntimeError, match="with the same name and overload name multiple times"):
+        lib.define("plus(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="could not parse dispatch key: Foo"):
+        lib.impl("plus", lambda a, b: a, "Foo")
+    with pytest.raises(RuntimeError, match="unknown type specifier"):
+        lib.define("bad(Tensor x, Foo y) -> Tensor")
+    lib.impl("later", lambda x: x + 1, "CompositeImplicitAutograd")  # before its op is declared
+    lib.define("later(Tensor x) -> Tensor")
+    assert type(torch.ops.lib_test.later(x).grad_fn).__name__ == "AddBackward0"
+    lib.define("plus.Scalar(Tensor x, Scalar y) -> Tensor")
+    lib.impl("plus.Scalar", lambda a, b: a + 100 * b, "CPU")
+    assert torch.ops.lib_test.plus(x, 1).tolist() == [101.0, 101.0]
+    assert torch.ops.lib_test.plus.overloads() == ["default", "Scalar"]
+
+
+def test_a_library_takes_its_ops_along():
+    with torch.library._scoped_library("lib_gone", "DEF") as lib:
+        lib.define("op(Tensor x) -> Tensor")
+        assert torch.ops.lib_gone.op
+        with pytest.raises(RuntimeError, match="Only a single TORCH_LIBRARY"):
+            torch.library.Library("lib_gone", "DEF")
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'lib_gone' object has no attribute 'op'"):
+        torch.ops.lib_gone.op
+    torch.library.Library("lib_gone", "DEF")._destroy()
+    with pytest.raises(ValueError, match="Unsupported kind: FOO"):
+        torch.library.Library("a", "FOO")
+    with pytest.raises(ValueError, match="prim is a reserved namespace"):
+        torch.library.Library("prim", "DEF")
+
+
+def test_a_result_without_history_warns_in_backward(lib):
+    lib.define("cut(Tensor x) -> Tensor")
+    lib.impl("cut", lambda x: x.detach() * 2, "CompositeExplicitAutograd")
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ops.lib_test.cut(x)
+    assert "WarnNotImplemented" in repr(y)
+    with pytest.warns(UserWarning, match="an autograd kernel was not registered to the Autograd key"):
+        y.sum().backward()
+    assert x.grad is None
+    torch.library.register_autograd("lib_test::cut", lambda ctx, g: g * 2, lib=lib)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.ops.lib_test.cut(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_autograd_kernel_is_asked_first(lib):
+    lib.define("own(Tensor x) -> Tensor")
+    lib.impl("own", lambda x: x + 1, "CPU")
+    lib.impl("own", lambda x: x * 5, "Autograd")
+    assert torch.ops.lib_test.own(torch.ones(1)).item() == 5
+
+
+def test_autocast_of_an_op():
+    @custom("half")
+    def half(x: Tensor) -> Tensor:
+        return x.clone()
+
+    torch.library.register_autocast("lib_test::half", "cpu", torch.bfloat16)
+    assert half(torch.ones(1)).dtype == torch.float32
+    with torch.autocast("cpu"):
+        assert half(torch.ones(1)).dtype == torch.bfloat16
+
+
+def test_modes_see_one_op():
+    @custom("seen")
+    def seen(x: Tensor) -> Tensor:
+        return x + 1
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    names: list[str] = []
+    with Mode():
+        seen(torch.ones(1))
+    assert names[-1] == "lib_test.seen.default" and len(names) == 2
+
+
+def test_vmap_of_an_op():
+    @custom("plus")
+    def plus(x: Tensor, y: Tensor) -> Tensor:
+        assert x.ndim == 1
+        return x + y
+
+    x, y = torch.arange(6.0).reshape(2, 3), torch.ones(3)
+    assert torch.equal(torch.vmap(plus, in_dims=(0, None))(x, y), x + 1)  # an example at a time
+    asked = []
+
+    @plus.register_vmap
+    def _(info, in_dims, x, y):
+        asked.append((info.batch_size, info.randomness, in_dims))
+        return x + y * 100, 0
+
+    assert torch.equal(torch.vmap(plus, in_dims=(0, None))(x, y), x + 100)
+    assert asked == [(2, "error", (0, None))]
+
+
+SCHEMAS = {
+    '(Tensor(a0!) x, Tensor? y, SymInt[] z, Tensor[] w, bool k=True, *, ScalarType? dt=None, str s="a", Scalar n=1)'
+    " -> (Tensor, Tensor[], SymInt)": ("x",)
+}
+
+
+def test_schemas_of_functions():
+    def f(
+        x: Tensor,
+        y: Tensor | None,
+        z: list[int],
+        w: list[Tensor],
+        k: bool = True,
+        *,
+        dt: torch.dtype | None = None,
+        s: str = "a",
+        n: int | float | bool = 1,
+    ) -> tuple[Tensor, list[Tensor], int]: ...
+
+    for text, mutated in SCHEMAS.items():
+        assert torch.library.infer_schema(f, mutates_args=mutated) == text
+
+    def untyped(x): ...
+
+    def no_result(x: Tensor): ...
+
+    def odd(x: dict) -> None: ...
+
+    for function, words in (
+        (untyped, "Parameter x must have a type annotation"),
+        (no_result, "No return type annotation was provided"),
+        (odd, "Parameter x has unsupported type"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            torch.library.infer_schema(function, mutates_args=())
+    with pytest.raises(ValueError, match=r"\{'q'\} in mutates_args were not found"):
+        torch.library.infer_schema(f, mutates_args=("q",))
+
+
+def test_opcheck():
+    @custom("checked")
+    def checked(x: Tensor) -> Tensor:
+        return x * 2
+
+    x = (torch.ones(3, requires_grad=True),)
+    with pytest.raises(torch.library.OpCheckError, match="test_faketensor failed with There was no fake impl"):
+        torch.library.opcheck(checked, (torch.ones(3),))
+    checked.register_autograd(lambda ctx, g: g * 2)
+    checked.register_fake(lambda x: x.new_empty(x.shape[0] + 1))
+    with pytest.raises(torch.library.OpCheckError, match="shape mismatch"):
+        torch.library.opcheck(checked, x)
+    checked.register_fake(torch.empty_like)
+    assert set(torch.library.opcheck(checked, x).values()) == {"SUCCESS"}
+    with pytest.raises(ValueError, match="expected test_utils to be subset of"):
+        torch.library.opcheck(checked, x, test_utils="test_x")
+
+    @custom("writes")
+    def writes(x: Tensor) -> Tensor:
+        return x.mul_(2) + 1
+
+    with pytest.raises(torch.library.OpCheckError, match="not defined as mutable but was mutated"):
+        torch.library.opcheck(writes, (torch.ones(3),), test_utils="test_schema")
+
+
+def test_names_of_ops():
+    with pytest.raises(OSError, match="Could not load this library"):
+        torch.ops.load_library("nothing.so")
+    with pytest.raises(RuntimeError, match="operator lib_test::nope does not exist"):
+        torch.library.register_fake("lib_test::nope", lambda x: x)
+    with pytest.raises(ValueError, match="Expected `qualname` to be of the form"):
+        torch.library.define("nope", "(Tensor x) -> Tensor")
+    for refused in (torch.library.triton_op, torch.library.wrap_triton):
+        with pytest.raises(NotImplementedError, match="torchlite runs no Triton kernels"):
+            refused("lib::x", mutates_args=()) if refused is torch.library.triton_op else refused(print)
+    with pytest.raises(NotImplementedError, match="adds none to the library aten"):
+        torch.library.Library("aten", "FRAGMENT").define("new(Tensor x) -> Tensor")
+    overload = torch.ops.aten.add.Tensor
+    assert pickle.loads(pickle.dumps(overload)) is overload and copy.deepcopy(overload) is overload

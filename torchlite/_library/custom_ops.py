@@ -1,0 +1,163 @@
+"""`torch.library.custom_op`: a Python function as an op."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .._types.devices import device
+from . import operators
+from .operators import LibraryOp, key_of
+from .schema import infer_schema
+
+OPS: dict[str, CustomOpDef] = {}
+
+
+class CustomOpDef:
+    """An op made of a Python function by `torch.library.custom_op`; calling it calls the op."""
+
+    def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
+        self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
+        self.__name__ = name
+        self._tags = tags
+        before = OPS.get(self._qualname)
+        if before is not None:
+            operators.forget(before._op)
+        self._op: LibraryOp = operators.declare(namespace, name + schema)
+        self._op.is_custom, self._op.shown = True, repr(self)
+        OPS[self._qualname] = self
+
+    @property
+    def _qualname(self) -> str:
+        return f"{self._namespace}::{self._name}"
+
+    @property
+    def _opoverload(self) -> Any:
+        return self._op.overload
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._op(*args, **kwargs)
+
+    def register_kernel(self, device_types: str | Iterable[str] | None, fn: Callable | None = None, /) -> Any:
+        """Add the kernel for device types ("cpu", "cuda", "opencl"), or for all with None; a decorator without `fn`.
+
+        >>> import torchlite as torch
+        >>> @torch.library.custom_op("docs::double", mutates_args=(), device_types="cpu")
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> @double.register_kernel("opencl")
+        ... def _(x):
+        ...     return x + x
+        """
+
+        def register(function: Callable) -> Callable:
+            types = [device_types] if isinstance(device_types, str) or device_types is None else list(device_types)
+            for each in types:
+                key = "CompositeExplicitAutograd" if each is None else key_of(device(each).type)
+                self._op.kernels[key] = function
+            return function
+
+        return register if fn is None else register(fn)
+
+    def register_fake(self, fn: Callable, /) -> Callable:
+        """Say with what shapes, dtypes and devices results come: what runs on the meta device."""
+        self._op.fake = fn
+        return fn
+
+    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
+        """Give the derivative: `backward(ctx, *grads)` returns a gradient for each argument;
+        `setup_context(ctx, inputs, output)` keeps what it needs. RuntimeError for an op that writes to its arguments.
+        """
+        if not self._op.schema.is_functional:
+            raise RuntimeError(
+                f"Cannot register autograd formula for non-functional operator {self} with schema "
+                f"{self._op.schema}. Please create a functional operator and register an autograd formula for that."
+            )
+        self._op.backward, self._op.setup_context = backward, setup_context
+
+    def register_vmap(self, func: Callable | None = None) -> Any:
+        """Give the op's rule under `vmap`: `func(info, in_dims, *args)` returns (results, out_dims)."""
+        if func is None:
+            return self.register_vmap
+        self._op.vmap_rule = func
+        return func
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Cast floating-point inputs to `cast_inputs` where autocast is on for the device type."""
+        self._op.cast[device_type] = cast_inputs
+
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable | None = None, /) -> Any:
+        """Say what the op does for a subclass with `__torch_dispatch__`, or in a TorchDispatchMode of that class."""
+
+        def register(function: Callable) -> Callable:
+            self._op.by_class[torch_dispatch_class] = function
+            return function
+
+        return register if fn is None else register(fn)
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Within, the kernel of a device type is used, or is not: then the function that the op was made of runs."""
+        key, op = key_of(device_type), self._op
+        off, kernels = set(op.off), dict(op.kernels)
+        (op.off.discard if enabled else op.off.add)(key)
+        if not enabled:
+            op.kernels.setdefault("CompositeExplicitAutograd", self._init_fn)
+        try:
+            yield
+        finally:
+            op.off, op.kernels = off, kernels
+
+
+def custom_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Iterable[str] | None = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Any:
+    """Make an op of a Python function: `torch.ops` knows it, modes see it as one op, and its derivative is what
+    `register_autograd` gives. A decorator without `fn`.
+
+    name: "library::op". mutates_args: the arguments that it writes to. device_types: what the function is the kernel
+    of, all devices by default. The schema comes from the annotations unless it is given.
+
+    >>> import torchlite as torch
+    >>> @torch.library.custom_op("docs::cube", mutates_args=())
+    ... def cube(x: torch.Tensor) -> torch.Tensor:
+    ...     return x**3
+    >>> cube.register_autograd(
+    ...     lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2,
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    ... )
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> torch.ops.docs.cube(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    def make(function: Callable) -> CustomOpDef:
+        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema.strip()
+        namespace, op_name = name.split("::")
+        made = CustomOpDef(namespace, op_name, text, function, tags)
+        if schema is not None:
+            written = {a.name for a in made._op.schema.arguments if a.is_write}
+            if mutates_args != "unknown" and written != set(mutates_args):
+                operators.forget(made._op)
+                del OPS[made._qualname]
+                raise ValueError(
+                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The "
+                    f"schema suggests that the op mutates {written} which is different from what was provided to us in "
+                    "`mutates_args`. Please make these consistent."
+                )
+        made.register_kernel(device_types)(function)
+        return made
+
+    return make if fn is None else make(fn)

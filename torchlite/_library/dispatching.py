@@ -1,0 +1,451 @@
+"""`__torch_dispatch__`: how subclasses and modes see ops below autograd, by the names of `torch.ops.aten`.
+
+What a handler returns is the op's result, and gets the history that the op would have had. Ops that are written in
+others are seen as these.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .._aten import ops, overload_of
+from .._dispatch import call
+from .._dispatch.graph import OutputOf
+from .._dispatch.hooks import Packed
+from .._dispatch.interceptors import Interceptor, Writing, dispatching_classes, stack
+from .._dispatch.meta import MetaArray
+from .._dispatch.record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._dispatch.registry import table_of
+from .._dispatch.runtime import MODE, NOWHERE, WRAPPED, recording
+from .._dispatch.slots import SLOTS
+from .._types.devices import device, get_default_device
+from .._types.dtypes import get_default_dtype
+from .operators import LibraryOp
+
+Handler = Callable[[Any, tuple, tuple, dict], Any]
+
+# Ops that make a tensor out of none: their history begins with them.
+CREATES = frozenset(
+    (
+        "arange empty empty_like empty_strided eye full full_like linspace logspace normal ones ones_like rand "
+        "rand_like randint randint_like randn randn_like randperm scalar_tensor tril_indices triu_indices zeros "
+        "zeros_like"
+    ).split()
+)
+_MADE = {"_filled": "full", "_new": "empty"}
+# Ops that are written in others here, and are ops of their own in the library.
+WHOLE = frozenset(
+    (
+        "_add _sub _div addcdiv addcmul addmm addmv addr argmax argmin baddbmm bernoulli bmm clamp convolution cumprod "
+        "cumsum dot embedding gather glu group_norm huber_loss index_add index_select lerp logsumexp masked_fill "
+        "mse_loss mv nll_loss roll scatter smooth_l1_loss softplus stack var std where"
+    ).split()
+)
+
+
+def _through_linear(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """A linear layer as the library has it: a product of matrices, with the bias added in the same op."""
+    flat = input if input.ndim == 2 else input.reshape(-1, input.shape[-1])
+    across = weight.t() if weight.ndim == 2 else weight
+    if weight.ndim == 1 or input.ndim == 1:
+        out = F.matmul(input, across)
+        return out if bias is None else out + bias
+    out = F.mm(flat, across) if bias is None else F.addmm(bias, flat, across)
+    return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+
+
+def _through_matmul(F: Any, input: Any, other: Any) -> Any:
+    """A product as the library has it: of matrices, or of stacks of them."""
+    a, b = input.ndim, other.ndim
+    if (a, b) == (1, 1):
+        return F.dot(input, other)
+    if (a, b) == (2, 1):
+        return F.mv(input, other)
+    if (a, b) == (1, 2):
+        return F.squeeze(F.mm(F.unsqueeze(input, 0), other), 0)
+    if (a, b) == (2, 2):
+        return F.mm(input, other)
+    if a > 2 and b <= 2:
+        matrix = F.unsqueeze(other, 1) if b == 1 else other
+        out = F.mm(input.reshape(-1, input.shape[-1]), matrix)
+        return out.view(*input.shape[:-1], *([] if b == 1 else [other.shape[-1]]))
+    if a == 1:
+        return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
+    lead = call.broadcast(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
+    n, k, m = input.shape[-2], input.shape[-1], other.shape[-1]
+    count = math.prod(lead)
+    left = input.expand(*lead, n, k).reshape(count, n, k)
+    right = other.expand(*lead, k, m).reshape(count, k, m)
+    return F.bmm(left, right).view(*lead, n, m)
+
+
+# Ops of ours that the library writes in others.
+DECOMPOSED: dict[str, Callable] = {
+    "linear": _through_linear,
+    "matmul": _through_matmul,
+    "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(
+        F.log_softmax(input, 1 if input.ndim > 1 else 0), target, weight, ignore_index=ignore_index, reduction=reduction
+    ),
+}
+
+
+def _trimmed(op: Op, values: list) -> tuple[tuple, dict]:
+    """Values as a call has them: what is at its default at the end, or among keywords, is left out."""
+    args: list = []
+    kwargs = {}
+    plain = 0
+    for p, value in zip(op.params, values, strict=True):
+        given = not (p.default is value or (isinstance(value, (int, float, str, bool)) and value == p.default))
+        if p.kwonly:
+            if given:
+                kwargs[p.name] = value
+            continue
+        args.append(list(value) if p.kind == "varargs" else value)
+        plain = len(args) if given else plain
+    return tuple(args[:plain]), kwargs
+
+
+def _as_tensors(values: list) -> list:
+    """An index's arrays as tensors."""
+    table = values[0]._table
+    items = values[1] if isinstance(values[1], tuple) else (values[1],)
+    return [call.wrap(table, i) if i.__class__ is table.array else i for i in items]
+
+
+def _of_index(args: tuple, values: list) -> tuple[Any, tuple]:
+    """`x[index]` with arrays."""
+    items = _as_tensors(values)
+    return ops.aten.index.Tensor, (args[0], [None if i.__class__ is slice else i for i in items])
+
+
+def _of_slice(args: tuple, values: list) -> tuple[Any, tuple]:
+    """`x[index]` where one dimension is cut, taken or added."""
+    input, index = values
+    dim = next((d for d, part in enumerate(index) if part != slice(None)), None)
+    if dim is None:
+        return ops.aten.alias.default, (input,)
+    part = index[dim]
+    if part is None:
+        return ops.aten.unsqueeze.default, (input, dim)
+    if not isinstance(part, slice):
+        return ops.aten.select.int, (input, dim, int(part))
+    start, stop = part.start or 0, (1 << 63) - 1 if part.stop is None else part.stop
+    return ops.aten.slice.Tensor, (input, dim, start, stop, *([] if part.step in (None, 1) else [part.step]))
+
+
+def _one_by_one(input: Any, index: tuple) -> list[tuple]:
+    """An index of integers, slices, None and `...` as indices that each do one thing, in order."""
+    dim, steps = 0, []
+    missing = input.ndim - sum(1 for part in index if part is not None and part is not Ellipsis)
+    for part in index:
+        if part is Ellipsis:
+            dim += missing
+            continue
+        if part != slice(None):
+            steps.append((slice(None),) * dim + (part,))
+        dim += part is None or isinstance(part, slice)
+    return steps
+
+
+def _of_norm(args: tuple, values: list) -> tuple[Any, tuple]:
+    input, weight, bias, dims, eps = values
+    return ops.aten.native_layer_norm.default, (input, list(input.shape[-dims:]), weight, bias, eps)
+
+
+def _of_pool(args: tuple, values: list) -> tuple[Any, tuple]:
+    return getattr(ops.aten, f"max_pool{len(values[1])}d_with_indices").default, tuple(values)
+
+
+def _of_view(args: tuple, values: list) -> tuple[Any, tuple]:
+    input, shape = values
+    name = "view" if input.is_contiguous() else "_unsafe_view"
+    return getattr(ops.aten, name).default, (input, list(shape))
+
+
+def _of_sub(args: tuple, values: list) -> tuple[Any, tuple]:
+    if isinstance(values[0], call.Tensor):
+        return ops.aten.sub.Tensor, args
+    return ops.aten.rsub.Scalar, (values[1], values[0], *args[2:])
+
+
+# Ops whose arguments are others in the library: by the record's name, the overload and its arguments. Of what
+# returns more there, the op is the first.
+_PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
+    "_index": _of_index,
+    "_slice_index": _of_slice,
+    "_layer_norm": _of_norm,
+    "_max_pool": _of_pool,
+    "_view": _of_view,
+    "reshape": _of_view,
+    "sub": _of_sub,
+    "_sub": _of_sub,
+    "_dropout": lambda args, values: (ops.aten.native_dropout.default, (values[0], values[1], True)),
+    "softmax": lambda args, values: (ops.aten._softmax.default, (values[0], values[1], False)),
+    "log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
+    "_softmax": lambda args, values: (ops.aten._softmax.default, (values[0], values[1], False)),
+    "_log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
+    "vector_norm_core": lambda args, values: (ops.aten.linalg_vector_norm.default, args),
+}
+_FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout"))
+_IN_LISTS = frozenset(("sum", "mean", "amax", "amin", "var", "std", "logsumexp"))
+
+
+def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
+    """The library's overload for an op on bound values, with its arguments there."""
+    args, kwargs = _trimmed(op, values)
+    if op.name == "to":
+        return ops.aten._to_copy.default, args[:1], {"dtype": values[1]}
+    if op.name in _PRESENTED and not writes:
+        return (*_PRESENTED[op.name](args, values), kwargs)
+    if op.name in _IN_LISTS and len(args) > 1 and isinstance(args[1], int):
+        args = (args[0], [args[1]], *args[2:])
+    return overload_of(op, tuple(values), writes), args, kwargs
+
+
+def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool = False) -> Any:
+    """An op run by a handler, with the history of the op."""
+    if op.name == "conj" and not values[0].dtype.is_complex:
+        return values[0]  # nothing to do, which is no op in the library
+    if op.name == "_slice_index" and not writes:
+        steps = _one_by_one(*values)
+        if len(steps) > 1:
+            for step in steps:
+                values = [handled(handler, types, op, [values[0], step])]
+            return values[0]
+        values = [values[0], steps[0] if steps else (slice(None),)]
+    if op.name in DECOMPOSED:
+        with _going_on(handler):
+            return DECOMPOSED[op.name](SLOTS.F, *values)
+    func, args, kwargs = presented(op, values, writes)
+    wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
+    own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
+    if not wants or writes or op.hidden or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
+        return _first(op, handler(func, types, args, kwargs))
+    with recording(False):
+        result = _first(op, handler(func, types, args, kwargs))
+    return recorded(op, values, result)
+
+
+def _first(op: Op, result: Any) -> Any:
+    return result[0] if op.name in _FIRST and isinstance(result, (tuple, list)) else result
+
+
+def _flat(values: Any) -> Any:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+class _going_on:
+    """The handler's mode back on the stack, for the parts of an op; a subclass sees them anyway."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.mode = getattr(handler, "__self__", None)
+
+    def __enter__(self) -> None:
+        self.before = stack.items
+        if isinstance(self.mode, Interceptor):
+            stack.items = [*stack.items, self.mode]
+
+    def __exit__(self, *exc: object) -> None:
+        stack.items = self.before
+
+
+def recorded(op: Op, values: list, result: Any) -> Any:
+    """A handler's result with the history of the op's call."""
+    outs = result if isinstance(result, (tuple, list)) else (result,)
+    fresh = [o for o in outs if isinstance(o, call.Tensor) and (o._node is None or o._node is NOWHERE)]
+    if len(fresh) != len(outs) or any(o.dtype.category < 2 for o in outs[:1]):
+        return result
+    if any(o is v for o in outs for v in _flat(values)):
+        return result
+    if not any(getattr(type(v), "_wraps", False) for v in _flat(values)):
+        values = call.check_tensors(op, values)
+    if op.promote is not None:
+        values = call.promote(op, values)
+    table = call.table_among(values) or table_of(get_default_device())
+    for out in outs:
+        if out._node is NOWHERE:
+            out._node = None
+    if any(v._dispatches for v in _flat(values) if isinstance(v, call.Tensor)):
+        WRAPPED[:] = [None]
+    call.record(op, table, values, tuple(outs))
+    node = outs[0]._node.node if isinstance(outs[0]._node, OutputOf) else outs[0]._node
+    for i, out in enumerate(outs):
+        if out._dispatches and node is not None and node._out is not None and node._out[i] is not None:
+            node._out = (*node._out[:i], kept(out, -1 if len(outs) == 1 else i), *node._out[i + 1 :])
+    return result
+
+
+def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
+    """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first."""
+    ordered: list = []
+    for cls in classes:
+        place = next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered))
+        ordered.insert(place, cls)
+
+    def handler(func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
+        for cls in ordered:
+            result = cls.__torch_dispatch__(func, types, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        raise TypeError(
+            f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+            + "".join(f"  - tensor subclass {cls}\n" for cls in ordered)
+            + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        )
+
+    return handled(handler, tuple(ordered), op, values, writes)
+
+
+# -- modes ----------------------------------------------------------------------------------
+
+
+class DispatchMode(Interceptor):
+    """What TorchDispatchMode stands on: ops come to `__torch_dispatch__` as the library names them."""
+
+    backward = "ops"
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(op, LibraryOp):
+            values = op.schema.bind(args, kwargs)
+            rule = op.by_class.get(type(self))
+            args, kwargs = op.schema.call_form(values)
+            classes = dispatching_classes(values)
+            if rule is not None:
+                return rule(self, op.overload, classes, args, kwargs)
+            return self._handle(op.overload, classes, args, kwargs)
+        if function.__class__ is Writing:
+            return self._writing(op, function, args, kwargs)
+        if function is not op.function:  # a kernel that creates
+            return function(*args, **kwargs)
+        if op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
+            return self._creating(op, args, kwargs)
+        out = kwargs.pop("out", None) if op.has_out else None
+        if out is not None:
+            return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
+        values = call.bind(op, args, dict(kwargs))
+        if call._overriding(values) is not None:
+            with self._again():
+                return call.below(op, function, args, kwargs)
+        if op.is_implicit and op.name not in WHOLE and op.name not in DECOMPOSED and op.name[-1] != "_":
+            with self._again():
+                return call.below(op, function, args, kwargs)
+        return handled(self._handle, dispatching_classes(values), op, values)
+
+    def _again(self) -> Any:
+        return _going_on(self._handle)
+
+    def _handle(self, func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
+        result = self.__torch_dispatch__(func, types, args, kwargs)
+        if result is NotImplemented:
+            raise TypeError(
+                f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+                f"  - mode object {self}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+            )
+        return result
+
+    def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
+        """An op in place."""
+        if op.name == "_setitem":
+            target, index, value = args
+            place = target
+            if all(isinstance(i, (int, slice, type(None), type(...))) for i in index):
+                with self._again():
+                    place = target if index == (...,) else target[index]
+                    place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
+                return target
+            func, items = ops.aten.index_put_.default, _as_tensors([target, index])
+            value = value if isinstance(value, call.Tensor) else SLOTS.F.scalar_tensor(value, dtype=target.dtype)
+            items = [None if i.__class__ is slice else i for i in items]
+            return self._handle(func, dispatching_classes(args), (target, items, value), {})
+        try:
+            values = call.bind(op, args, dict(kwargs))
+        except TypeError:
+            return function(*args, **kwargs)
+        func, args, kwargs = presented(op, values, True)
+        return self._handle(func, dispatching_classes(values), args, kwargs)
+
+    def _creating(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        """An op that makes a tensor out of none."""
+        kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
+        wants = kwargs.pop("requires_grad", False)
+        overload = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_"))).default
+        while args and len(args) > 1 and (args[-1] is None or args[-1] == op.params[len(args) - 1].default):
+            args = args[:-1]
+        if op.params and op.params[0].kind == "varargs":
+            size = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            args = ([*size],) if "size" not in kwargs else ()
+        kwargs.setdefault("pin_memory", False)
+        if op.params[0].is_tensor:
+            kwargs.setdefault("device", args[0].device)
+        else:
+            kwargs.setdefault("device", get_default_device())
+        result = self._handle(overload, dispatching_classes(args), args, kwargs)
+        return result.requires_grad_() if wants else result
+
+
+# -- tensors without data of their own ----------------------------------------------------------
+
+
+@functools.cache
+def _table_without_data(where: device) -> Any:
+    """The meta device's table under another device's name: wrappers say that they are there."""
+    table = copy.copy(table_of(device("meta")))
+    table.device = where
+    return table
+
+
+def make_wrapper(
+    cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False, dispatch_layout: bool = False,
+    **rest: Any,
+) -> Any:  # fmt: skip
+    """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
+    is up to the class. RuntimeError where the class has none.
+    """
+    if not cls._dispatches:
+        raise RuntimeError(
+            f"{cls} must define __torch_dispatch__ to use _make_wrapper_subclass, which makes tensors without data"
+        )
+    where = call._device(device) if device is not None else get_default_device()
+    d = dtype or get_default_dtype()
+    out = object.__new__(cls)
+    out._data = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
+    out._table, out.dtype, out._node, out._meta = _table_without_data(where), d, None, None
+    cls._wraps = True
+    return out.requires_grad_() if requires_grad else out
+
+
+def _again(tensor: Any) -> Any:
+    """Another object like a tensor of a subclass, without history."""
+    out = object.__new__(type(tensor))
+    for name in ("_data", "_table", "dtype", "_meta"):
+        setattr(out, name, getattr(tensor, name))
+    out._node = None
+    out.__dict__.update(tensor.__dict__)
+    return out
+
+
+def kept(out: Any, where: Any) -> Packed:
+    """An output of a subclass as its node keeps it: another object, which is no cycle."""
+    shallow = _again(out)
+    shallow._meta = call.alias_meta(out)
+    return Packed(shallow, _again, where)
+
+
+def detached(tensor: Any) -> Any:
+    """`detach` of a tensor of a subclass with `__torch_dispatch__`: an op that the class sees."""
+    cls = type(tensor)
+    with recording(False):
+        return cls.__torch_dispatch__(ops.aten.detach.default, (cls,), (tensor,), {})

@@ -1,0 +1,361 @@
+"""Ops of your own: declared by a schema, with a kernel for each device, a derivative, and a rule for the meta device.
+
+They are called as `torch.ops.<library>.<op>`, and interceptors, subclasses and autograd see them as one op.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._library import operators
+from ._library.checks import OpCheckError, opcheck
+from ._library.custom_ops import CustomOpDef, custom_op
+from ._library.named import definition_of as _definition_of
+from ._library.named import op_of as _op_of
+from ._library.schema import infer_schema
+from ._types.devices import device
+
+__all__ = [
+    "CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel",
+    "impl", "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
+    "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
+]  # fmt: skip
+
+_RESERVED = ("prim",)
+_DEFINING: set[str] = {"aten"}
+
+
+def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
+    """As a kernel: leave the op to the next key. It is not called itself (NotImplementedError)."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """A library of ops, by its name `ns`.
+
+    kind: "DEF" makes it, "FRAGMENT" adds ops to it, "IMPL" only kernels. What was added goes when the object does.
+
+    >>> import torchlite as torch
+    >>> lib = torch.library.Library("docs_lib", "DEF")
+    >>> lib.define("plus(Tensor x, Tensor y) -> Tensor")
+    'plus'
+    >>> lib.impl("plus", lambda x, y: x + y, "CPU")
+    >>> torch.ops.docs_lib.plus(torch.ones(2), torch.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in _RESERVED and kind != "IMPL":
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if kind == "DEF":
+            if ns in _DEFINING:
+                raise RuntimeError(
+                    f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
+                    "definitions in a single TORCH_LIBRARY block."
+                )
+            _DEFINING.add(ns)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._undo: list[Callable] = []
+        self._finalizer = weakref.finalize(self, _undone, self._undo, ns if kind == "DEF" else None)
+        self._finalizer.atexit = False
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Add an op by its schema, such as "op(Tensor x, float s=2.0) -> Tensor"; returns its name. RuntimeError for a
+        schema that cannot be read or an op that is there.
+        """
+        if self.kind == "IMPL":
+            raise RuntimeError(f"cannot define {schema!r} in a Library of kind IMPL")
+        if self.ns == "aten":
+            raise NotImplementedError("torchlite has PyTorch's ops as records, and adds none to the library aten")
+        op = operators.declare(self.ns, schema)
+        self._undo.append(functools.partial(operators.forget, op))
+        return schema.partition("(")[0].strip()
+
+    def _kernels(self, op_name: Any) -> Any:
+        """The kernels of an op, by key; they wait where the op is not declared yet."""
+        if not isinstance(op_name, str):
+            return _op_of(op_name).kernels
+        if self.ns == "aten" or op_name.startswith("aten::"):
+            raise NotImplementedError("torchlite computes PyTorch's ops by its own kernels, which no library replaces")
+        name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
+        try:
+            return operators.found(name).kernels
+        except RuntimeError:
+            return operators.PENDING.setdefault(name, {})
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Add a kernel under a key: "CPU", "CUDA", "OpenCL", "Meta", "CompositeExplicitAutograd" (any device),
+        "CompositeImplicitAutograd" (any device, differentiated through) or "Autograd". RuntimeError for other keys.
+        """
+        key = str(getattr(dispatch_key, "name", dispatch_key)) or self.dispatch_key or "CompositeImplicitAutograd"
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if key not in operators.KEYS:
+            raise RuntimeError(f"could not parse dispatch key: {key}")
+        kernels = self._kernels(op_name)
+        if fn is fallthrough_kernel:
+            kernels.pop(key, None)
+            return
+        kernels[key] = functools.partial(fn, None) if with_keyset else fn
+        self._undo.append(functools.partial(kernels.pop, key, None))
+
+    def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Refuses: a kernel stands for one op."""
+        raise NotImplementedError("torchlite has no fallback for all ops of a key; use a TorchDispatchMode")
+
+    def _destroy(self) -> None:
+        """Take away what was added."""
+        self._finalizer()
+
+
+def _undone(undo: list[Callable], name: str | None) -> None:
+    while undo:
+        undo.pop()()
+    if name is not None:
+        _DEFINING.discard(name)
+
+
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A library for a block."""
+    lib = Library(*args, **kwargs)
+    try:
+        yield lib
+    finally:
+        lib._destroy()
+
+
+# Libraries of the functions below, when they are given none: they stay.
+_KEPT: list[Library] = []
+
+
+def _library(namespace: str, lib: Library | None) -> Library:
+    if lib is None:
+        lib = Library(namespace, "FRAGMENT")
+        _KEPT.append(lib)
+    return lib
+
+
+def define(qualname: Any, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Add an op: `define("lib::op", "(Tensor x) -> Tensor")`. ValueError for a name without a library.
+
+    >>> import torchlite as torch
+    >>> torch.library.define("docs_define::plus_one", "(Tensor x) -> Tensor")
+    >>> @torch.library.impl("docs_define::plus_one", "default")
+    ... def plus_one(x):
+    ...     return x + 1
+    >>> torch.ops.docs_define.plus_one(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    if isinstance(qualname, Library):  # the older form: a decorator
+
+        def wrap(function: Callable) -> Callable:
+            name = qualname.define(str(schema), tags=tags)
+            qualname.impl(name, function)
+            return function
+
+        return wrap
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, colons, name = qualname.partition("::")
+    if not colons:
+        operators.found(qualname)
+    if not str(schema).lstrip().startswith("("):
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+            f'"{schema}"'
+        )
+    _library(namespace, lib).define(f"{name}{schema}", tags=tags)
+    return None
+
+
+def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
+    """Add a kernel of an op: for device types ("cpu", "cuda", "opencl"), or "default" for all. A decorator without
+    `func`.
+    """
+    if isinstance(qualname, Library):  # the older form
+
+        def wrap(function: Callable) -> Callable:
+            qualname.impl(types, function, func if isinstance(func, str) else "")
+            return function
+
+        return wrap
+
+    def register(function: Callable) -> Callable:
+        op = _op_of(qualname)
+        for each in (types,) if isinstance(types, str) else tuple(types):
+            key = "CompositeExplicitAutograd" if each == "default" else _key(each)
+            if lib is None:
+                op.kernels[key] = function
+            else:
+                lib.impl(op.overload, function, key)
+        return function
+
+    return register if func is None else register(func)
+
+
+def _key(name: str) -> str:
+    return name if name in operators.KEYS else operators.key_of(device(name).type)
+
+
+def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
+    """Add the kernel of an op for device types, None for all. A decorator without `func`."""
+    found = _op_of(op)
+
+    def register(function: Callable) -> Callable:
+        types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
+        for each in types:
+            found.kernels["CompositeExplicitAutograd" if each is None else _key(each)] = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_fake(
+    op: Any,
+    func: Callable | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:
+    """Say with what shapes and dtypes an op's results come: what runs on the meta device. A decorator without `func`.
+
+    >>> import torchlite as torch
+    >>> torch.library.define("docs_fake::rows", "(Tensor x) -> Tensor")
+    >>> @torch.library.register_fake("docs_fake::rows")
+    ... def rows(x):
+    ...     return x.new_empty(x.shape[0])
+    >>> torch.ops.docs_fake.rows(torch.ones(3, 2, device="meta")).shape
+    torch.Size([3])
+    """
+    found = _op_of(op)
+
+    def register(function: Callable) -> Callable:
+        found.fake = function
+        if lib is not None:
+            lib._undo.append(functools.partial(setattr, found, "fake", None))
+        return function
+
+    return register if func is None else register(func)
+
+
+def impl_abstract(
+    qualname: str, func: Callable | None = None, *, lib: Library | None = None, _stacklevel: int = 1
+) -> Any:
+    """The older name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
+
+
+def register_autograd(
+    op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Library | None = None
+) -> None:
+    """Give an op's derivative: `backward(ctx, *grads)` returns a gradient for each argument;
+    `setup_context(ctx, inputs, output)` keeps what it needs. RuntimeError for an op that writes to its arguments.
+    """
+    definition = _definition_of(op)
+    if definition is not None:
+        definition.register_autograd(backward, setup_context=setup_context)
+        return
+    found = _op_of(op)
+    if not found.schema.is_functional:
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {found.name} with schema {found.schema}. "
+            "Please create a functional operator and register an autograd formula for that."
+        )
+    found.backward, found.setup_context = backward, setup_context
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+    """Cast an op's floating-point inputs to `cast_inputs` where autocast is on for the device type."""
+    if device_type not in ("cpu", "cuda", "opencl"):
+        raise ValueError(f"Unknown device type: {device_type}")
+    _op_of(op).cast[device_type] = cast_inputs
+
+
+def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
+    """Give an op's rule under `vmap`: `func(info, in_dims, *args)` returns (results, out_dims)."""
+    found = _op_of(op)
+
+    def register(function: Callable) -> Callable:
+        found.vmap_rule = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: Any, func: Callable | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Say what an op does for a subclass with `__torch_dispatch__`, or within a TorchDispatchMode of that class."""
+    found = _op_of(op)
+
+    def register(function: Callable) -> Callable:
+        found.by_class[torch_dispatch_class] = function
+        return function
+
+    return register if func is None else register(func)
+
+
+class FakeImplCtx:
+    """What a rule for the meta device may ask."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """Refuses: shapes are numbers here."""
+        raise NotImplementedError("torchlite has no symbolic sizes: a shape that depends on data is known when it runs")
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> FakeImplCtx:
+    """What a function of `register_fake` may ask while it runs."""
+    return FakeImplCtx()
+
+
+class _Kernel:
+    """A kernel of an op, from `get_kernel`."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+
+    def call_boxed(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> _Kernel:
+    """The kernel of an op under a key. RuntimeError where there is none."""
+    key = str(getattr(dispatch_key, "name", dispatch_key))
+    if key not in operators.KEYS:
+        raise RuntimeError(f"could not parse dispatch key: {key}")
+    kernel = _op_of(op).kernels.get(key)
+    if kernel is None:
+        raise RuntimeError(f"there is no kernel of {op} under {key}")
+    return _Kernel(kernel)
+
+
+def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+    """Refuses: Triton's kernels want PyTorch's CUDA tensors and compiler."""
+    raise NotImplementedError("torchlite runs no Triton kernels; use torch.library.custom_op")
+
+
+def wrap_triton(triton_kernel: Callable, /) -> Any:
+    """Refuses, as `triton_op`."""
+    raise NotImplementedError("torchlite runs no Triton kernels; use torch.library.custom_op")

@@ -1,0 +1,149 @@
+"""Modes and subclasses that see ops below autograd, by the names of `torch.ops.aten`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite._dispatch.interceptors import stack
+from torchlite._library.dispatching import DispatchMode
+
+__all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
+
+
+class TorchDispatchMode(DispatchMode):
+    """While entered, every op of this thread, of backward passes too, goes to
+    `__torch_dispatch__(func, types, args, kwargs)` of this object, below autograd and autocast; `func(*args, **kwargs)`
+    in it goes to the next one below.
+
+    `func` is an overload such as `torch.ops.aten.add.Tensor`. Ops that PyTorch writes in others are seen as these.
+
+    >>> import torchlite as torch
+    >>> from torchlite.utils._python_dispatch import TorchDispatchMode
+    >>> class Printing(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x = torch.ones(2, 2)
+    >>> with Printing():
+    ...     y = (x @ x + 1).exp()
+    aten.mm.default
+    aten.add.Tensor
+    aten.exp.default
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """An object of the class, to be entered."""
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Whether the mode belongs to PyTorch's own tracing: none here does."""
+        return False
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that leaves every op as it is."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_dispatch_mode_stack() -> list[DispatchMode]:
+    """The modes of this thread, the innermost last."""
+    return [item for item in stack.items if isinstance(item, DispatchMode)]
+
+
+def _get_current_dispatch_mode() -> DispatchMode | None:
+    """The innermost mode of this thread."""
+    return next(reversed(_get_current_dispatch_mode_stack()), None)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode sees the ops of this thread."""
+    return bool(_get_current_dispatch_mode_stack())
+
+
+def is_in_any_mode_without_ignore_compile_internals() -> bool:
+    """Whether a mode sees the ops of this thread."""
+    return is_in_torch_dispatch_mode()
+
+
+@contextlib.contextmanager
+def _without(*modes: Any) -> Iterator[None]:
+    before = stack.items
+    stack.items = [item for item in before if not any(item is mode for mode in modes)]
+    try:
+        yield
+    finally:
+        stack.items = before
+
+
+@contextlib.contextmanager
+def _disable_current_modes() -> Iterator[list[DispatchMode]]:
+    """Without the dispatch modes of this thread, for a block."""
+    modes = _get_current_dispatch_mode_stack()
+    with _without(*modes):
+        yield modes
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[DispatchMode]:
+    """Without the innermost mode, for a block."""
+    mode = _get_current_dispatch_mode_stack()[-1]
+    with _without(mode):
+        yield mode
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether a tensor is of a subclass that can be taken apart and put together: with `__tensor_flatten__`, which
+    returns (names of inner tensors, context), and `__tensor_unflatten__`.
+    """
+    is_subclass = isinstance(t, torch.Tensor) and type(t) is not torch.Tensor
+    return is_subclass and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """`is_traceable_wrapper_subclass` of a class."""
+    return (
+        issubclass(t, torch.Tensor)
+        and t is not torch.Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
+
+
+def transform_subclass(
+    t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
+) -> Any:
+    """A tensor of such a subclass put together of `callback(name, tensor)` for each of its inner tensors. RuntimeError
+    where the size is not `outer_size`, by default the tensor's own.
+    """
+    size = tuple(t.size() if outer_size is None else outer_size)
+    stride = tuple(t.stride() if outer_stride is None else outer_stride)
+    names, context = t.__tensor_flatten__()
+    made = type(t).__tensor_unflatten__({n: callback(n, getattr(t, n)) for n in names}, context, size, stride)
+    if tuple(made.shape) != size:
+        raise RuntimeError(f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size}, "
+                           f"but got: {tuple(made.shape)}")  # fmt: skip
+    return made
+
+
+def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
+    """What `__torch_dispatch__` of a subclass returns for `out`, its answer to `func`: for an op in place the tensor
+    that the op writes to, else `out`. RuntimeError for an op in place that is given no tensor.
+    """
+    writes = [a for a in func._schema.arguments if a.is_write]
+    if not writes:
+        return out
+    by_position = dict(zip((a.name for a in func._schema.arguments), args, strict=False))
+    found = [by_position.get(a.name, (kwargs or {}).get(a.name)) for a in writes]
+    if any(t is None for t in found):
+        raise RuntimeError(f"{func} writes to an argument that it was not given")
+    return found[0] if len(found) == 1 else type(out)(found) if isinstance(out, (list, tuple)) else tuple(found)
