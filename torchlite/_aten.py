@@ -72,8 +72,10 @@ class _Ops:
         return found
 
     def load_library(self, path: Any) -> None:
-        """Refuses a library of compiled ops: it would want PyTorch's own. OSError."""
-        raise OSError(f"Could not load this library: {path} (torchlite loads no extensions that want libtorch)")
+        """OSError: a library of compiled ops wants PyTorch's own libraries."""
+        raise OSError(
+            f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"
+        )
 
     def import_module(self, module: str) -> None:
         """Import a Python module that adds ops."""
@@ -182,12 +184,6 @@ _OF_THE_LIBRARY = {
     "index_put_": _setting, "linalg_vector_norm": lambda *args, **kwargs: _linalg("vector_norm")(*args, **kwargs),
     "lift_fresh": lambda input: input, "_unsafe_view": lambda input, size: input.reshape(size),
 }  # fmt: skip
-
-    def load_library(self, path: Any) -> None:
-        """OSError: a library of compiled ops wants PyTorch's own libraries."""
-        raise OSError(
-            f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"
-        )
 
 
 def _function(name: str) -> Any:

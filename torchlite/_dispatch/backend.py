@@ -133,6 +133,8 @@ class Table:
     function that says what is missing.
     """
 
+    wraps = False  # of tensors that say they are on the device, and have no data of their own
+
     if TYPE_CHECKING:  # kernels are attributes under their op's name
 
         def __getattr__(self, name: str) -> Any: ...

@@ -6,7 +6,6 @@ others are seen as these.
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 from collections.abc import Callable
@@ -269,11 +268,12 @@ def recorded(op: Op, values: list, result: Any) -> Any:
         values = call.check_tensors(op, values)
     if op.promote is not None:
         values = call.promote(op, values)
-    table = call.table_among(values) or table_of(get_default_device())
+    tables = [v._table for v in _flat(values) if isinstance(v, call.Tensor)]
+    table = next((t for t in tables if t.wraps), tables[0])
     for out in outs:
         if out._node is NOWHERE:
             out._node = None
-    if any(v._dispatches for v in _flat(values) if isinstance(v, call.Tensor)):
+    if table.wraps:
         WRAPPED[:] = [None]
     call.record(op, table, values, tuple(outs))
     node = outs[0]._node.node if isinstance(outs[0]._node, OutputOf) else outs[0]._node
@@ -400,8 +400,10 @@ class DispatchMode(Interceptor):
 @functools.cache
 def _table_without_data(where: device) -> Any:
     """The meta device's table under another device's name: wrappers say that they are there."""
-    table = copy.copy(table_of(device("meta")))
-    table.device = where
+    meta = table_of(device("meta"))
+    table = object.__new__(type(meta))
+    table.__dict__.update(meta.__dict__)
+    table.device, table.wraps = where, True
     return table
 
 

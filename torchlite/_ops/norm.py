@@ -71,7 +71,7 @@ def _layer_norm_backward(F, grad, input, weight, mean, rstd, n_dims, eps, needs)
     normalized = F.mul(centred, rstd)
     scaled = grad if weight is None else F.mul(grad, weight)
     return (
-        _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
+        F.to(_input_gradient(F, scaled, normalized, rstd, dims), F.dtype_of(input)) if needs[0] else None,
         _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
         _sum_leading(F, grad, n_dims) if needs[2] else None,
     )

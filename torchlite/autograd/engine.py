@@ -224,16 +224,20 @@ class SeenMode(TensorMode):
     """Gradients as Tensors without history, by ops that modes and subclasses with `__torch_dispatch__` see."""
 
 
-def mode_of(create_graph: bool) -> Any:
-    """How a pass computes: what intercepts in this thread may want to see its ops."""
+def mode_of(create_graph: bool, tensors) -> Any:
+    """How a pass computes: what intercepts in this thread may want to see its ops, and wrappers have no raw arrays."""
     if create_graph:
         return TensorMode
-    if not GLOBALS["ACTIVE"] and not WRAPPED:
-        return RawMode
-    wanted = next((item.backward for item in reversed(stack.items) if item.backward is not None), None)
-    if wanted is None:
-        return SeenMode if WRAPPED else RawMode
-    return SeenMode if wanted == "ops" else wanted
+    wanted = None
+    if GLOBALS["ACTIVE"]:
+        wanted = next((item.backward for item in reversed(stack.items) if item.backward is not None), None)
+    if WRAPPED and wanted is None:
+        starts = [node_of(edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
+        if any(
+            node._table is not None and node._table.wraps for node in reachable([n for n in starts if n is not None])
+        ):
+            wanted = "ops"
+    return RawMode if wanted is None else SeenMode if wanted == "ops" else wanted
 
 
 class Run:
@@ -630,7 +634,7 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
     # Gradients that stand for one example of a batch have no raw array.
     batched = GLOBALS["ACTIVE"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
-    mode, runs = mode_of(create_graph or batched), Run
+    mode, runs = mode_of(create_graph or batched, tensors), Run
     if GLOBALS["SPARSE"]:
         mode, runs = SLOTS.sparse("backward_with")(mode)
     run = runs(mode, retain_graph, [])
