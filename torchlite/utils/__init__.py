@@ -3,11 +3,10 @@
 import importlib
 from typing import TYPE_CHECKING
 
-<<<<<<< HEAD
-_MODULES = {"data", "checkpoint", "hooks", "model_zoo", "deterministic", "dlpack", "_pytree", "serialization"}
-=======
-_MODULES = {"data", "checkpoint", "hooks", "deterministic", "dlpack", "_pytree", "_python_dispatch", "serialization"}
->>>>>>> b6561fa (torch.library, torch.overrides and __torch_dispatch__: added ops are one op to interceptors, modes and subclasses see records by the library's names, below autograd)
+_MODULES = {
+    "_python_dispatch", "_pytree", "checkpoint", "data",
+    "deterministic", "dlpack", "hooks", "model_zoo", "serialization",
+}  # fmt: skip
 _HOMES = {"swap_tensors": "_swap"}
 
 
