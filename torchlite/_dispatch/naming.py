@@ -23,6 +23,7 @@ _NAMES: dict[str, str] = {
     "_bce": "BinaryCrossEntropyBackward0",
     "_clamp_numbers": "ClampBackward1",
     "_clamp_tensors": "ClampBackward0",
+    "_choose": "WhereBackward0",
     "_copy_slices": "torch::autograd::CopySlices",
     "_floor_divide": "DivBackward2",
     "_im2col": "Im2ColBackward0",

@@ -73,6 +73,8 @@ def grad(
     (tensor(18.),)
     """
     outputs, inputs = _tuple(outputs), _tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     if is_grads_batched:
         return _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)

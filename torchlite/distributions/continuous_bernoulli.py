@@ -10,7 +10,7 @@ from torchlite.nn.functional import binary_cross_entropy_with_logits
 from . import constraints
 from ._probabilities import ProbsOrLogits
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -44,6 +44,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _expand_rest(self, new, batch_shape) -> None:
         super()._expand_rest(new, batch_shape)
         new._lims = self._lims
+
+    @lazy_property
+    def probs(self):
+        """The parameter p, kept from 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self):
         return torch.max(torch.le(self.probs, self._lims[0]), torch.gt(self.probs, self._lims[1]))

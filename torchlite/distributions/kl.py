@@ -50,7 +50,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # what was found for pairs of ty
 def register_kl(type_p, type_q):
     """A decorator: `f(p, q)` is the divergence for p of `type_p`, q of `type_q` and their subclasses.
 
-    TypeError for what is no distribution.
+    TypeError for what is no class.
 
     >>> import torchlite as torch
     >>> D = torch.distributions
@@ -61,10 +61,9 @@ def register_kl(type_p, type_q):
     >>> D.kl_divergence(Shifted(0.0, 1.0), Shifted(0.0, 1.0))
     tensor(1.)
     """
-    if not isinstance(type_p, type) and issubclass(type_p, Distribution):
-        raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
-    if not isinstance(type_q, type) and issubclass(type_q, Distribution):
-        raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(kind, type):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(fun):
         _KL_REGISTRY[type_p, type_q] = fun
@@ -443,8 +442,9 @@ def _kl_continuous_bernoulli_normal(p, q):
 
 @register_kl(ContinuousBernoulli, Uniform)
 def _kl_continuous_bernoulli_uniform(p, q):
+    # PyTorch's condition: infinite also for the unit interval itself.
     result = -p.entropy() + (q.high - q.low).log()
-    return result.masked_fill((q.low > 0) | (q.high < 1), torch.inf)
+    return torch.where((q.low >= 0) | (q.high <= 1), torch.full_like(result, torch.inf), result)
 
 
 @register_kl(Exponential, Gamma)

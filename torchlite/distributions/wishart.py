@@ -155,24 +155,27 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.transpose(-2, -1)
 
-    def _singular(self, sample):
-        is_singular = ~self.support.check(sample)
-        return is_singular.amax(self._batch_dims) if self._batch_shape else is_singular
+    def _over_batch(self, flags):
+        """Flags of samples, each the largest of its batch."""
+        return flags.amax(self._batch_dims) if self._batch_shape else flags
 
     def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
-        """Samples; those that rounding made singular are drawn again, `max_try_correction` (10) times at most."""
+        """Samples; those that rounding made singular are drawn again, `max_try_correction` (10) times at most.
+
+        PyTorch takes those for singular at first that are not, with a warning: what is right is drawn a second time. So
+        it is here, since the stream of random numbers is PyTorch's.
+        """
         tries = 10 if max_try_correction is None else max_try_correction
-        sample_shape = torch.Size(sample_shape)
-        sample = self._bartlett_sampling(sample_shape)
-        is_singular = self._singular(sample)
-        if is_singular.any():
+        sample = self._bartlett_sampling(torch.Size(sample_shape))
+        again = self._over_batch(self.support.check(sample))
+        if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
             for _ in range(tries):
-                again = self._bartlett_sampling(is_singular[is_singular].shape)
-                sample[is_singular] = again
-                still = self._singular(again)
-                is_singular[is_singular.clone()] = still
-                if not is_singular.any():
+                drawn = self._bartlett_sampling(again[again].shape)
+                sample = sample.index_put((again,), drawn)
+                singular = self._over_batch(~self.support.check(drawn))
+                again = again.masked_scatter(again, singular)
+                if not again.any():
                     break
         return sample
 
