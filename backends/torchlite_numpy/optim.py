@@ -172,9 +172,7 @@ def _fused_sgd(
 def _fused_rmsprop(
     params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
 ):
-    rate, decay, keep, new, floor, speed = _constants(
-        cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum
-    )
+    rate, decay, keep, new, floor, speed = _constants(cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
 
     def block(g, u, square, mean, buffer, p):
         if maximize:
