@@ -448,7 +448,7 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
     made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
     if out is not None:
-        return _into(REGISTRY["arange"], made, out)
+        return _into(REGISTRY["range"], made, out)
     return wanting(made, requires_grad)
 
 
