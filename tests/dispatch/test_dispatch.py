@@ -233,7 +233,7 @@ def test_shape_rules():
         (
             lambda: broadcast((2, 3), (3, 2)),
             RuntimeError,
-            r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0",
+            r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1",
         ),
     ):
         with pytest.raises(error, match=words):

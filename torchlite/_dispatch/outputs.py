@@ -28,6 +28,7 @@ _RESIZE = frozenset(
     "_linspace _logspace _arange arange _full _empty _identity_matrix eye range _ones _zeros _new random_uniform "
     "random_normal random_integers random_permutation".split()
 )
+_STEPS = frozenset(("_arange", "arange", "fft_fftfreq", "fft_rfftfreq"))  # ... these with some
 # "Expected out tensor to have dtype float, but got double instead".
 _EXACT = frozenset(
     "_addmm_activation addmm addmv alias_copy as_strided_copy baddbmm bmm cross detach_copy diagonal_copy expand_copy "
@@ -122,10 +123,15 @@ _CASTS = {
 _CAST_TYPE_ERRORS = frozenset(("cat", "column_stack", "dstack", "hstack", "stack", "vstack"))
 
 
-def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0) -> None:
-    """Whether an op's result of a dtype may be written to a tensor of another; `place` counts several results. Raises
-    RuntimeError (of joined tensors TypeError).
+def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0, given: dtype | None = None) -> None:
+    """Whether an op's result of a dtype may be written to a tensor of another; `place` counts several results, `given`
+    is the dtype of what `abs` was called with. Raises RuntimeError (of joined tensors TypeError).
     """
+    if given is not None and given.is_complex:  # moduli go where they can be cast to, or where the numbers could go
+        if can_cast(result, out) and not out.is_complex:
+            return
+        if out.is_complex:
+            result = given
     if result is out or op.name in _ANY or op.name in ("all", "any") and out.name == "uint8":
         return
     name = op.name
@@ -136,7 +142,7 @@ def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0) -> None:
     elif name in _SEVERAL:
         words = _SEVERAL[name][place]
     else:
-        words = _OWN_WORDS.get(name, "")
+        words = "" if given is not None and given.is_complex and not out.is_complex else _OWN_WORDS.get(name, "")
         if not words:
             if can_cast(result, out):
                 return
@@ -203,10 +209,18 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
         )
     if result._table is not out._table:
         raise RuntimeError(f"Expected out tensor to have device {result.device}, but got {out.device} instead")
-    check_out_dtype(op, result.dtype, out.dtype, place)
+    check_out_dtype(op, result.dtype, out.dtype, place, values[0].dtype if op.name == "abs" else None)
     _check_asked_dtype(op, out.dtype, values)
     if out._data.shape != result._data.shape:
-        if out._data.size and op.name not in _RESIZE:
+        if op.name in _STEPS and out._data.size not in (0, result._data.size):
+            warnings.warn(
+                f"The number of elements in the out tensor of shape {list(out.shape)} is {out._data.size} which does "
+                f"not match the computed number of elements {result._data.size}. Note that this may occur as a result "
+                f"of rounding error. The out tensor will be resized to a tensor of shape ({result._data.size},).",
+                UserWarning,
+                stacklevel=6,
+            )
+        elif out._data.size and op.name not in _RESIZE:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
                 f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "

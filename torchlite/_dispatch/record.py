@@ -20,6 +20,7 @@ DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
 # The namespaces whose functions take out=.
 _WITH_OUT = {"torch", "linalg", "fft", "special"}
+_OUT_IN_FUNCTIONAL = {"avg_pool2d", "avg_pool3d", "gelu", "logsigmoid", "softplus", "softshrink"}
 
 REGISTRY: dict[str, Op] = {}
 # {"torch": {public name: op}, "Tensor": {...}, "nn.functional": {...}, ...}
@@ -235,7 +236,7 @@ class Op:
     def has_out(self) -> bool:
         spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
         return (
-            not spaces.isdisjoint(_WITH_OUT)
+            (not spaces.isdisjoint(_WITH_OUT) or self.name in _OUT_IN_FUNCTIONAL)
             and not self.tags & VIEW
             and self.name[-1] != "_"
             and not any(p.name == "out" for p in self.params)

@@ -37,16 +37,15 @@ def broadcast(*shapes) -> tuple[int, ...]:
         shape = tuple(shape)
         short, long = sorted((result, shape), key=len)
         padded = (1,) * (len(long) - len(short)) + tuple(short)
-        merged = []
-        for position, (a, b) in enumerate(zip(padded, long, strict=True)):
+        for position in reversed(range(len(long))):
+            a, b = padded[position], long[position]
             if a != b and a != 1 and b != 1:
                 first, second = (a, b) if short is result else (b, a)
                 raise RuntimeError(
                     f"The size of tensor a ({first}) must match the size of tensor b ({second}) at non-singleton "
                     f"dimension {position}"
                 )
-            merged.append(b if a == 1 else a)
-        result = tuple(merged)
+        result = tuple([b if a == 1 else a for a, b in zip(padded, long, strict=True)])
     return result
 
 
@@ -129,8 +128,8 @@ def expanded(shape, steps, size) -> tuple[list[int], list[int]]:
             f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     new, new_steps = [*size], [0] * len(size)
-    for d, (n, step) in enumerate(zip(shape, steps, strict=True), lead):
-        wanted = new[d]
+    for d in reversed(range(lead, len(size))):
+        n, step, wanted = shape[d - lead], steps[d - lead], new[d]
         if wanted == n or wanted == -1:
             new[d], new_steps[d] = n, step
         elif n != 1:

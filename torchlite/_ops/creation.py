@@ -457,7 +457,7 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
     made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
     if out is not None:
-        return _into(REGISTRY["arange"], made, out)
+        return _into(REGISTRY["range"], made, out)
     return wanting(made, requires_grad)
 
 
@@ -512,7 +512,8 @@ def eye(F, n, m, out, dtype, layout, device, pin_memory, requires_grad):
         if value < 0:
             raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
     dtype = _dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
-    made = call.create("_identity_matrix", n, n if m is None else m, dtype, device=device, requires_grad=requires_grad)
+    m = n if m is None else m
+    made = call.create("_identity_matrix", n, m, dtype, device=_place(device, out), requires_grad=requires_grad)
     return made if out is None else call.write_out(REGISTRY["eye"], made, out)
 
 

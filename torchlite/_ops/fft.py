@@ -389,7 +389,8 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
     dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
-    result = call.create("_arange", 0, count, 1, dtype, device=device)
+    where = out.device if device is None and out is not None else device
+    result = call.create("_arange", 0, count, 1, dtype, device=where)
     if first is not None:
         result = result - (result >= first).to(dtype) * n
     result = result * (1.0 / (n * d) if n else 0.0)

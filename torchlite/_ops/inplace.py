@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, call, composite, op
+from .._dispatch import INPLACE, MODE, VIEW, call, composite, layouts, op
 from .._dispatch.backend import owner_of
 from .._dispatch.call import check_writable
 from .._dispatch.checks import check_new
@@ -13,6 +13,7 @@ from .._dispatch.overlap import check_in_place, check_written, meets, repeats
 from .._dispatch.promotion import number_in
 from .._dispatch.shapes import broadcast, strides_in
 from .._dispatch.slots import SLOTS
+from .._tensor.sequences import of_numbers
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 from ._gradients import without_derivative
 
@@ -289,7 +290,7 @@ def detach_(F, input):
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch")
+@composite("detach_copy(Tensor input)", where="torch", layout=layouts.contiguous)
 def detach_copy(F, input):
     """A copy of the tensor without history."""
     return input.detach().clone()
@@ -345,5 +346,5 @@ def _mapped(F, name, callable, input, **others):
     if input.device.type == "meta":
         return input
     columns = [tensor.expand(input.shape).reshape(-1).tolist() for tensor in (input, *others.values())]
-    values = [callable(*row) for row in zip(*columns, strict=True)]
-    return F.copy_(input, F.to(input.new_tensor(values).reshape(input.shape), input.dtype))
+    values = of_numbers([callable(*row) for row in zip(*columns, strict=True)], input.dtype)
+    return F.copy_(input, SLOTS.as_tensor(values).reshape(input.shape))

@@ -21,7 +21,7 @@ from .._dispatch.overlap import check_in_place
 from .._dispatch.public import torch
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
 from ._gradients import without_derivative
-from .creation import _size
+from .creation import _place, _size
 
 _SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
 
@@ -224,6 +224,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
     >>> torch.rand(2)
     tensor([0.4963, 0.7682])
     """
+    device = _place(device, out)
     dtype = _floating(_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
     size = _size("rand", size)
     if dtype.category == 3:
@@ -237,6 +238,7 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """Standard normal numbers; complex ones have variance 1, half of it in each part."""
+    device = _place(device, out)
     dtype = _floating(_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
     size = _size("randn", size)
     if dtype.category == 3:
@@ -286,7 +288,9 @@ def randint(F, low, high, size, generator, out, dtype, layout, device, pin_memor
     dtype = _dtype("randint", dtype, out, int64)
     return _into(
         out,
-        _drawn_integers(_size("randint", size), _integer(low), _integer(high), dtype, device, generator, requires_grad),
+        _drawn_integers(
+            _size("randint", size), _integer(low), _integer(high), dtype, _place(device, out), generator, requires_grad
+        ),
     )
 
 
@@ -298,7 +302,14 @@ def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_g
     _check_permuted(n, dtype)
     return _into(
         out,
-        draw("random_permutation", (int(n),), dtype, device=device, generator=generator, requires_grad=requires_grad),
+        draw(
+            "random_permutation",
+            (int(n),),
+            dtype,
+            device=_place(device, out),
+            generator=generator,
+            requires_grad=requires_grad,
+        ),
     )
 
 
@@ -371,7 +382,7 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         size, dtype = _size("normal", size), _dtype("normal", dtype, out, get_default_dtype())
-        made = _normals(size, dtype, device, mean, std, generator)
+        made = _normals(size, dtype, _place(device, out), mean, std, generator)
         return _into(out, wanting(made, requires_grad))
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:

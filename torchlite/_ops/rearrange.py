@@ -733,7 +733,7 @@ def _chunk_cat(F, tensors, dim, num_chunks):
 
 
 def _copy_of(name, schema):
-    kept = name in ("alias", "view_as_real", "view_as_complex", "select", "slice")  # these lie as the view
+    kept = name in ("view_as_real", "view_as_complex", "select")  # these lie as the view
 
     def copied(F, input, *args):
         return getattr(F, name)(input, *args).clone()
@@ -779,7 +779,7 @@ def split_with_sizes_copy(F, input, split_sizes, dim):
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))
 
 
-@composite("split_copy(Tensor input, split_size, dim=0)", where="torch")
+@composite("split_copy(Tensor input, split_size, dim=0)", where="torch", layout=layouts.contiguous)
 def split_copy(F, input, split_size, dim):
     """Copies of parts of `split_size`, or of the listed sizes, along `dim`."""
     return tuple(t.clone() for t in F.split(input, split_size, dim))

@@ -461,22 +461,42 @@ def _steps(F, theta, n, align_corners):
     """
     if n == 1:
         return F.new_zeros(theta, (1,))
-    steps = F.new_arange(theta, 0, n, 1, theta.dtype) * (2 / (n - 1)) - 1
-    return steps if align_corners else steps * ((n - 1) / n)
+    steps = F.sub(F.mul(F.new_arange(theta, 0, n, 1, F.dtype_of(theta)), 2 / (n - 1)), 1)
+    return steps if align_corners else F.mul(steps, (n - 1) / n)
 
 
-@composite("affine_grid_generator(Tensor theta, size, align_corners)", where="torch")
-def affine_grid_generator(F, theta, size, align_corners):
-    """`nn.functional.affine_grid` without its checks."""
-    sizes = [int(n) for n in size[2:]]
+def _base_points(F, like, size, align_corners):
+    """The positions of an output's points, and 1, as rows (1, points, 3 or 4)."""
+    sizes = tuple(int(n) for n in size[2:])
     count = len(sizes)
     columns = []
     for i in range(count - 1, -1, -1):
-        steps = _steps(F, theta, sizes[i], align_corners).reshape(*(sizes[i] if j == i else 1 for j in range(count)))
-        columns.append(steps.expand(sizes))
+        steps = _steps(F, like, sizes[i], align_corners)
+        steps = F.reshape(steps, tuple(sizes[i] if j == i else 1 for j in range(count)))
+        columns.append(F.expand(steps, sizes))
     columns.append(F.ones_like(columns[0]))
-    base = F.stack(columns, -1).reshape(1, -1, count + 1)
-    return F.matmul(base, theta.transpose(1, 2)).reshape(theta.shape[0], *sizes, count)
+    return F.reshape(F.stack(columns, -1), (1, -1, count + 1))
+
+
+def _affine_points(F, theta, size, align_corners):
+    points = F.matmul(_base_points(F, theta, size, align_corners), F.transpose(theta, 1, 2))
+    return F.reshape(points, (theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2))
+
+
+def _affine_vjp(F, g, size, align_corners):
+    count = len(size) - 2
+    g = F.transpose(F.reshape(g, (g.shape[0], -1, count)), 1, 2)
+    return F.matmul(g, _base_points(F, g, size, align_corners))
+
+
+op(
+    "affine_grid_generator(Tensor theta, size, align_corners)",
+    where="torch",
+    composite=_affine_points,
+    meta=lambda theta, size: ((theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2), theta.dtype),
+    vjp={"theta": _affine_vjp},
+    doc="`nn.functional.affine_grid` without its checks.",
+)
 
 
 @composite("affine_grid(Tensor theta, size, align_corners=None)", where="nn.functional")

@@ -155,6 +155,17 @@ _undifferentiated = {
 }
 
 
+def _checked_dim(input, dim):
+    """The dimension along which slices are compared. RuntimeError for slices of no elements."""
+    dim = wrap_dim(dim, input.ndim)
+    empty = [d for d, n in enumerate(input.shape) if n == 0]
+    if dim in empty and len(empty) > 1:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+    if empty and dim not in empty:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return dim
+
+
 def _with_node(name, input, found):
     if MODE.grad and input.requires_grad:
         call.record(_undifferentiated[name], input._table, [input], (found[0],))
@@ -177,7 +188,7 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     if dim is None:
         found = _with_node("_unique2", input, F.unique_flat(input, return_inverse, return_counts))
     else:
-        found = _with_node("_unique_dim", input, F.unique_rows(input, wrap_dim(dim, input.ndim)))
+        found = _with_node("_unique_dim", input, F.unique_rows(input, _checked_dim(input, dim)))
     return _asked_for(found, return_inverse, return_counts)
 
 
@@ -212,7 +223,9 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    found = _with_node("_unique_consecutive", input, F.unique_runs(input, dim))
+    found = _with_node(
+        "_unique_consecutive", input, F.unique_runs(input, None if dim is None else _checked_dim(input, dim))
+    )
     return _asked_for(found, return_inverse, return_counts)
 
 

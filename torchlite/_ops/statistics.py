@@ -102,18 +102,57 @@ def _mean_over(F, input, dim, keepdim):
     return F.mean(input, None if dim == () else dim, keepdim)
 
 
+def _mean_beside_vjp(F, g, input_shape, dim, keepdim):
+    g = F.div(keep_dims(F, g, input_shape, dim, keepdim), float(count_of(input_shape, dim) or 1))
+    return F.expand(g, input_shape)
+
+
+def _var_mean_vjp(F, g, input, input_shape, dim, correction, keepdim):
+    of_var = None if g[0] is None else _var_vjp(F, g[0], input, input_shape, dim, correction, keepdim)
+    if g[1] is None:
+        return of_var
+    of_mean = _mean_beside_vjp(F, g[1], input_shape, dim, keepdim)
+    return of_mean if of_var is None else F.add(of_var, of_mean)
+
+
+def _std_mean_vjp(F, g, input, input_shape, out0, dim, correction, keepdim):
+    of_std = None if g[0] is None else _std_vjp(F, g[0], input, input_shape, out0, dim, correction, keepdim)
+    if g[1] is None:
+        return of_std
+    of_mean = _mean_beside_vjp(F, g[1], input_shape, dim, keepdim)
+    return of_mean if of_std is None else F.add(of_std, of_mean)
+
+
+for _name, _spread, _vjp in (("var", "var_correction", _var_mean_vjp), ("std", "std_correction", _std_mean_vjp)):
+    op(
+        f"_{_name}_mean(Tensor input, dim, correction, keepdim)",
+        where="",
+        outputs=(_name, "mean"),
+        composite=lambda F, input, dim, correction, keepdim, spread=_spread: (
+            getattr(F, spread)(input, dim, correction, keepdim),
+            _mean_over(F, input, dim, keepdim),
+        ),
+        meta=lambda input, dim, correction, keepdim: [
+            _var_rule(input, dim, correction, keepdim),
+            (reduced(input.shape, dim, keepdim), input.dtype),
+        ],
+        vjp={"input": _vjp},
+        layout=layouts.contiguous,
+    )
+
+
 @composite("var_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
 def var_mean(F, input, dim, unbiased, keepdim, correction):
     """`(var, mean)` over `dim`."""
     dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
-    return F.var_correction(input, dim, correction, keepdim), _mean_over(F, input, dim, keepdim)
+    return tuple(F._var_mean(input, dim, correction, keepdim))
 
 
 @composite("std_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
 def std_mean(F, input, dim, unbiased, keepdim, correction):
     """`(std, mean)` over `dim`."""
     dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
-    return F.std_correction(input, dim, correction, keepdim), _mean_over(F, input, dim, keepdim)
+    return tuple(F._std_mean(input, dim, correction, keepdim))
 
 
 def _logsumexp_vjp(F, g, input, input_shape, out, dim, keepdim):

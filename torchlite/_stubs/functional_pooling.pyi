@@ -97,6 +97,8 @@ def avg_pool2d(
     ceil_mode: _b.bool = False,
     count_include_pad: _b.bool = True,
     divisor_override: _b.int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 def avg_pool3d(
     input: Tensor,
@@ -106,6 +108,8 @@ def avg_pool3d(
     ceil_mode: _b.bool = False,
     count_include_pad: _b.bool = True,
     divisor_override: _b.int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor: ...
 @overload
 def fractional_max_pool2d(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .._dispatch import call
 from .._dispatch.graph import meta_of, write
 from .._dispatch.runtime import LEAF, recording
@@ -167,7 +165,14 @@ class Conversions(Protocols):
         """
         from .creation import legacy_tensor
 
-        made = legacy_tensor(args, self.dtype, self.device if device is None else device, size, self.device.type)
+        of_tensor = len(args) == 1 and isinstance(args[0], call.Tensor)
+        if of_tensor and device is not None:
+            raise RuntimeError(
+                "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use "
+                "torch.as_tensor(...) instead."
+            )
+        where = self.device if device is None and not of_tensor else device
+        made = legacy_tensor(args, self.dtype, where, size, self.device.type)
         return made if made.device == self.device else made.to(self.device)
 
     def type_as(self, other):
@@ -241,9 +246,11 @@ class Conversions(Protocols):
 
     def apply_(self, function):
         """Replace each element x by function(x), in place (slow; CPU only)."""
+        from .sequences import of_numbers
+
         array = self._table.to_numpy(self._data)
-        result = np.array([function(x) for x in array.ravel().tolist()], dtype=array.dtype).reshape(array.shape)
-        write(self, self._table.from_numpy(result))
+        result = of_numbers([function(x) for x in array.ravel().tolist()], self.dtype)
+        write(self, self._table.from_numpy(result.reshape(array.shape)))
         return self
 
 

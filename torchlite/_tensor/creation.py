@@ -17,7 +17,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .sequences import converted, inferred, is_sequence, warn_of_arrays
+from .sequences import converted, inferred, is_sequence, sizes_of, warn_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,11 +58,20 @@ def _unwrapped(data):
     return data
 
 
-def _contains_tensor(data) -> bool:
-    return isinstance(data, call.Tensor) or (isinstance(data, (list, tuple)) and any(_contains_tensor(d) for d in data))
+def _contains_tensor(data, outer: tuple = ()) -> bool:
+    """Whether there is a Tensor in nested lists. `outer`: the ids of those around, which a list may hold once more."""
+    if isinstance(data, call.Tensor):
+        return True
+    if not isinstance(data, (list, tuple)) or id(data) in outer:
+        return False
+    outer = (*outer, id(data))
+    return any(
+        isinstance(item, call.Tensor) or (isinstance(item, (list, tuple)) and _contains_tensor(item, outer))
+        for item in data
+    )
 
 
-def _as_array(data, d) -> tuple[np.ndarray, object]:
+def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
     """Python data as a NumPy array (always a copy), of a dtype that holds it until it is cast to `d`, and the data to
     infer the dtype from.
     """
@@ -71,11 +80,12 @@ def _as_array(data, d) -> tuple[np.ndarray, object]:
     given = data
     if isinstance(data, (list, tuple)):
         warn_of_arrays(data)
-        if _contains_tensor(data):
+        sizes_of(data)
+        if has_tensors:
             data = _unwrapped(data)
     try:
         array = np.array(data)
-    except ValueError:  # lengths that differ
+    except Exception:  # lengths that differ, or items that cannot be had
         array = converted(given, d)
         return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
@@ -136,9 +146,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         return tensor(whole(data, d), device=device, requires_grad=requires_grad)
     if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(data, "__array__"):
         data = np.asarray(data)  # whose dtype is the tensor's
-    if dtype is None and isinstance(data, (list, tuple)) and _contains_tensor(data):
+    has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
+    if has_tensors and dtype is None:
         dtype = inferred(data)
-    array, data = _as_array(data, dtype)
+    array, data = _as_array(data, dtype, has_tensors)
     d = dtype or (
         get_default_dtype()
         if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
@@ -377,6 +388,11 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
     copied, the memory of a tensor or a storage is shared. `kind` is the device type of the class; `any_dtype`: a tensor
     may have another dtype than `d`.
     """
+    if device is not None and len(args) == 1 and isinstance(args[0], call.Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
+            "torch.tensor(...) or torch.as_tensor(...) instead."
+        )
     if device is not None and call._device(device).type != kind:
         passed = call._device(device).type
         raise RuntimeError(f"legacy constructor expects device type: {kind} but device type: {passed} was passed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._dispatch import call, shapes
+from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from .._dispatch.promotion import result_dtype
 from .._types.dtypes import dtype
@@ -111,13 +111,18 @@ def result_type(*arrays_and_dtypes, **named) -> dtype:
 def broadcast_shapes(*shapes_) -> Size:
     """The shape that tensors of these shapes broadcast to. RuntimeError when there is none."""
     wanted = [(s,) if isinstance(s, int) else tuple(s) for s in shapes_]
-    for shape in wanted:
-        if any(n < 0 for n in shape):
-            raise RuntimeError(f"Trying to create tensor with negative dimension ({min(shape)}): ({min(shape)})")
-    try:
-        return Size(shapes.broadcast(*wanted))
-    except RuntimeError:
-        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+    common = [1] * max(map(len, wanted), default=0)
+    for index, shape in enumerate(wanted):
+        for place in range(-1, -1 - len(shape), -1):
+            if shape[place] not in (1, common[place]) and common[place] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[place]} at {place}! Mismatching argument at "
+                    f"index {index} had {shape}; but expected shape should be broadcastable to {common}"
+                )
+            common[place] = common[place] if shape[place] == 1 else shape[place]
+    if min(common, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension ({min(common)}): ({min(common)})")
+    return Size(common)
 
 
 def set_default_tensor_type(t) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._dispatch import REGISTRY, call, function_for
 from .._dispatch.codegen import fast_in_place, operator_for
+from .._types.dtypes import FLOAT
 from .fields import Fields
 
 
@@ -72,5 +73,20 @@ for _name, _op in _OPERATORS.items():
 _lazy_operator("__rtruediv__", _number_over)
 for _name in _COMPARISONS:
     _lazy_operator(f"__{_name}__", lambda dunder, op=_name: operator_for(REGISTRY[op], dunder))
-for _name, _op in {"neg": "neg", "abs": "abs", "invert": "bitwise_not", "pos": "positive"}.items():
+
+
+def _inverted(dunder: str):
+    """`~`: of integers and truth values."""
+    inverted = function_for(REGISTRY["bitwise_not"])
+
+    def operator(self):
+        if self.dtype.category >= FLOAT:
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return inverted(self)
+
+    return operator
+
+
+_lazy_operator("__invert__", _inverted)
+for _name, _op in {"neg": "neg", "abs": "abs", "pos": "positive"}.items():
     _lazy_operator(f"__{_name}__", lambda dunder, op=_op: function_for(REGISTRY[op]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call
-from .._dispatch.promotion import number_dtype
+from .._dispatch.promotion import number_dtype, number_in
 from .._types import dtypes
 from .._types.dtypes import from_np, get_default_dtype
 from .._types.names import is_ours
@@ -21,17 +21,17 @@ from .._types.names import is_ours
 _ITEMS = (list, tuple, range, np.ndarray)
 _NUMBERS = (bool, int, float, complex, np.generic)
 _HEAP_TYPE = 1 << 9  # of Python's type flags: a class that was not written in C
+_DEEPEST = 128  # lists in lists: PyTorch's limit
 _told = False
 
 
 def type_name(value: Any) -> str:
     """The name of a value's type as C has it: with its module where it is written in C."""
     cls = type(value)
+    module = getattr(cls, "__module__", "builtins")
     if is_ours(cls):
         return f"torch.{cls.__name__}"
-    if cls.__flags__ & _HEAP_TYPE or cls.__module__ == "builtins":
-        return cls.__name__
-    return f"{cls.__module__}.{cls.__name__}"
+    return cls.__name__ if cls.__flags__ & _HEAP_TYPE or module == "builtins" else f"{module}.{cls.__name__}"
 
 
 def is_sequence(value: Any) -> bool:
@@ -45,20 +45,26 @@ def is_sequence(value: Any) -> bool:
     )
 
 
-def _sizes(data: Any) -> list[int]:
+def sizes_of(data: Any) -> list[int]:
+    """The sizes of the first items. ValueError for items that cannot be had and for too many dimensions."""
     sizes: list[int] = []
     while is_sequence(data):
         if isinstance(data, str):
             raise ValueError("too many dimensions 'str'")
         sizes.append(len(data))
+        if len(sizes) > _DEEPEST:
+            raise ValueError(f"too many dimensions '{type_name(data)}'")
         if not sizes[-1]:
             break
-        data = data[0]
+        try:
+            data = data[0]
+        except Exception as error:
+            raise ValueError(f"could not determine the shape of object type '{type_name(data)}'") from error
     return sizes
 
 
-def inferred(data: Any) -> dtypes.dtype:
-    """The dtype to which all items promote."""
+def inferred(data: Any, outer: tuple[int, ...] = ()) -> dtypes.dtype:
+    """The dtype to which all items promote. `outer`: the ids of the sequences around."""
     if isinstance(data, call.Tensor):
         return data.dtype
     if isinstance(data, (np.ndarray, np.generic)):
@@ -69,7 +75,9 @@ def inferred(data: Any) -> dtypes.dtype:
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if not is_sequence(data):
         raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
-    found = [inferred(item) for item in data]
+    if id(data) in outer:
+        raise TypeError("new(): self-referential lists are incompatible")
+    found = [inferred(item, (*outer, id(data))) for item in data]
     return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
 
 
@@ -105,13 +113,26 @@ def converted(data: Any, d: dtypes.dtype | None) -> np.ndarray:
     RuntimeError where none can be inferred, TypeError for what is no number, ValueError for lengths that differ and for
     tensors of several elements.
     """
-    sizes = _sizes(data)
+    sizes = sizes_of(data)
     d = inferred(data) if d is None else d
     array = np.empty(sizes, d.np)
     if not sizes:
         array[()] = _number(data, d)
     elif array.size:
         _fill(array, data, d, 0)
+    return array
+
+
+def of_numbers(values: list, d: dtypes.dtype) -> np.ndarray:
+    """What a Python function answered, as an array of the dtype. TypeError for what is no number, RuntimeError for what
+    the dtype does not hold.
+    """
+    array = np.empty(len(values), d.np)
+    for place, value in enumerate(values):
+        number = _number(value, d)
+        if isinstance(number, complex) and d.category == dtypes.FLOAT:
+            raise TypeError("must be real number, not complex")
+        array[place] = number_in(number, d, d.name, infinite=True)
     return array
 
 

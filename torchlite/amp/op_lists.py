@@ -33,12 +33,11 @@ CUDA = {
     RESULT: "cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax sum",
     WIDEST: "addcdiv addcmul atan2 bilinear cross dot grid_sample grid_sampler index_put scatter_add tensordot vdot",
     BANNED: "binary_cross_entropy",
-    WHOLE: """_addmm_activation _compute_linear_combination _native_multi_head_attention _safe_softmax affine_grid
-        affine_grid_generator cholesky_inverse ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm
-        native_group_norm trace vander""",
+    WHOLE: """_addmm_activation _compute_linear_combination _native_multi_head_attention _safe_softmax cholesky_inverse
+        ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm native_group_norm trace vander""",
 }
 CPU = {
-    LOWER: _PRODUCTS,
+    LOWER: _PRODUCTS + "affine_grid_generator",
     FLOAT: _LOSSES
     + """adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices binary_cross_entropy cholesky
         cholesky_inverse cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn

@@ -42,8 +42,8 @@ row(
     S(A((2, 3), dtype="complex128"), 1),
     covers=("std_correction",),
 )
-row("var_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True))
-row("std_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True))
+row("var_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True), covers=("_var_mean",))
+row("std_mean", S((3, 4)), S((3, 4), 1, correction=0, keepdim=True), covers=("_std_mean",))
 row("logsumexp", S((3, 4), 0), S((2, 3, 4), (0, -1), True), S((), 0), S(I, 1))
 row("max", S(D), S(D, 1), S(D, 0, True), S(I, 1), S(()), covers=("max_dim",))
 row("min", S(D), S(D, 1), S(D, 0, True), S(I, 1), S(()), covers=("min_dim",))
