@@ -22,11 +22,13 @@ KEEP_MORE = {
         "einsum", "instance_norm", "matmul", "norm_except_dim", "special_ndtr", "vander", "max_pool1d", "max_pool2d",
         "max_pool3d",
     ),
-    "PyTorch's has no derivative": ("_addmm_activation", "_native_multi_head_attention"),
+    "PyTorch's has no derivative": (
+        "_add_relu", "_addmm_activation", "_compute_linear_combination", "_native_multi_head_attention",
+    ),
 }  # fmt: skip
 ALLOWED = {name for names in KEEP_MORE.values() for name in names}
 # A result that wants a gradient in PyTorch, whose backward then is an error or zero, and wants none here.
-UNLIKE = {"bernoulli", "detach_copy", "lu_unpack"}
+UNLIKE = {"bernoulli", "detach_copy", "lu_unpack", "batch_norm_update_stats", "_standard_gamma_grad"}
 # Refused with a gradient, which PyTorch's row of the table detaches.
 REFUSED = {"resize_", "resize_as_"}
 ANSWERS = recorded()

@@ -9,6 +9,7 @@ from typing import Any
 from .._dispatch import call, namespace_function
 from .._dispatch.public import torch
 from .._dispatch.signatures import matched
+from .._types.names import root
 
 _UNARY = """
     abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
@@ -144,4 +145,4 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         globals()[name] = found = _function(name)
         return found
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise AttributeError(f"module '{root()}' has no attribute '{name}'")

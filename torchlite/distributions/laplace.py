@@ -17,8 +17,8 @@ class Laplace(Distribution):
     """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale).
 
     >>> import torchlite as torch
-    >>> torch.distributions.Laplace(0.0, 0.5).log_prob(torch.tensor(0.0))
-    tensor(0.)
+    >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
+    tensor(-1.6931)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
