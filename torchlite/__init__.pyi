@@ -58,6 +58,8 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
+from ._serialization.containers import PyTorchFileReader as PyTorchFileReader
+from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter
 from ._stubs.arrangement import *
 from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.arrangement import _lazy_clone as _lazy_clone
@@ -91,8 +93,6 @@ from ._stubs.reductions import _segment_reduce as _segment_reduce
 from ._stubs.reductions import _unique as _unique
 from ._stubs.reductions import _unique2 as _unique2
 from ._stubs.tensor import *
-from ._serialization.containers import PyTorchFileReader as PyTorchFileReader
-from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter
 from .amp import GradScaler as GradScaler
 from .futures import Future as Future
 from .jit import CompilationUnit as CompilationUnit

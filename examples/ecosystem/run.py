@@ -29,7 +29,7 @@ def output(name: str) -> tuple[str, str]:
 
 def read(text: str) -> dict[str, list[float]]:
     """The numbers by name."""
-    lines = (line.split() for line in text.splitlines())
+    lines = (line.split()[1:] for line in text.splitlines() if line.startswith("= "))
     return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
 
