@@ -128,8 +128,7 @@ def no_kernel(name: str, tensor) -> NotImplementedError:
 
 
 def _no_strides(tensor) -> NoReturn:
-    name = {"sparse_csr": "CSR", "sparse_csc": "CSC", "sparse_bsr": "BSR", "sparse_bsc": "BSC"}[tensor.layout.name]
-    raise RuntimeError(f"Sparse {name} tensors do not have strides")
+    raise RuntimeError(f"Sparse {tensor.layout.name[7:].upper()} tensors do not have strides")
 
 
 class SparseTensor(Tensor):
@@ -175,7 +174,7 @@ class SparseTensor(Tensor):
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         if self._data.layout is not sparse_coo:
-            raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+            raise RuntimeError(f"Sparse {self._data.layout.name[7:].upper()} tensors do not have is_contiguous")
         return False
 
     def numpy(self, *, force: bool = False):
