@@ -11,7 +11,8 @@ import warnings
 ANSWERS = pathlib.Path(__file__).with_name("answers.json")
 DTYPES = ("float32", "int64", "bool", "complex64", "bfloat16")
 LAYOUTS = ("coo", "uncoalesced", "hybrid", "empty", "csr", "csc", "bsr", "bsc")
-# `s` and `t` are sparse with other places, `d` is dense of the same shape, `m` can be multiplied with, `v` is a vector.
+# `s` and `t` are sparse with other places, `d` is dense of the same shape, `m` can be multiplied with, `v` is a vector,
+# and `i` has indices.
 OF_ALL_DTYPES = """
 s | s.to_dense() | s.coalesce() | s.values() | s.indices() | s._nnz() | s.sparse_dim() | s.dense_dim()
 s.is_coalesced() | s.crow_indices() | s.col_indices() | s.ccol_indices() | s.row_indices() | s._indices()
@@ -24,11 +25,11 @@ s.clone() | s.to(torch.float64) | s.to(torch.int64) | s.bool() | s.sum() | s.sum
 s.sum(0, keepdim=True) | torch.sparse.sum(s) | torch.sparse.sum(s, 0) | torch.sparse.sum(s, 1)
 torch.sparse.sum(s, (0, 1)) | s.any() | s.t() | s.transpose(0, 1) | s.mT | s.select(0, 1) | s.select(1, 2)
 s.select(1, -1) | s[0] | s[1, 2] | s[-1] | s.unbind(0)[1] | s.unsqueeze(0) | s.unsqueeze(-1) | s.narrow_copy(1, 1, 2)
-s.narrow_copy(0, 0, 3) | s.index_select(0, torch.tensor([2, 0, 2])) | s.index_select(1, torch.tensor([3]))
+s.narrow_copy(0, 0, 3) | s.index_select(0, i) | s.index_select(1, i[1:2] + 3)
 torch.cat([s, t]) | torch.cat([s, t], 1) | torch.stack([s, t]) | torch.stack([s, t], 1) | torch.zeros_like(s)
 s.is_sparse | s.is_sparse_csr | str(s.layout) | s @ m | torch.mm(s, m) | torch.sparse.mm(s, m) | m.t() @ s.t()
 torch.mv(s, v) | s @ v | torch.addmm(d[:, :2], s, m) | torch.sparse.addmm(d[:, :2], s, m, beta=2, alpha=3)
-torch.sparse.mm(s, t.t()) | s @ t.t() | s.isnan() | s.sgn() | s.neg() | s.positive() | s.to("cpu") | s.expand(2, 4, 4)
+torch.sparse.mm(s, t.t()) | s @ t.t() | s.isnan() | s.sgn() | s.neg() | s.positive() | s.expand(2, 4, 4)
 s.reshape(16) | s.stride() | s.shape
 """.replace("\n", " | ").split(" | ")
 OF_NUMBERS = """
@@ -86,10 +87,10 @@ def inputs(torch, layout: str, name: str, device) -> dict:
     s, t = (sparse(torch, layout, dtype, shift, device) for shift in (0, 2))
     d = (torch.arange(s.numel(), device=device).reshape(s.shape) % 7 - 3).to(dtype)
     m = (torch.arange(8, device=device).reshape(4, 2) % 5 - 1).to(dtype)
-    found = {"s": s, "t": t, "d": d, "m": m, "v": m[:, 0].clone()}
+    found = {"s": s, "t": t, "d": d, "m": m, "v": m[:, 0].clone(), "i": torch.tensor([2, 0, 2], device=device)}
     if name in ("float32", "complex64"):
-        for value in found.values():
-            value.requires_grad_()
+        for letter in "stdmv":
+            found[letter].requires_grad_()
     return found
 
 
@@ -127,7 +128,8 @@ def answer(torch, layout: str, dtype: str, line: str, device="cpu"):
                 found.append(_gradients(torch, out, given))
             return found
     except Exception as error:
-        return [f"{type(error).__name__}: {str(error).replace(chr(10), ' ')[:60]}", "refused"]
+        words = str(error).replace("\n", " ").partition(" with arguments from")[0]
+        return [f"{type(error).__name__}: {words[:60]}", "refused"]
 
 
 def _gradients(torch, out, given):
