@@ -125,7 +125,7 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
             materialize_grads=materialize_grads,
         )
 
-    return torch.vmap(one, randomness="error")(*(grads[i] for i in given))
+    return SLOTS.vmap(one)(*(grads[i] for i in given))
 
 
 def _run_node(node, grads):
