@@ -346,7 +346,7 @@ def rebuilt(kind, parts) -> Any:
     if type(parts) is not tuple or len(parts) != 4 or kind not in (torch.sparse_coo, *COMPRESSED):
         raise NotImplementedError(f"rebuilding sparse tensor for layout {kind}")
     *tensors, size, coalesced = parts if kind is torch.sparse_coo else (*parts, False)
-    if not all(isinstance(one, torch.Tensor) and not one._sparse for one in tensors):
+    if not all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in tensors):
         raise RuntimeError("a sparse tensor is made of tensors")
     if not isinstance(size, (tuple, list)) or not all(type(n) is int and 0 <= n < 2**62 for n in size):
         raise RuntimeError("the size of a sparse tensor must be integers that are not negative")

@@ -29,7 +29,7 @@ COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 BY_ROWS = (sparse_csr, sparse_bsr)
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
 # How PyTorch's errors call the layouts.
-KINDS = {
+KINDS: dict[Any, str] = {
     strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc",
     sparse_bsr: "SparseBsr", sparse_bsc: "SparseBsc",
 }  # fmt: skip
@@ -47,7 +47,7 @@ class SparseData:
     __slots__ = ("layout", "shape", "parts", "values", "coalesced")
     base = None
 
-    def __init__(self, kind: layout, shape, parts: tuple, values: Any, coalesced: bool = False):
+    def __init__(self, kind: Any, shape, parts: tuple, values: Any, coalesced: bool = False):
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:

@@ -67,7 +67,7 @@ _NODES: dict[str, Any] = {}
 
 def _named(name: str):
     """The function `_Sparse` with a node of this name."""
-    found = _NODES.get(name)
+    found: Any = _NODES.get(name)
     if found is None:
         found = _NODES[name] = type(f"_{name}", (_Sparse,), {})
         found._backward_cls.__name__ = name

@@ -300,7 +300,7 @@ def run_in_place(op, values: list):
 
 def _into_dense(op, target, rest):
     """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
-    other = rest[0] if rest else None
+    other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._node is not None or any(getattr(v, "_node", None) is not None for v in rest))
     if wants:
         call.check_writable(target)
