@@ -256,3 +256,16 @@ def test_results_of_several_values_are_pickled_as_they_are():
             assert type(again) is type(found) and torch.equal(again[0], found[0])
     for kind in torch.return_types.all_return_types:
         assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+def test_containers_are_taken_apart_by_name():
+    from collections import OrderedDict, defaultdict, deque
+
+    import torchlite.utils._pytree as p
+
+    assert p._dict_flatten({"a": 1, "b": 2}) == ([1, 2], ["a", "b"]) and p._dict_unflatten([1], ["a"]) == {"a": 1}
+    assert p._dict_flatten_with_keys({"a": 1}) == ([(p.MappingKey("a"), 1)], ["a"])
+    assert p._list_flatten_with_keys([1]) == ([(p.SequenceKey(0), 1)], None) and p._tuple_unflatten([1], None) == (1,)
+    assert p._ordereddict_flatten(OrderedDict(a=1)) == p._odict_flatten(OrderedDict(a=1)) == ([1], ["a"])
+    assert p._defaultdict_flatten(defaultdict(int, a=1)) == ([1], [int, ["a"]])
+    assert p._deque_flatten(deque([1])) == ([1], None) and p._is_leaf(3)

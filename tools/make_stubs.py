@@ -324,13 +324,13 @@ def module_stub() -> str:
         *(f"from math import {name} as {name}\n" for name in ("e", "inf", "nan", "pi")),
         "\n",
         *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
+        "from ._serialization.containers import PyTorchFileReader as PyTorchFileReader\n",
+        "from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter\n",
         *sorted(
             ["from ._stubs.basic import dtype as dtype\n"]
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
             + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
         ),
-        "from ._serialization.containers import PyTorchFileReader as PyTorchFileReader\n",
-        "from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter\n",
         "from .amp import GradScaler as GradScaler\n",
         "from .futures import Future as Future\n",
         "from .jit import CompilationUnit as CompilationUnit\n",

@@ -52,7 +52,12 @@ def _of_sparse(name: str) -> Any:
     return getattr(importlib.import_module("._sparse", __name__), name)
 
 
-SLOTS.sparse = _of_sparse
+def _vmap(*args: Any, **kwargs: Any) -> Any:
+    """`torchlite.vmap`, loaded when it is first called."""
+    return importlib.import_module(".func", __name__).vmap(*args, **kwargs)
+
+
+SLOTS.sparse, SLOTS.vmap = _of_sparse, _vmap
 
 
 def _dispatching(name: str) -> Any:

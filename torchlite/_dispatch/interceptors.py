@@ -49,6 +49,10 @@ class Interceptor:
     def intercept(self, op, function, args, kwargs):
         return function(*args, **kwargs)
 
+    def cast(self, op, args, kwargs):
+        """(args, kwargs) in which an op is to run that `vmap`, standing above, takes apart; None to see its parts."""
+        return None
+
     def __enter__(self):
         stack.items = [*stack.items, self]
         activate(1)

@@ -45,6 +45,9 @@ class Slots:
     # From torchlite itself: a function of `torchlite._sparse` by its name; the package is loaded when one is asked for.
     sparse: Callable[[str], Any]
 
+    # From torchlite itself: `torchlite.vmap`, loaded when it is first called.
+    vmap: Callable[..., Callable]
+
     # From autograd/entry.
     backward: Callable[..., None]  # what `Tensor.backward` does
     run_node: Callable[..., Any]  # what a node does when it is called

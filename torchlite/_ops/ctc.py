@@ -1,6 +1,7 @@
 """Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
 
 from torchlite._dispatch import composite
+from torchlite._dispatch.checks import extremes
 from torchlite._types.dtypes import int64
 
 NOWHERE = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
@@ -26,12 +27,12 @@ _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 def _check_lengths(targets, input_lengths, target_lengths, times, longest):
     """No length is negative or longer than what it is the length of."""
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        if lengths.numel() and int(lengths.min()) < 0:
-            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {int(lengths.min())} {_WHERE}")
-    if input_lengths.numel() and int(input_lengths.max()) > times:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {times}, but got value {int(input_lengths.max())} {_WHERE}"
-        )
+        smallest = extremes(lengths)[0] if lengths.numel() else 0
+        if smallest < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {smallest} {_WHERE}")
+    most = extremes(input_lengths)[1] if input_lengths.numel() else 0
+    if most > times:
+        raise RuntimeError(f"Expected input_lengths to have value at most {times}, but got value {most} {_WHERE}")
     what = f"for argument #2 'targets' {_WHERE}"
     if targets.ndim == 1:
         total = int(target_lengths.sum())
@@ -142,7 +143,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     )
     if unbatched and targets.ndim == 1:
         targets = targets.unsqueeze(0)
-    longest = int(target_lengths.max())
+    longest = extremes(target_lengths)[1]
     _check_lengths(targets, input_lengths, target_lengths, times, longest)
     input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
     labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)

@@ -13,7 +13,7 @@ from .build import (
     validate_compressed_args,
     validate_coo_args,
 )
-from .convert import dense_of, like, moved, sparse_mask, to_compressed, to_dense, to_sparse, values_at
+from .convert import dense_of, distinct, like, moved, sparse_mask, to_compressed, to_dense, to_sparse, values_at
 from .data import SparseData, contents, is_sparse, made, no_kernel
 from .embedding import embedding
 from .parts import (
@@ -44,6 +44,7 @@ __all__ = [
     "coo_to_csr_indices",
     "csr_to_coo_indices",
     "dense_of",
+    "distinct",
     "embedding",
     "empty",
     "indices",

@@ -73,7 +73,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
             f"{sparse_dim}, dense_dim = {dense_dim}"
         )
-    data = SparseData(torch.sparse_coo, size, (indices.detach(),), values.detach(), bool(is_coalesced))
+    data = SparseData(torch.sparse_coo, size, (indices.detach(),), values.detach(), bool(is_coalesced) or nnz < 2)
     return _finished(data, values, requires_grad, check_invariants)
 
 
@@ -91,7 +91,7 @@ def _no_negative(indices) -> None:
                 raise RuntimeError(f"found negative index {lowest} for dim {dim}")
 
 
-def empty(size, dtype, device, kind, requires_grad: bool = False) -> Any:
+def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = None) -> Any:
     """A sparse tensor without specified elements."""
     size = tuple(size)
     if kind is torch.sparse_coo:
@@ -100,9 +100,12 @@ def empty(size, dtype, device, kind, requires_grad: bool = False) -> Any:
         raise RuntimeError(
             f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
         )
-    long = size[-2 if kind in BY_ROWS else -1]
+    blocks = blocks or ((1, 1) if kind in IN_BLOCKS else None)
+    long = size[-2] if kind in BY_ROWS else size[-1]
+    if blocks:
+        long //= blocks[kind not in BY_ROWS]
     first = torch.zeros(*size[:-2], long + 1, dtype=torch.int64, device=device)
-    values = torch.zeros(*size[:-2], 0, dtype=dtype, device=device)
+    values = torch.zeros(*size[:-2], 0, *(blocks or ()), dtype=dtype, device=device)
     data = SparseData(kind, size, (first, first.new_zeros((*size[:-2], 0))), values)
     return _finished(data, values, requires_grad, False)
 
@@ -343,7 +346,7 @@ def rebuilt(kind, parts) -> Any:
     if type(parts) is not tuple or len(parts) != 4 or kind not in (torch.sparse_coo, *COMPRESSED):
         raise NotImplementedError(f"rebuilding sparse tensor for layout {kind}")
     *tensors, size, coalesced = parts if kind is torch.sparse_coo else (*parts, False)
-    if not all(isinstance(one, torch.Tensor) and not one._sparse for one in tensors):
+    if not all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in tensors):
         raise RuntimeError("a sparse tensor is made of tensors")
     if not isinstance(size, (tuple, list)) or not all(type(n) is int and 0 <= n < 2**62 for n in size):
         raise RuntimeError("the size of a sparse tensor must be integers that are not negative")

@@ -19,7 +19,7 @@ def over_values(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]:
             value = dense.detach().clone().requires_grad_()
         given.append(value)
 
-    def dense(*values):
+    def of_dense(*values):
         args = [
             value
             if not (is_sparse(old) and old.requires_grad)
@@ -33,4 +33,4 @@ def over_values(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]:
             return type(out)(one.to_dense() if is_sparse(one) else one for one in out)
         return out.to_dense(masked_grad=masked) if is_sparse(out) else out
 
-    return dense, tuple(given)
+    return of_dense, tuple(given)

@@ -9,6 +9,7 @@ import torchlite as torch
 from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from .._tensor.conversions import _parse_to
+from ..autograd.function import Function
 from .data import BY_ROWS, COMPRESSED, IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .history import _Dense, values_of, with_values
 
@@ -104,7 +105,7 @@ def values_at(g, data: SparseData):
     g = coalesced(g)
     values = values_of(g)
     if not g._data.nnz:
-        return values.new_zeros(data.values.shape)
+        return values.new_zeros(data.values.shape) + values.sum(0)
     found, there = found_in(lines(g._data.parts[0], grid(data)), lines(data.parts[0], grid(data)))
     values = values.index_select(0, found)
     return torch.where(there.reshape(-1, *[1] * (values.ndim - 1)), values, torch.zeros_like(values))
@@ -141,6 +142,13 @@ def to_dense(tensor, dtype=None, *, masked_grad=None):
     return out if dtype is None else out.to(dtype)
 
 
+def distinct(data: SparseData):
+    """The places of a COO tensor, each once and sorted, and which of them each of its values is at."""
+    sizes = grid(data)
+    line, where = torch.unique(lines(data.parts[0], sizes), return_inverse=True)
+    return from_lines(line, sizes), where
+
+
 def coalesced(tensor):
     """A COO tensor with sorted indices, none of which comes twice: values at the same place are added up."""
     data = tensor._data
@@ -149,10 +157,9 @@ def coalesced(tensor):
     if data.nnz < 2:
         same = SparseData(data.layout, data.shape, data.parts, data.values, True)
         return with_values(same, values_of(tensor), "CoalesceBackward0")
-    sizes = grid(data)
-    line, where = torch.unique(lines(data.parts[0], sizes), return_inverse=True)
-    values = summed(values_of(tensor), line.shape[0], where)
-    out = SparseData(data.layout, data.shape, (from_lines(line, sizes),), values, True)
+    index, where = distinct(data)
+    values = summed(values_of(tensor), index.shape[1], where)
+    out = SparseData(data.layout, data.shape, (index,), values, True)
     return with_values(out, values, "CoalesceBackward0")
 
 
@@ -269,6 +276,12 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
             "supported"
         )
     if is_sparse(tensor):
+        if sparse_dim is not None and sparse_dim != tensor._data.sparse_dim:
+            coo = tensor.layout is torch.sparse_coo
+            raise RuntimeError(
+                f"{'to_sparse' if coo else 'sparse_compressed_to_sparse'}: conversion from {KINDS[tensor.layout]} to "
+                f"Sparse with sparse_dim argument !={'self.sparse_dim()' if coo else 2} is not supported"
+            )
         return _between(tensor, kind, blocksize)
     if kind is not torch.sparse_coo:
         return _compressed_dense(tensor, kind, blocksize, dense_dim or 0)
@@ -329,26 +342,45 @@ _WAYS = {
 }
 
 
+class _Converted(Function):
+    """A sparse tensor in another layout; a gradient goes back in the tensor's own."""
+
+    @staticmethod
+    def forward(ctx, tensor, kind, blocksize):
+        ctx.places = tensor._data
+        return coo_of(tensor) if kind is torch.sparse_coo else compressed(coo_of(tensor), kind, blocksize)
+
+    @staticmethod
+    def backward(ctx, g):
+        if not is_sparse(g) or g.layout is ctx.places.layout:
+            return g, None, None
+        blocksize = ctx.places.blocksize if ctx.places.layout in IN_BLOCKS else None
+        return _between(g, ctx.places.layout, blocksize), None, None
+
+
+_Converted._backward_cls.__name__ = "ToSparseBackward1"
+
+
 def _between(tensor, kind, blocksize):
     """From one sparse layout to another."""
     data = tensor._data
     blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if data.layout is kind and (blocksize is None or tuple(blocksize) == data.blocksize):
         return tensor
-    if kind is torch.sparse_coo:
-        return coo_of(tensor)
-    name = f"{data.layout.name if data.layout is torch.sparse_coo else 'sparse_compressed'}_to_{kind.name}"
     if data.layout is torch.sparse_coo:
         if data.sparse_dim != 2:
             raise RuntimeError(
                 f"conversion from Sparse to {KINDS[kind]} for input tensors with sparse_dim()!=2 is not supported"
             )
-    elif kind not in _WAYS[data.layout]:
-        raise RuntimeError(f"{name}: expected SparseCsr or SparseCsc layout but got {KINDS[data.layout]}")
+    elif kind is not torch.sparse_coo and kind not in _WAYS[data.layout]:
+        raise RuntimeError(
+            f"sparse_compressed_to_{kind.name}: expected SparseCsr or SparseCsc layout but got {KINDS[data.layout]}"
+        )
     if kind in IN_BLOCKS:
+        name = f"{'coo' if data.layout is torch.sparse_coo else 'sparse_compressed'}_to_{kind.name}"
         blocksize = data.blocksize if blocksize is None else blocksize
         blocksize = _checked_blocks(name, data.shape, data.batch, blocksize)
-    return compressed(coo_of(tensor), kind, blocksize)
+    return _Converted.apply(tensor, kind, blocksize)
 
 
 def to_compressed(tensor, name: str, blocksize=None, dense_dim=None):

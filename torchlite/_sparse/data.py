@@ -29,7 +29,7 @@ COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 BY_ROWS = (sparse_csr, sparse_bsr)
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
 # How PyTorch's errors call the layouts.
-KINDS = {
+KINDS: dict[Any, str] = {
     strided: "Strided", sparse_coo: "Sparse", sparse_csr: "SparseCsr", sparse_csc: "SparseCsc",
     sparse_bsr: "SparseBsr", sparse_bsc: "SparseBsc",
 }  # fmt: skip
@@ -47,7 +47,7 @@ class SparseData:
     __slots__ = ("layout", "shape", "parts", "values", "coalesced")
     base = None
 
-    def __init__(self, kind: layout, shape, parts: tuple, values: Any, coalesced: bool = False):
+    def __init__(self, kind: Any, shape, parts: tuple, values: Any, coalesced: bool = False):
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:
@@ -128,8 +128,7 @@ def no_kernel(name: str, tensor) -> NotImplementedError:
 
 
 def _no_strides(tensor) -> NoReturn:
-    name = {"sparse_csr": "CSR", "sparse_csc": "CSC", "sparse_bsr": "BSR", "sparse_bsc": "BSC"}[tensor.layout.name]
-    raise RuntimeError(f"Sparse {name} tensors do not have strides")
+    raise RuntimeError(f"Sparse {tensor.layout.name[7:].upper()} tensors do not have strides")
 
 
 class SparseTensor(Tensor):
@@ -175,7 +174,7 @@ class SparseTensor(Tensor):
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         if self._data.layout is not sparse_coo:
-            raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+            raise RuntimeError(f"Sparse {self._data.layout.name[7:].upper()} tensors do not have is_contiguous")
         return False
 
     def numpy(self, *, force: bool = False):

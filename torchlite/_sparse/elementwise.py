@@ -9,18 +9,17 @@ import torchlite as torch
 
 from ..autograd.function import Function
 from .convert import coalesced, compressed, coo_of, dense_of, found_in, grid, lines, values_at
-from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, no_kernel
+from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .history import values_of, with_values
 
 # Ops of one tensor that take zero to zero, so that they are ops of the values.
 OF_VALUES = frozenset((
     "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
-    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "neg", "positive", "rad2deg",
+    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "neg", "rad2deg",
     "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 ))  # fmt: skip
 # Of these, those that are linear: they need no coalesced tensor.
-LINEAR = frozenset(("neg", "positive", "conj_physical", "deg2rad", "rad2deg"))
-ONLY_REAL_PART = frozenset(("real", "imag", "conj"))
+LINEAR = frozenset(("neg", "conj_physical"))
 # The names in PyTorch's history.
 _BACKWARD = {"square": "PowBackward0"}
 
@@ -71,8 +70,8 @@ def _both(a, b):
     return left.to(to), right.to(to)
 
 
-def added(a, b, name: str = "AddBackward0", sign: int = 1):
-    """The sum (or with `sign` -1 the difference) of two tensors of which one at least is sparse."""
+def added(a, b, scale=1):
+    """`a + scale * b`, of which one at least is sparse."""
     if not (is_sparse(a) and is_sparse(b)):
         if a.shape != b.shape:
             dense, sparse = (b, a) if is_sparse(a) else (a, b)
@@ -82,30 +81,53 @@ def added(a, b, name: str = "AddBackward0", sign: int = 1):
                 "broadcasting)"
             )
         one, two = (_Full.apply(x) if is_sparse(x) else x for x in (a, b))
-        return torch.sub(one, two) if sign < 0 else torch.add(one, two)
+        return torch.sub(one, two) if scale == -1 else torch.add(one, two, alpha=scale)
     same_size("add", a, b)
+    return (_Subtracted if scale == -1 else _Added).apply(a, b, scale)
+
+
+class _Added(Function):
+    """The sum of two sparse tensors; a gradient goes back as it comes."""
+
+    @staticmethod
+    def forward(ctx, a, b, scale):
+        ctx.scale = scale
+        return _sum_of(a, b, scale)
+
+    @staticmethod
+    def backward(ctx, g):
+        needs = ctx.needs_input_grad
+        return g if needs[0] else None, (g if ctx.scale == 1 else torch.mul(g, ctx.scale)) if needs[1] else None, None
+
+
+class _Subtracted(_Added):
+    """The difference."""
+
+
+_Added._backward_cls.__name__, _Subtracted._backward_cls.__name__ = "AddBackward0", "SubBackward0"
+
+
+def _sum_of(a, b, scale):
+    """`a + scale * b`, without history."""
     one, two = a._data, b._data
     if one.layout is not two.layout:
-        return added(coo_of(a), coo_of(b), name, sign)
+        return _sum_of(coo_of(a), coo_of(b), scale)
     left, right = _both(a, b)
-    right = right if sign > 0 else -right
+    right = right if scale == 1 else right * scale
     if one.same_places(two) or one.layout is not torch.sparse_coo and _equal_places(one, two):
-        total = left + right
-        return with_values(one.over(total), total, name)
+        return made(one.over(left + right))
     if one.layout is not torch.sparse_coo:
-        total = added(coo_of(a), coo_of(b), name, sign)
+        total = coalesced(_sum_of(coo_of(a), coo_of(b), scale))
         return compressed(total, one.layout, one.blocksize if one.layout in IN_BLOCKS else None)
     if one.sparse_dim != two.sparse_dim:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, but "
             f"{one.sparse_dim} != {two.sparse_dim}"
         )
-    total = torch.cat([left, right])
     index = torch.cat([one.parts[0], two.parts[0]], 1)
-    out = with_values(SparseData(one.layout, one.shape, (index,), total), total, name)
+    out = made(SparseData(one.layout, one.shape, (index,), torch.cat([left, right])))
     if one.coalesced and two.coalesced or index.shape[1] > 16 * max(math.prod(grid(one)), 1):
-        out = coalesced(out)
-        return with_values(out._data, values_of(out), name)
+        return coalesced(out)
     return out
 
 
@@ -113,8 +135,8 @@ def _equal_places(one: SparseData, two: SparseData) -> bool:
     return all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one.parts, two.parts, strict=True))
 
 
-def add(input, other):
-    """`a + b`."""
+def add(input, other, alpha=1):
+    """`a + alpha * b`."""
     if is_sparse(input) and not is_sparse(other):
         if input.layout is torch.sparse_coo:
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
@@ -122,7 +144,7 @@ def add(input, other):
             other = torch.tensor(other)
     elif not isinstance(input, torch.Tensor):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-    return added(input, other)
+    return added(input, other, alpha)
 
 
 def sub(input, other):
@@ -133,7 +155,7 @@ def sub(input, other):
         raise no_kernel("rsub.Scalar", other)
     if not isinstance(other, torch.Tensor):
         other = torch.tensor(other)
-    return added(input, other, "SubBackward0", -1)
+    return added(input, other, -1)
 
 
 def _is_number(value) -> bool:
@@ -147,8 +169,6 @@ def mul(input, other):
     if _is_number(other):
         new = torch.mul(values_of(input), other)
         return with_values(input._data.over(new), new, "MulBackward0")
-    if input.layout is torch.sparse_coo:
-        input = coalesced(input)
     if not is_sparse(other):
         shape = torch.broadcast_shapes(tuple(input.shape), tuple(other.shape))
         if tuple(shape) != tuple(input.shape):
@@ -183,7 +203,7 @@ def _intersection(a, b):
         new = left.index_select(0, kept) * right.index_select(0, found.index_select(0, kept))
         index = index.index_select(1, kept)
     else:
-        new, index = (left * 0)[:0], index[:, :0]
+        new, index = left[:0] * right[:1].sum(0), index[:, :0]
     return with_values(SparseData(one.layout, one.shape, (index,), new, True), new, "MulBackward0")
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torchlite as torch
+
 from .._dispatch.runtime import MODE
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
@@ -22,7 +24,14 @@ class _Values(Function):
 
     @staticmethod
     def backward(ctx, g):
-        return with_values(ctx.places, g)
+        places = ctx.places
+        if places.layout is not torch.sparse_coo or places.coalesced:
+            return with_values(places, g)
+        # Values at the same place add up, so each has the place's gradient, which counts once.
+        index, where = SLOTS.sparse("distinct")(places)
+        count = torch.bincount(where).to(g.dtype).reshape(-1, *[1] * (g.ndim - 1))
+        new = g.new_zeros((index.shape[1], *g.shape[1:])).index_add(0, where, g) / count
+        return with_values(SparseData(places.layout, places.shape, (index,), new.detach(), True), new)
 
 
 class _Sparse(Function):
@@ -58,7 +67,7 @@ _NODES: dict[str, Any] = {}
 
 def _named(name: str):
     """The function `_Sparse` with a node of this name."""
-    found = _NODES.get(name)
+    found: Any = _NODES.get(name)
     if found is None:
         found = _NODES[name] = type(f"_{name}", (_Sparse,), {})
         found._backward_cls.__name__ = name

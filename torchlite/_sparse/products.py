@@ -61,7 +61,7 @@ class _Times(Function):
         to_sparse = to_dense = None
         if ctx.needs_input_grad[0]:
             if ctx.masked:
-                flat = coo_of(made(tensor._data))
+                flat = coalesced(coo_of(made(tensor._data)))
                 values = _at_entries(flat._data, g, dense.conj())
                 to_sparse = with_values(flat._data, values)
                 if tensor.layout is not torch.sparse_coo:
@@ -117,7 +117,7 @@ def multiplied(a, b, masked: bool = False, name: str = "Mm"):
     """The product of two matrices, of which one at least is sparse; of two sparse ones it is sparse."""
     _check("mm", a, b)
     if is_sparse(a) and is_sparse(b):
-        return _both_sparse(a, b)
+        return _both_sparse(a, b) if masked else _SparseMm.apply(a, b)
     if is_sparse(a):
         return times(a, b, masked, name)
     turned: Any = _Turned.apply(a, b, masked)
@@ -144,7 +144,7 @@ class _Turned(Function):
             to_dense = _Turned.apply(g, adjoint(tensor), ctx.masked)
         if ctx.needs_input_grad[1]:
             if ctx.masked:
-                flat = coo_of(made(tensor._data))
+                flat = coalesced(coo_of(made(tensor._data)))
                 values = _at_entries(flat._data, dense.mH, g.mT)
                 to_sparse = with_values(flat._data, values)
             else:
@@ -177,6 +177,24 @@ def _both_sparse(a, b):
     return compressed(out, kind if b.layout is kind else torch.sparse_csr)
 
 
+class _SparseMm(Function):
+    """The product of two sparse matrices, whose gradients are products as well."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _both_sparse(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        return (multiplied(g, adjoint(b)) if needs[0] else None, multiplied(adjoint(a), g) if needs[1] else None)
+
+
+_SparseMm._backward_cls.__name__ = "MmBackward0"
+
+
 def mm(input, mat2):
     """`torch.mm`."""
     return multiplied(input, mat2)
@@ -203,7 +221,7 @@ def bmm(input, mat2):
     if is_sparse(mat2):
         raise no_kernel("bmm", mat2)
     if input.ndim != 3 or mat2.ndim != 3:
-        raise RuntimeError(f"batch1 must be a 3D tensor" if input.ndim != 3 else "batch2 must be a 3D tensor")  # noqa: F541
+        raise RuntimeError("batch1 must be a 3D tensor" if input.ndim != 3 else "batch2 must be a 3D tensor")
     if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
@@ -324,6 +342,11 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
     return with_values(input._data.over(new), new, "SparseSampledAddmmBackward0")
 
 
+def _only_coo(name: str, tensor) -> None:
+    if tensor.layout is not torch.sparse_coo:
+        raise no_kernel(name, tensor)
+
+
 def smm(input, mat):
     """`torch.smm`: sparse times dense as a sparse matrix of all places."""
     empty = torch.sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
@@ -332,13 +355,14 @@ def smm(input, mat):
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """`torch.sspaddmm`: rows that `mat1` has are filled, and stand behind the elements of `input`."""
+    _only_coo("sspaddmm", mat1)
     _check("sspaddmm", mat1, mat2)
     flat = coalesced(mat1)
     rows = torch.unique(flat._data.parts[0][0])
     product = _multiply(flat._data, flat._data.values, mat2).index_select(0, rows) * alpha
     width = mat2.shape[1]
     index = torch.stack([rows.repeat_interleave(width), torch.arange(width, device=rows.device).repeat(rows.shape[0])])
-    held = coalesced(input)._data
+    held = input._data
     index = torch.cat([held.parts[0], index], 1)
     values = torch.cat([held.values * beta, product.reshape(-1)])
     return made(SparseData(torch.sparse_coo, input.shape, (index,), values, False))
@@ -346,6 +370,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 def hspmm(mat1, mat2):
     """`torch.hspmm`: sparse times dense as a hybrid matrix, whose rows are dense."""
+    _only_coo("hspmm", mat1)
     _check("hspmm", mat1, mat2)
     flat = coalesced(mat1)
     rows = torch.unique(flat._data.parts[0][0])

@@ -14,16 +14,21 @@ from .history import values_of, with_values
 
 
 class _Sum(Function):
-    """The sum of all elements, with a dense gradient."""
+    """The sum over dimensions, all sparse ones among them, with a dense gradient."""
 
     @staticmethod
-    def forward(ctx, tensor, dtype):
-        ctx.shape = tensor.shape
-        return tensor._data.values.sum(dtype=dtype)
+    def forward(ctx, tensor, dims, dtype):
+        ctx.shape, ctx.dims = tensor.shape, dims
+        data = tensor._data
+        if len(dims) == data.ndim:
+            return data.values.sum(dtype=dtype)
+        return data.values.sum([0, *(d - data.sparse_dim + 1 for d in dims if d >= data.sparse_dim)], dtype=dtype)
 
     @staticmethod
     def backward(ctx, g):
-        return g.expand(ctx.shape), None
+        for dim in ctx.dims:
+            g = g.unsqueeze(dim)
+        return g.expand(ctx.shape), None, None
 
 
 _Sum._backward_cls.__name__ = "SumBackward0"
@@ -40,7 +45,7 @@ def _dims(dim, ndim: int) -> list[int]:
 def sum_op(input, dim=None, keepdim=False, dtype=None):
     """`torch.sum`."""
     if dim is None or not isinstance(dim, int) and len(dim) == 0 and input.layout is torch.sparse_coo:
-        return _Sum.apply(input, dtype)
+        return _Sum.apply(input, list(range(input.ndim)), dtype)
     if input.layout is not torch.sparse_coo:
         if not keepdim:
             raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
@@ -49,7 +54,11 @@ def sum_op(input, dim=None, keepdim=False, dtype=None):
         out = _kept(coo_of(input), _dims(dim, input.ndim), dtype)
         return compressed(out, torch.sparse_csr)
     dims = _dims(dim, input.ndim)
-    return _kept(input, dims, dtype) if keepdim else _over(input, dims, dtype, "SumBackward1")
+    if keepdim:
+        return _kept(input, dims, dtype)
+    if set(range(input._data.sparse_dim)) <= set(dims):
+        return _Sum.apply(input, dims, dtype)
+    return _over(input, dims, dtype or _sums(input.dtype), "SumBackward1")
 
 
 def _kept(input, dims, dtype):

@@ -12,17 +12,19 @@ import torchlite as torch
 
 from .._dispatch import call
 from .._dispatch.graph import bump, edge
+from .._dispatch.record import POINTWISE
 from .._dispatch.runtime import LEAF, MODE, recording
 from .._dispatch.slots import SLOTS
 from . import elementwise, products, reduce, shape
 from .build import _empty_coo, empty
 from .convert import coo_of, grid, lines, moved, to_dense
-from .data import is_sparse, made, no_kernel
+from .data import IN_BLOCKS, KINDS, is_sparse, made, no_kernel
 from .elementwise import OF_VALUES, of_values
 from .history import values_of, with_values
 
 RULES: dict[str, Callable[..., Any]] = {
     "add": elementwise.add,
+    "_add": elementwise.add,
     "sub": elementwise.sub,
     "mul": elementwise.mul,
     "div": elementwise.div,
@@ -59,7 +61,8 @@ _ATEN = {
     "_view": "view", "gt": "gt.Scalar", "lt": "lt.Scalar", "ge": "ge.Scalar", "le": "le.Scalar", "eq": "eq.Tensor",
     "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "slice": "as_strided",
     "vector_norm_core": "linalg_vector_norm", "_clamp_numbers": "clamp", "_clamp_tensors": "clamp.Tensor",
-    "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_through": "view",
+    "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_is_set_to": "is_set_to",
+    "rand_like": "uniform_", "randn_like": "normal_", "allclose": "eq.Tensor"
 }  # fmt: skip
 
 
@@ -111,7 +114,7 @@ def conj(input):
     return of_values("conj_physical", torch.conj_physical, input) if input.is_complex() else input
 
 
-for _name in ("resolve_conj", "resolve_neg", "alias"):
+for _name in ("resolve_conj", "resolve_neg", "alias", "positive"):
     RULES[_name] = lambda input: input
 
 
@@ -124,7 +127,7 @@ def contiguous(input, memory_format=None):
 @rule("expand")
 def expand(input, size):
     """Refused."""
-    raise RuntimeError("expand is unsupported for Sparse tensors")
+    raise RuntimeError(f"expand is unsupported for {KINDS[input.layout]} tensors")
 
 
 RULES["repeat"] = expand
@@ -146,7 +149,8 @@ def _like(input, dtype, layout, device, requires_grad, size=None):
         return torch.zeros(size, dtype=dtype, device=device, requires_grad=requires_grad)
     if layout is torch.sparse_coo and input._sparse and size == tuple(input.shape):
         return _empty_coo(size, dtype, device, requires_grad, input._data.dense_dim)
-    return empty(size, dtype, device, layout, requires_grad)
+    blocks = input._data.blocksize if input._sparse and layout in IN_BLOCKS else None
+    return empty(size, dtype, device, layout, requires_grad, blocks)
 
 
 @rule("_zeros_like")
@@ -245,24 +249,21 @@ def transpose_(input, dim0, dim1):
     return _written(input, shape.transpose(input, dim0, dim1))
 
 
-def _aten(name: str) -> str:
-    return _ATEN.get(name, name)
-
-
 def run(op, values: list):
     """An op with a sparse tensor among its values. NotImplemented where it runs as it is written."""
     found = RULES.get(op.name)
     if found is not None:
         return found(*values)
-    if op.is_implicit:
+    if op.is_implicit and op.name not in _REFUSED:
         return NotImplemented
     first = next(v for v in _flat(values) if is_sparse(v))
-    if first.layout is not torch.sparse_coo and op.name in _UNARY:
-        raise RuntimeError("unsupported tensor layout: SparseCsr")
-    raise no_kernel(_aten(op.name), first)
+    if first.layout is not torch.sparse_coo and op.tags & POINTWISE:
+        raise RuntimeError(f"unsupported tensor layout: {KINDS[first.layout]}")
+    raise no_kernel(_ATEN.get(op.name, op.name), first)
 
 
-_UNARY = frozenset(("cos", "exp", "log", "sigmoid", "cosh", "acos", "acosh", "exp2", "log2", "log10", "rsqrt"))
+# Ops written in others that PyTorch refuses as a whole, in its words.
+_REFUSED = frozenset(("max", "min", "clamp", "equal", "_is_set_to", "rand_like", "randn_like", "allclose"))
 
 
 def _flat(values):
@@ -299,7 +300,7 @@ def run_in_place(op, values: list):
 
 def _into_dense(op, target, rest):
     """A dense tensor in place, with a sparse operand: what is added goes to its places alone."""
-    other = rest[0] if rest else None
+    other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._node is not None or any(getattr(v, "_node", None) is not None for v in rest))
     if wants:
         call.check_writable(target)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torchlite as torch
 
 from .._dispatch.shapes import wrap_dim
+from ..autograd.function import Function
 from .convert import coalesced, compressed, coo_of, summed
-from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, no_kernel
+from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, made, no_kernel
 from .history import values_of, with_values
 
 
@@ -27,7 +30,50 @@ _TURNED = {
 }  # fmt: skip
 
 
-def permute(input, dims, name: str = "PermuteBackward0"):
+class _Permuted(Function):
+    """Dimensions in another order; a gradient goes back as it comes, sparse or dense."""
+
+    @staticmethod
+    def forward(ctx, tensor, order):
+        ctx.order = order
+        data = tensor._data
+        cut = data.sparse_dim
+        index = data.parts[0].index_select(0, torch.tensor(order[:cut], dtype=torch.int64, device=tensor.device))
+        values = data.values.permute(0, *(dim - cut + 1 for dim in order[cut:]))
+        kept = data.coalesced and order[:cut] == list(range(cut))
+        shape = [data.shape[dim] for dim in order]
+        return made(SparseData(torch.sparse_coo, shape, (index,), values, kept))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.permute(g, sorted(range(len(ctx.order)), key=ctx.order.__getitem__)), None
+
+
+class _Turned(Function):
+    """A compressed tensor with rows and columns changed: those that were compressed by rows are so by columns."""
+
+    @staticmethod
+    def forward(ctx, tensor):
+        data = tensor._data
+        b, values = data.batch, data.values
+        ctx.dims = b, b + 1
+        values = values.transpose(b + 1, b + 2) if data.layout in IN_BLOCKS else values
+        shape = [*data.shape[:b], data.shape[b + 1], data.shape[b], *data.shape[b + 2 :]]
+        return made(SparseData(_TURNED[data.layout], shape, data.parts, values))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.transpose(g, *ctx.dims)
+
+
+for _name in ("Permute", "Transpose", "T"):
+    for _base in (_Permuted, _Turned):
+        _kind: Any = type(f"{_base.__name__}{_name}", (_base,), {})
+        _kind._backward_cls.__name__ = f"{_name}Backward0"
+        globals()[_kind.__name__] = _kind
+
+
+def permute(input, dims, name: str = "Permute"):
     """Sparse dimensions change places with sparse ones, dense with dense ones."""
     data = input._data
     if data.layout is not torch.sparse_coo:
@@ -47,32 +93,26 @@ def permute(input, dims, name: str = "PermuteBackward0"):
             if name.startswith("T")
             else "permute(sparse_coo): mixing of sparse and dense dimensions is not supported"
         )
-    index = data.parts[0].index_select(0, torch.tensor(order[:cut], dtype=torch.int64, device=input.device))
-    values = values_of(input).permute(0, *(dim - cut + 1 for dim in order[cut:]))
-    kept = data.coalesced and order[:cut] == list(range(cut))
-    return _made(data, [data.shape[dim] for dim in order], index, values, kept, name)
+    return globals()[f"_Permuted{name}"].apply(input, order)
 
 
-def transpose(input, dim0, dim1, name: str = "TransposeBackward0"):
+def transpose(input, dim0, dim1, name: str = "Transpose"):
     """Two dimensions change places; a matrix that is compressed by rows is then compressed by columns."""
     data = input._data
     dim0, dim1 = wrap_dim(dim0, data.ndim), wrap_dim(dim1, data.ndim)
+    if dim0 == dim1 and data.layout is not torch.sparse_coo:
+        return input
     order = list(range(data.ndim))
     order[dim0], order[dim1] = dim1, dim0
     if data.layout is torch.sparse_coo:
         return permute(input, order, name)
-    if dim0 == dim1:
-        return input
     b = data.batch
     if {dim0, dim1} != {b, b + 1}:
         raise RuntimeError(
-            f"transpose(): can only transpose 2D compressed sparse tensors, or the last two dimensions of batches, got "
-            f"dimensions {dim0} and {dim1}"
+            "transpose(): can only transpose the rows and columns of compressed sparse tensors, but got dimensions "
+            f"{dim0} and {dim1}"
         )
-    values = values_of(input)
-    values = values.transpose(b + 1, b + 2) if data.layout in IN_BLOCKS else values
-    shape = [data.shape[dim] for dim in order]
-    return with_values(SparseData(_TURNED[data.layout], shape, data.parts, values), values, name)
+    return globals()[f"_Turned{name}"].apply(input)
 
 
 def t(input):
@@ -84,7 +124,7 @@ def t(input):
             "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
             f"{input._data.sparse_dim} sparse and {input._data.dense_dim} dense dimensions"
         )
-    return transpose(input, 0, 1, "TBackward0")
+    return transpose(input, 0, 1, "T")
 
 
 # -- parts ------------------------------------------------------------------------------
@@ -147,17 +187,32 @@ def unbind(input, dim=0):
     return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.ndim)]))
 
 
+class _Unsqueezed(Function):
+    """One more dimension; a gradient goes back as it comes, sparse or dense."""
+
+    @staticmethod
+    def forward(ctx, tensor, dim):
+        ctx.dim = dim
+        data, values = tensor._data, tensor._data.values
+        shape, index, cut = [*data.shape[:dim], 1, *data.shape[dim:]], data.parts[0], data.sparse_dim
+        if dim <= cut:
+            index = torch.cat([index[:dim], index.new_zeros((1, index.shape[1])), index[dim:]])
+        else:
+            values = values.unsqueeze(dim - cut + 1)
+        return made(SparseData(torch.sparse_coo, shape, (index,), values, data.coalesced))
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.select(g, ctx.dim, 0), None
+
+
+_Unsqueezed._backward_cls.__name__ = "UnsqueezeBackward0"
+
+
 def unsqueeze(input, dim):
     """One more dimension of one entry."""
     _only_coo(input)
-    data, values = input._data, values_of(input)
-    dim = wrap_dim(dim, data.ndim + 1)
-    shape, index, cut = [*data.shape[:dim], 1, *data.shape[dim:]], data.parts[0], data.sparse_dim
-    if dim <= cut:
-        index = torch.cat([index[:dim], index.new_zeros((1, index.shape[1])), index[dim:]])
-    else:
-        values = values.unsqueeze(dim - cut + 1)
-    return _made(data, shape, index, values, data.coalesced, "UnsqueezeBackward0")
+    return _Unsqueezed.apply(input, wrap_dim(dim, input.ndim + 1))
 
 
 def squeeze(input, dim=None):
@@ -187,7 +242,8 @@ def narrow_copy(input, dim, start, length):
 
 def index_select(input, dim, index):
     """The entries along a dimension that `index` names, in that order."""
-    _only_coo(input)
+    if input.layout is not torch.sparse_coo:
+        raise no_kernel("index_select", input)
     data, values = input._data, values_of(input)
     dim = wrap_dim(dim, data.ndim)
     if index.ndim > 1 or index.dtype not in (torch.int64, torch.int32):
@@ -229,6 +285,8 @@ def index_select(input, dim, index):
 def cat(tensors, dim=0):
     """Tensors one after the other along a dimension."""
     tensors = list(tensors)
+    if is_sparse(tensors[0]):
+        tensors[0].is_contiguous()  # which a compressed tensor is not asked
     for position, tensor in enumerate(tensors):
         if not is_sparse(tensor) or tensor.layout is not torch.sparse_coo:
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}.")
@@ -265,6 +323,7 @@ def cat(tensors, dim=0):
 
 def stack(tensors, dim=0):
     """Tensors along a new dimension."""
+    tensors[0].is_contiguous()
     dim = wrap_dim(dim, tensors[0].ndim + 1)
     out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
     return with_values(out._data, values_of(out), "StackBackward0")

@@ -5,7 +5,7 @@ written in the files of its parts.
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.checks import wanting
@@ -91,7 +91,7 @@ class Tensor(_Parts):
     __slots__ = ("_data", "_table", "dtype", "_node", "_meta", "__dict__", "__weakref__")
     __array_priority__ = 1000
     _is_plain = True
-    _level = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
+    _level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
     _dispatches = False  # whether the class has a `__torch_dispatch__` of its own
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 

@@ -75,16 +75,22 @@ class _Autocast(Interceptor):
             def run(*args, **kwargs):
                 return _call.below(op, function, args, kwargs)
 
-        if op.name in LISTED:
-            where = _device_type(args)
-            rule = None if where is None else RULES[where].get(op.name)
-            if callable(rule):
-                rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
-            if rule is not None:
-                args, kwargs = _cast_arguments(op, rule, where, args, kwargs)  # type: ignore[arg-type]
-                return run(*args, **kwargs)
+        listed = self.cast(op, args, kwargs)
+        if listed is not None:
+            args, kwargs = listed
+            return run(*args, **kwargs)
         stack.items = [*stack.items, self]  # whoever called this puts the stack back
         return run(*args, **kwargs)
+
+    def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
+        """The arguments of an op on the lists, cast; None for an op on no list, whose parts are to be asked."""
+        if op.name not in LISTED:
+            return None
+        where = _device_type(args)
+        rule = None if where is None else RULES[where].get(op.name)
+        if callable(rule):
+            rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
+        return None if rule is None else _cast_arguments(op, rule, where, args, kwargs)  # type: ignore[arg-type]
 
 
 def _tensors(values):
@@ -168,7 +174,7 @@ def _cached(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
     the leaf changes.
     """
-    cast = F.to if saved_tensor_hooks.stack else _to
+    cast = F.to if saved_tensor_hooks.stack or tensor._level is not None else _to
     if tensor._node is not LEAF or not (
         _state.cache_enabled
         and _state.nesting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch.public import torch
+from .._dispatch.runtime import MODE
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .edges import GradientEdge
@@ -38,6 +39,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no history, or
     when the graph was freed by an earlier backward.
     """
+    if MODE.transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
     tensors = _tuple(tensors)
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     if len(grads) != len(tensors):
@@ -119,7 +125,7 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
             materialize_grads=materialize_grads,
         )
 
-    return torch.vmap(one, randomness="error")(*(grads[i] for i in given))
+    return SLOTS.vmap(one)(*(grads[i] for i in given))
 
 
 def _run_node(node, grads):

@@ -21,7 +21,7 @@ _ITEM = (
 )
 _CONTROL = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
-    "yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+    "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
 
 

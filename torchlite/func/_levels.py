@@ -145,7 +145,13 @@ class Level(Interceptor):
         return placed(results, out_dims)
 
     def _in_parts(self, op, function, args, kwargs):
-        stack.items = [*stack.items, self]  # whoever called this puts the stack back
+        below = stack.items
+        stack.items = [*below, self]  # whoever called this puts the stack back
+        for item in below:  # autocast knows some ops by their names, which nobody will see below
+            found = item.cast(op, args, kwargs)
+            if found is not None:
+                args, kwargs = found
+                stack.items = [other for other in stack.items if other is not item]
         return call.below(op, function, args, kwargs)
 
     def _draw(self, op, function, args, kwargs):
@@ -173,7 +179,7 @@ class Level(Interceptor):
         target = args[0]
         if not is_of(target, self):
             if any(self.has(value) for value in (*args, *kwargs.values())):
-                raise RuntimeError(_IN_PLACE.format(op.name.strip("_"), op.name.strip("_")))
+                raise RuntimeError(_IN_PLACE)
             return function(*args, **kwargs)
         from ._rules.writing import WRITES
 
@@ -210,10 +216,10 @@ _OUT = (
     "for all of them. Please use the form without out=."
 )
 _IN_PLACE = (
-    "vmap: {}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
-    "elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a "
-    "vmap. Please try to use out-of-place operators instead of {}_. If said operator is being called inside the "
-    "PyTorch framework, please file a bug report instead."
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being "
+    "called inside the PyTorch framework, please file a bug report instead."
 )
 
 

@@ -174,12 +174,23 @@ class without:
         stack.items = self.before
 
 
-def _tensors_of(where: str, tree: Any, words: str) -> tuple[list, Any]:
+def _tensors_of(tree: Any) -> tuple[list, Any]:
     flat, spec = tree_flatten(tree)
     for item in flat:
         if not isinstance(item, Tensor):
-            raise RuntimeError(words.format(where, type(item)))
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(item)}")
     return flat, spec
+
+
+class _Star:
+    """A leaf, where the structure of a tree is shown."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+def _shown(spec) -> str:
+    return str(tree_unflatten([_Star()] * spec.num_leaves, spec))
 
 
 def _aux(result: Any, where: str) -> tuple[Any, Any]:
@@ -211,13 +222,11 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     return _vjp(func, primals, has_aux=has_aux)
 
 
-def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, where: str = "vjp"):
+def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False):
     tape = _Tape()
     args = tuple(primals)
     chosen = args if argnums is None else _chosen(args, argnums)
-    flat, spec = _tensors_of(
-        f"{where}(f, *primals)" if where == "vjp" else where, chosen, "{}: expected inputs to be Tensors, got {}"
-    )
+    flat, spec = _tensors_of(chosen)
     with tape.scope:
         inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*(inner if argnums is None else _replaced(args, argnums, inner)))
@@ -228,7 +237,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, w
     outs, out_spec = tree_flatten(result)
     if not outs:
         raise RuntimeError(
-            f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {result})"
+            f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {outs})"
         )
     for item in outs:
         if not isinstance(item, Tensor):
@@ -243,7 +252,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, w
         if given_spec != out_spec:
             raise RuntimeError(
                 f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {given_spec}, primal output: {out_spec}"
+                f"function. cotangents: {_shown(given_spec)}, primal output: {_shown(out_spec)}"
             )
         found = tree_unflatten(tape.gradients(outs, flat_given, retain_graph), spec)
         return found
@@ -253,7 +262,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False, w
 
 def _checked_argnums(argnums: Any, count: int) -> Any:
     if not isinstance(argnums, (int, tuple)):
-        raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {type(argnums)}")
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if isinstance(argnums, tuple) and not argnums:
         raise RuntimeError("argnums must be non-empty")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -302,9 +311,9 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _Tape()
-    flat, spec = tree_flatten(_chosen(args, argnums))
+    flat, spec = _tensors_of(_chosen(args, argnums))
     with tape.scope:
-        inner = tree_unflatten([tape.input(t) if isinstance(t, Tensor) else t for t in flat], spec)
+        inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*_replaced(args, argnums, inner), **kwargs)
     aux = None
     if has_aux:
@@ -317,11 +326,11 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
         raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(result)}")
     if result.dim() != 0:
         raise RuntimeError(
-            "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
             f"{result.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
-    found = iter(tape.gradients([result], [F.ones_like(result.detach())], retain=False))
-    grads = tree_unflatten([next(found) if isinstance(t, Tensor) else None for t in flat], spec)
+    found = tape.gradients([result], [F.ones_like(result.detach())], retain=False)
+    grads = tree_unflatten(list(found), spec)
     value = tape.released(result)
     if has_aux:
         return grads, (value, _released(tape, aux))
@@ -372,7 +381,7 @@ def jacrev(
     def jacobian(*args, **kwargs):
         called = functools.partial(func, **kwargs) if kwargs else func
         _real("inputs", tree_flatten(_chosen(args, argnums))[0])
-        result = _vjp(called, args, argnums, has_aux=has_aux, where="jacrev(f, *primals)")
+        result = _vjp(called, args, argnums, has_aux=has_aux)
         _real("outputs", tree_flatten(result[0])[0])
         outs, out_spec = tree_flatten(result[0])
         pull = functools.partial(_rows, result[1], outs, out_spec, chunk_size)

@@ -96,7 +96,7 @@ def _joined(parts, out_dims, func):
     import torchlite as torch
 
     spec = parts[0][1]
-    dims = _broadcast_to_and_flatten(out_dims, spec)
+    dims = _broadcast_to_and_flatten(out_dims, spec) or []
     columns = zip(*(flat for flat, _ in parts), strict=True)
     joined = [
         column[0] if dim is None or not isinstance(column[0], Tensor) else torch.cat(column, dim)
@@ -184,7 +184,7 @@ def _results(results, level, out_dims, func):
 def _result(value, dim, level, func):
     name = name_of(func)
     if not isinstance(value, Tensor):
-        if dim is None or value is None:
+        if dim is None:
             return value
         raise ValueError(
             f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
@@ -196,8 +196,8 @@ def _result(value, dim, level, func):
         return value
     if not isinstance(dim, int):
         raise ValueError(
-            f"vmap({name}, ...): `out_dims` must be an int, None or a python collection of ints representing where in "
-            "the outputs the vmapped dimension should appear."
+            f"vmap({name}, ..., out_dims={dim}): `out_dims` must be an int, None or a python collection of ints "
+            "representing where in the outputs the vmapped dimension should appear."
         )
     ndim = value.ndim + 1
     if not -ndim <= dim < ndim:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -522,3 +523,18 @@ register_pytree_node(
     serialized_type_name="torch.Size",
     flatten_with_keys_fn=lambda size: ([(SequenceKey(index), n) for index, n in enumerate(size)], None),
 )
+
+# How built-in containers are taken apart and put together, by the names that packages know: `_dict_flatten` and so on.
+for _name, _kind in (
+    ("tuple", tuple), ("list", list), ("dict", dict), ("namedtuple", namedtuple), ("ordereddict", OrderedDict),
+    ("odict", OrderedDict), ("defaultdict", defaultdict), ("deque", deque),
+):  # fmt: skip
+    _node = SUPPORTED_NODES[_kind]
+    globals().update(
+        {
+            f"_{_name}_flatten": _node.flatten_fn,
+            f"_{_name}_unflatten": _node.unflatten_fn,
+            f"_{_name}_flatten_with_keys": _node.flatten_with_keys_fn,
+        }
+    )
+_is_leaf, _is_namedtuple_instance = tree_is_leaf, is_namedtuple_instance

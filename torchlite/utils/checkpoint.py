@@ -52,20 +52,23 @@ def check_backward_validity(inputs: Any) -> None:
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     """The devices of the tensors in the arguments, the CPU aside, and the states of their random numbers."""
+    from ..accelerator import get_device_module
     from ._pytree import tree_leaves
 
     devices = {one.device for one in tree_leaves(args) if isinstance(one, Tensor)}
     used = sorted((d for d in devices if d.type not in ("cpu", "meta")), key=lambda d: (d.type, d.index or 0))
-    return [d.index or 0 for d in used], [torch.get_device_module(d).get_rng_state(d) for d in used]
+    return [d.index or 0 for d in used], [get_device_module(d).get_rng_state(d) for d in used]
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
     """Give devices of one type (that of the accelerator unless it is named) the states of their random numbers."""
     if device_type == "meta" or not devices:
         return
-    where = device_type or torch.accelerator.current_accelerator().type
+    from ..accelerator import current_accelerator, get_device_module
+
+    where = device_type or str(current_accelerator())
     for index, state in zip(devices, states, strict=True):
-        torch.get_device_module(where).set_rng_state(state, f"{where}:{index}")
+        get_device_module(where).set_rng_state(state, f"{where}:{index}")
 
 
 class _StopRecomputationError(Exception):

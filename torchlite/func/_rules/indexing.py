@@ -13,12 +13,17 @@ from ..._tensor import Tensor
 from .._batched import Batched, in_front, is_of, moved
 from .common import batch, resumed, rule
 
+_BY_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
+    "a boolean mask."
+)
+
 
 def refuse_dynamic(name: str):
     """Raise for an op whose result's shape depends on data."""
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{name}. Please voice your support in https://github.com/pytorch/functorch/issues/256"
+        f"aten::{name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
     )
 
 
@@ -54,7 +59,7 @@ class Places:
                 continue
             if is_mask(item):
                 if isinstance(item, Batched):
-                    refuse_dynamic("nonzero")
+                    raise RuntimeError(_BY_MASK)
                 raw = item._data if isinstance(item, Tensor) else item
                 for part in _nonzero(table, raw):
                     items.append((dim, part))
@@ -187,7 +192,7 @@ def write_item(level, target, index, value) -> None:
 
 def _write_mask(level, target, index, value) -> None:
     if len(index) != 1 or isinstance(value, Tensor) and math.prod(value.shape) != 1:
-        refuse_dynamic("nonzero")
+        raise RuntimeError(_BY_MASK)
     with resumed(level):
         mask = index[0]
         for _ in range(target.ndim - mask.ndim):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..._dispatch import F
 from ..._dispatch.shapes import wrap_dim
@@ -35,7 +36,7 @@ def along_view(level, op, values):
     """A view by dimensions that lie one further on."""
     x = in_front(values[0])
     ndim = x.ndim - 1
-    made = [x]
+    made: list[Any] = [x]
     for param, value in zip(op.params[1:], values[1:], strict=True):
         made.append(shifted(value, ndim) if param.name in ("dim", "dim0", "dim1", "dim2", "dimension") else value)
     if not ndim:
@@ -75,10 +76,8 @@ def _unsqueeze(level, op, values):
 def _squeeze(level, op, values):
     x, dim = in_front(values[0]), values[1]
     ndim = x.ndim - 1
-    dims = (
-        range(ndim) if dim is None else [wrap_dim(d, ndim) for d in (dim if dim.__class__ in (tuple, list) else [dim])]
-    )
-    dims = tuple(d + 1 for d in dims if d < ndim and x.shape[d + 1] == 1)
+    given = range(ndim) if dim is None else dim if dim.__class__ in (tuple, list) else [dim]
+    dims = tuple(d + 1 for d in (wrap_dim(d, ndim) for d in given) if d < ndim and x.shape[d + 1] == 1)
     return level.wrap(F.squeeze(x, dims) if dims else F._slice_index(x, (...,)))
 
 
@@ -156,13 +155,15 @@ def _roll(level, op, values):
 
 @rule("diag_embed", kind="view")
 def _diag_embed(level, op, values):
-    x, offset, dim1, dim2 = in_front(values[0]), *values[1:]
+    x = in_front(values[0])
+    offset, dim1, dim2 = values[1:]
     return level.wrap(F.diag_embed(x, offset, wrap_dim(dim1, x.ndim) + 1, wrap_dim(dim2, x.ndim) + 1))
 
 
 @rule("as_strided", kind="view")
 def _as_strided(level, op, values):
-    x, size, stride, offset = in_front(values[0]), *values[1:4]
+    x = in_front(values[0])
+    size, stride, offset = values[1:4]
     return level.wrap(F.as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
 
 
