@@ -364,3 +364,15 @@ def test_names_are_not_loaded_before_they_are_asked_for():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_subclass_may_have_a_property_of_the_dtype():
+    class Named(torch.Tensor):
+        @property
+        def dtype(self):
+            with torch._C.DisableTorchFunctionSubclass():
+                return super().dtype
+
+    x = torch.ones(2, dtype=torch.float64).as_subclass(Named)
+    assert type(x) is Named and x.dtype is torch.float64 and type(x + 1) is Named and (x + 1).dtype is torch.float64
+    assert torch.Tensor._make_subclass(Named, torch.ones(2)).dtype is torch.float32

@@ -64,6 +64,7 @@ class _Ops:
     """The libraries of ops: `aten` and those that programs added."""
 
     loaded_libraries: frozenset = frozenset()
+    refused_libraries: list[str] = []
 
     def __getattr__(self, name: str) -> _Namespace:
         if name.startswith("__"):
@@ -73,6 +74,7 @@ class _Ops:
 
     def load_library(self, path: Any) -> None:
         """OSError: a library of compiled ops wants PyTorch's own libraries."""
+        self.refused_libraries.append(str(path))
         raise OSError(
             f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"
         )

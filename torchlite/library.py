@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._aten import ops as _ops
 from ._library import operators
 from ._library.checks import OpCheckError, opcheck
 from ._library.custom_ops import CustomOpDef, custom_op
@@ -247,9 +248,17 @@ def register_fake(
     >>> torch.ops.docs_fake.rows(torch.ones(3, 2, device="meta")).shape
     torch.Size([3])
     """
-    found = _op_of(op)
+    found: Any
+    try:
+        found = _op_of(op)
+    except RuntimeError:
+        if not _ops.refused_libraries:
+            raise
+        found = None  # packages describe the ops of their compiled library also where it could not be loaded
 
     def register(function: Callable) -> Callable:
+        if found is None:
+            return function
         found.fake = function
         if lib is not None:
             lib._undo.append(functools.partial(setattr, found, "fake", None))

@@ -9,7 +9,9 @@ from typing import IO, Any, TypeAlias, Union
 from ._tensor import Tensor
 from ._tensor.typed_storage import TypedStorage, UntypedStorage
 from ._types.devices import device as _device
+from ._types.dtypes import dtype as _dtype  # noqa: F401  packages take these from here
 from ._types.layouts import Size
+from ._types.layouts import layout as _layout  # noqa: F401
 
 __all__ = ["Device", "FileLike", "Number", "Storage"]
 

@@ -20,12 +20,13 @@ for name, size in (
     with torch.no_grad():
         show(name, model(torch.randn(1, 3, size, size)))
 torch.manual_seed(0)
-model = timm.create_model("resnet10t", num_classes=7)
 features = timm.create_model("resnet10t", features_only=True).eval()
 x, y = torch.randn(4, 3, 64, 64), torch.tensor([0, 1, 2, 3])
 show("features", [f.detach().norm() for f in features(x)])
-average = ModelEmaV3(model, decay=0.9)
 for kind in ("adamw", "lamb", "lookahead_radam", "nadamw", "lion", "adopt", "madgrad", "adafactor"):
+    torch.manual_seed(0)
+    model = timm.create_model("resnet10t", num_classes=7)
+    average = ModelEmaV3(model, decay=0.9)
     optimizer = timm.optim.create_optimizer_v2(model, opt=kind, lr=1e-3, weight_decay=0.01)
     schedule = timm.scheduler.CosineLRScheduler(optimizer, t_initial=5, warmup_t=2, warmup_lr_init=1e-5)
     for step in range(2):
@@ -36,9 +37,9 @@ for kind in ("adamw", "lamb", "lookahead_radam", "nadamw", "lion", "adopt", "mad
         schedule.step(step + 1)
         average.update(model)
     show(f"{kind}.loss", loss)
+    show(f"{kind}.gradients", gradients(model))
+    show(f"{kind}.average", average.module.fc.weight)
     show(f"{kind}.lr", optimizer.param_groups[0]["lr"])
-show("gradients", gradients(model))
-show("average", average.module.fc.weight)
 import numpy  # noqa: E402
 
 numpy.random.seed(0)  # noqa: NPY002  timm draws by it

@@ -32,7 +32,9 @@ _HOMES = {
     ".random": ("default_generator",),
     ".futures": ("Future",),
     ".jit": ("CompilationUnit", "ScriptFunction"),
-    "._C._dispatch": ("DispatchKey", "DispatchKeySet", "_dispatch_has_kernel_for_dispatch_key"),
+    "._C._dispatch": (
+        "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",
+    ),
     "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from typing import Any
 
 __all__ = ["DispatchKey", "DispatchKeySet"]
 
 
-class DispatchKey(enum.IntEnum):
-    """The keys that programs name."""
+_DEVICES = ("CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta").split()
+_ALONE = (
+    "Undefined Dense _ _ _ Quantized _ _ Sparse SparseCsr NestedTensor BackendSelect _ Python "
+    "FuncTorchDynamicLayerBackMode Functionalize Conjugate Negative ZeroTensor ADInplaceOrView AutogradOther "
+    "AutogradFunctionality AutogradNestedTensor _ AutocastCPU _ _ AutocastXPU AutocastIPU AutocastHPU _ AutocastMPS "
+    "AutocastCUDA AutocastPrivateUse1 FuncTorchBatched _ FuncTorchVmapMode _ _ FuncTorchGradWrapper _ "
+    "PythonTLSSnapshot FuncTorchDynamicLayerFrontMode _ _ PreDispatch PythonDispatcher"
+).split()
+_GROUPS = (
+    "Autograd CompositeImplicitAutograd FuncTorchBatchedDecomposition CompositeImplicitAutogradNestedTensor "
+    "CompositeExplicitAutograd CompositeExplicitAutogradNonFunctional"
+).split()
 
-    Undefined = 0
-    Dense = 1
-    CPU = 2
-    CUDA = 3
-    Meta = 4
-    XPU = 5
-    MPS = 6
-    QuantizedCPU = 7
-    SparseCPU = 8
-    SparseCUDA = 9
-    BackendSelect = 10
-    Python = 11
-    Functionalize = 12
-    ADInplaceOrView = 13
-    AutogradOther = 14
-    AutogradFunctionality = 15
-    AutogradCPU = 16
-    AutogradCUDA = 17
-    AutogradMeta = 18
-    AutocastCPU = 19
-    AutocastCUDA = 20
-    FuncTorchBatched = 21
-    PythonTLSSnapshot = 22
-    PreDispatch = 23
-    Autograd = 24
-    CompositeImplicitAutograd = 25
-    CompositeExplicitAutograd = 26
+
+def _keys() -> dict[str, int]:
+    """PyTorch's numbers: single keys, then for each kind one a device, then keys that stand for several."""
+    found = {name: i for i, name in enumerate(_ALONE) if name != "_"}
+    for kind in ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd"):
+        start = max(found.values()) + (2 if not kind else 1)
+        found |= {f"{kind}{device}": start + 1 + i for i, device in enumerate(_DEVICES)}
+    first = max(found.values()) + 1
+    return found | {name: first + i for i, name in enumerate(_GROUPS)}
+
+
+DispatchKey = enum.IntEnum("DispatchKey", _keys(), module=__name__)  # type: ignore[misc]
 
 
 class DispatchKeySet:
@@ -77,3 +73,20 @@ class DispatchKeySet:
 def _dispatch_has_kernel_for_dispatch_key(name: str, dispatch_key: Any) -> bool:
     """Whether PyTorch's dispatcher has a kernel: torchlite's ops are not its."""
     return False
+
+
+class _ExcludeDispatchKeyGuard:
+    """Within this what some keys stand for is left out: of these keys torchlite knows autocast's, which is off."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self.types = [kind for kind in ("cpu", "cuda") if keys.has(DispatchKey[f"Autocast{kind.upper()}"])]
+
+    def __enter__(self) -> None:
+        from ..amp.autocast_mode import autocast
+
+        self.stack = contextlib.ExitStack()
+        for kind in self.types:
+            self.stack.enter_context(autocast(kind, enabled=False))
+
+    def __exit__(self, *error: Any) -> None:
+        self.stack.close()

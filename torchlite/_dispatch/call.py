@@ -55,12 +55,14 @@ new = object.__new__
 NUMBERS = (int, float, complex)
 Tensor: Any = None  # handed over by `take_classes`; module globals, since every wrapped result reads one
 Parameter: Any = None
+set_dtype: Any = None  # writes a tensor's dtype where its class may have a property of that name
 
 
 def take_classes(tensor: type, parameter: type) -> None:
     """The classes of tensors, from `torchlite._tensor`, which stands on this module."""
-    global Tensor, Parameter
+    global Tensor, Parameter, set_dtype
     Tensor, Parameter = tensor, parameter
+    set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
     GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
 
 

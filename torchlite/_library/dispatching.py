@@ -424,7 +424,8 @@ def make_wrapper(
     d = dtype or get_default_dtype()
     out = object.__new__(cls)
     out._data = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
-    out._table, out.dtype, out._node, out._meta = _table_without_data(where), d, None, None
+    out._table, out._node, out._meta = _table_without_data(where), None, None
+    call.set_dtype(out, d)
     cls._wraps = True
     return out.requires_grad_() if requires_grad else out
 

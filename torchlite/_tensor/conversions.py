@@ -83,13 +83,8 @@ class Conversions(Protocols):
     def as_subclass(self, cls):
         """The same tensor as an instance of a subclass of Tensor."""
         out = _new(cls)
-        out._data, out._table, out.dtype, out._node, out._meta = (
-            self._data,
-            self._table,
-            self.dtype,
-            self._node,
-            self._meta,
-        )
+        out._data, out._table, out._node, out._meta = self._data, self._table, self._node, self._meta
+        call.set_dtype(out, self.dtype)
         return out
 
     @staticmethod

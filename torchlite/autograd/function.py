@@ -423,7 +423,8 @@ def _check_dirty(node, outs, inputs, dirty, wants) -> None:
 def _as_view(tensor):
     """An input that was returned as it is: a view of it, which can have a history of its own."""
     fresh = call.new(type(tensor) if type(tensor) is not call.Parameter else Tensor)
-    fresh._data, fresh._table, fresh.dtype, fresh._node = tensor._data, tensor._table, tensor.dtype, None
+    fresh._data, fresh._table, fresh._node = tensor._data, tensor._table, None
+    call.set_dtype(fresh, tensor.dtype)
     fresh._meta = view_meta(tensor, "custom")
     return fresh
 
