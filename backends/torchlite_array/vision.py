@@ -159,7 +159,43 @@ def _same(n, out, mode, factor, antialias):
     return n == out and (factor is None or factor == 1) and not antialias
 
 
+def _whole(places, weights):
+    """Weights as integers of up to 15 bits, and by how many bits they are larger. Those of one place are added up
+    before.
+    """
+    for tap in range(places.shape[1] - 1):
+        same = places[:, tap] == places[:, tap + 1]
+        weights[:, tap + 1] += xp.where(same, weights[:, tap], 0)
+        weights[:, tap] = xp.where(same, 0, weights[:, tap])
+    bits = 0
+    while bits < 22 and int(0.5 + weights.max() * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    scaled = weights * (1 << bits)
+    return xp.where(scaled < 0, scaled - 0.5, scaled + 0.5).astype(xp.int32), bits
+
+
+def _resize_bytes(input, size, mode, align_corners, factors, antialias):
+    """Images of bytes, as PyTorch has them: sums of integers, rounded to bytes after the rows and after the columns."""
+    x = input
+    for axis, n, out, factor in (
+        (-1, input.shape[-1], size[1], factors[1]),
+        (-2, input.shape[-2], size[0], factors[0]),
+    ):
+        if n == out:
+            continue
+        places, weights = _places(n, out, mode, align_corners, factor, antialias, xp.float64)
+        weights, bits = _whole(places, weights)
+        total = xp.int32(1 << (bits - 1))
+        for tap in range(places.shape[1]):
+            line = weights[:, tap] if axis == -1 else weights[:, tap, None]
+            total = total + xp.take(x, places[:, tap], axis=axis).astype(xp.int32) * line
+        x = xp.clip(total >> bits, 0, 255).astype(xp.uint8)
+    return x.copy() if x is input else x
+
+
 def _resize(input, size, mode, align_corners, factors, antialias):
+    if input.dtype == xp.uint8 and len(size) == 2 and mode in ("bilinear", "bicubic"):
+        return _resize_bytes(input, size, mode, align_corners, factors, antialias)
     nearest = mode in ("nearest", "nearest-exact")
     x = input if nearest else _single(input)
     count = len(size)
