@@ -11,6 +11,8 @@ import pytest
 
 import torchlite as torch
 from tests.ops.table import ROWS, load_rows
+from torchlite._dispatch import REGISTRY
+from torchlite.func._rules import LOOPS, kind_of
 from torchlite.utils._pytree import tree_flatten, tree_unflatten
 
 load_rows()
@@ -124,3 +126,8 @@ def test_vmap_is_a_loop(family):
                 except AssertionError as error:
                     raise AssertionError(f"{row.name}, sample {index}, arguments {chosen}") from error
     assert compared or family == "optim"
+
+
+def test_only_the_listed_ops_loop():
+    looping = {op.name for op in REGISTRY.values() if kind_of(op) == "loop"}
+    assert looping == set(LOOPS)

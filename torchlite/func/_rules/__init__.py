@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._dispatch import POINTWISE, Op
+from ..._dispatch import POINTWISE, RANDOM, Op
 from . import dims, indexing, layers, matrices, products, randoms, scattering, views, writing
 from .common import RULES, by_elements, in_parts, one_by_one
 from .randoms import ALWAYS as ALWAYS
+from .views import LOOPS as LOOPS
 
 _FAMILIES = (dims, indexing, layers, matrices, products, randoms, scattering, views, writing)  # they fill RULES
 _found: dict[Op, Any] = {}
@@ -27,6 +28,10 @@ def kind_of(op: Op) -> str:
     rule = _rule_of(op)
     if rule is None:
         return "composite"
+    if op.tags & RANDOM:
+        return "random"
+    if rule is one_by_one and not op.tensor_params:
+        return "creation"
     return getattr(rule, "kind", None) or rule.__name__
 
 

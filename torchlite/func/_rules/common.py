@@ -153,6 +153,7 @@ def by_elements(level, op, values):
 
 
 by_elements.kind = "pointwise"  # type: ignore[attr-defined]
+rule("complex", "polar", kind="pointwise")(by_elements)
 
 
 def in_parts(level, op, values):

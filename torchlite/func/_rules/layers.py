@@ -120,3 +120,22 @@ def _batch_norm(level, op, values):
             raise RuntimeError(_BATCH_NORM)
     with resumed(level):
         return op.composite(F, *values)
+
+
+@rule("constant_pad_nd", kind="front")
+def _pad(level, op, values):
+    """The last dimensions are padded."""
+    return level.wrap(run(op, [in_front(values[0]), *values[1:]]))
+
+
+@rule("_lstm_layer", "_gru_layer", kind="first dimension")
+def _recurrent(level, op, values):
+    """The examples are more sequences; with weights of their own the layer goes step by step."""
+    states = 2 if op.name == "_lstm_layer" else 1
+    if any(is_of(v, level) for v in values[1 + states : -1]):
+        return in_parts(level, op, values)
+    x, *rest = values
+    made = [joined(batch(level, x), 1), *(joined(batch(level, s)) for s in rest[:states]), *rest[states:]]
+    found = run(op, made)
+    results = [level.wrap(divided(t, level.size, d)) for t, d in zip(found, [1, *[0] * states], strict=False)]
+    return type(found)([*results, *found[1 + states :]])  # the rest is between the kernel and its backward

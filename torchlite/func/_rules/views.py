@@ -21,6 +21,9 @@ LOOPS = {
     "histogramdd": "as histogram",
     "histc": "as histogram",
     "histogram_counts": "as histogram",
+    "nonzero_static": "where elements are is known once they are looked at",
+    "_copy_slices": "the history of writes through views, which is recorded below all examples",
+    "_set": "as _copy_slices",
 }
 
 for _name in (
