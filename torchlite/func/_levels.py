@@ -90,11 +90,13 @@ class Level(Interceptor):
             return self._added(op, function, args, kwargs)
         if isinstance(function, Writing):
             return self._write(op, function, args, kwargs)
-        if "out" in kwargs and op.has_out:
+        if "out" in kwargs:
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
             if out is not None:
-                return self._out(op, function, args, kwargs, out)
+                if op.has_out:
+                    return self._out(op, function, args, kwargs, out)
+                kwargs["out"] = out
         if function is not op.function:  # a tensor is made of nothing
             if op.tags & RANDOM:
                 return self._draw(op, function, args, kwargs)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._dispatch import F, function_for, promotion
+from ..._dispatch.codegen import direct_for
+from ..._dispatch.hooks import saved_tensor_hooks
 from ..._dispatch.interceptors import stack
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
@@ -74,7 +76,9 @@ def run(op, values):
             by_name = True
         else:
             positional.append(value)
-    return function_for(op)(*positional, **keywords)
+    # Where nothing else looks on, by the hot path.
+    function = function_for(op) if stack.items or saved_tensor_hooks.stack else direct_for(op)
+    return function(*positional, **keywords)
 
 
 def rank(value: Any) -> int:
