@@ -7,8 +7,9 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
-from .convert import coalesced, compressed, compressed_of, coo_of, lines, places, row_numbers, summed
+from .convert import coalesced, compressed, compressed_of, coo_of, lines, places, row_numbers
 from .data import SparseData, is_sparse, made, no_kernel
 from .elementwise import added
 from .history import values_of, with_values
@@ -30,9 +31,16 @@ def _multiply(data: SparseData, values, dense):
     batch = data.sparse_dim - 2
     lead, (m, k), n = data.shape[:batch], data.shape[batch : batch + 2], dense.shape[-1]
     rows, columns = _entries(data)
-    taken = dense.reshape(math.prod(lead) * k, n).index_select(0, columns)
-    out = summed(values.unsqueeze(-1) * taken, math.prod(lead) * m, rows)
-    return out.reshape(*lead, m, n)
+    dense, to = dense.reshape(math.prod(lead) * k, n), dense.dtype
+    if not data.coalesced:
+        rows, order = torch.sort(rows, stable=True)
+        columns, values = columns.index_select(0, order), values.index_select(0, order)
+    if to.itemsize < 4:  # half precision is added up in float32, bool as numbers
+        wide = torch.float32 if to.is_floating_point else torch.int64
+        values, dense = values.to(wide), dense.to(wide)
+    starts = compressed_of(rows, math.prod(lead) * m)
+    out = SLOTS.F._rows_times(rows, starts, columns, values, dense)
+    return out.to(to).reshape(*lead, m, n)
 
 
 def _at_entries(data: SparseData, left, right):
