@@ -240,22 +240,26 @@ def cholesky_core(input):
     except xp.linalg.LinAlgError:
         pass
     result = lower.reshape((_count(input.shape[:-2]), *input.shape[-2:])).copy()
-    info = info.reshape((-1,))
-    for b in range(result.shape[0]):
-        info[b] = _cholesky_one(result[b])
+    info = _cholesky_of_each(result)
     return result.reshape(input.shape), info.reshape(input.shape[:-2])
 
 
-def _cholesky_one(a):
-    """Cholesky of one matrix in place, column by column; the order of the first minor that is not positive."""
+def _cholesky_of_each(a):
+    """Cholesky of a batch of matrices in place, column by column, where some may have no factor: they stay as they are
+    from the column on that has no root. Returns the order of the first minor that is not positive, or 0.
+    """
+    info = xp.zeros((a.shape[0],), dtype=xp.int32)
     with xp.errstate(all="ignore"):
-        for j in range(a.shape[0]):
-            pivot = (a[j, j] - xp.sum(xp.abs(a[j, :j]) ** 2)).real
-            if not pivot > 0:
-                return j + 1
-            a[j, j] = pivot**0.5
-            a[j + 1 :, j] = (a[j + 1 :, j] - a[j + 1 :, :j] @ xp.conj(a[j, :j])) / a[j, j]
-    return 0
+        for j in range(a.shape[-1]):
+            row = a[:, j, :j]
+            pivot = (a[:, j, j] - xp.sum(xp.abs(row) ** 2, axis=-1)).real
+            info[(info == 0) & ~(pivot > 0)] = j + 1
+            going = info == 0
+            root = xp.sqrt(xp.where(going, pivot, 1))
+            column = (a[:, j + 1 :, j] - (a[:, j + 1 :, :j] @ xp.conj(row)[..., None])[..., 0]) / root[:, None]
+            a[:, j, j] = xp.where(going, root, a[:, j, j])
+            a[:, j + 1 :, j] = xp.where(going[:, None], column, a[:, j + 1 :, j])
+    return info
 
 
 # --- QR -------------------------------------------------------------------------------------------

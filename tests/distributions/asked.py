@@ -88,9 +88,8 @@ def tried(ask):
             warnings.simplefilter("ignore")
             return plain(ask())
     except Exception as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".replace(
-            "torchlite", "torch"
-        )
+        text = _alike(str(error))
+        return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
 
 
 # --- distributions --------------------------------------------------------------------------------
