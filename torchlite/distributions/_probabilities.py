@@ -46,12 +46,12 @@ class ProbsOrLogits:
         return self._param.new(*args, **kwargs)
 
     @lazy_property
-    def logits(self):
+    def logits(self) -> torch.Tensor:
         """The log-odds, or the logarithms of probabilities."""
         return probs_to_logits(self.probs, is_binary=self._is_binary)
 
     @lazy_property
-    def probs(self):
+    def probs(self) -> torch.Tensor:
         """The probabilities."""
         return logits_to_probs(self.logits, is_binary=self._is_binary)
 

@@ -31,32 +31,32 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         super().__init__(self._take_numbers(probs, logits), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         mode = (self.probs >= 0.5).to(self.probs)
         return mode.masked_fill(self.probs == 0.5, torch.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         values = torch.arange(2, dtype=self._param.dtype, device=self._param.device)
         return counted(values, self._batch_shape, expand)
 

@@ -39,37 +39,37 @@ class Beta(ExponentialFamily):
         new._dirichlet = self._dirichlet.expand(batch_shape)
 
     @property
-    def concentration1(self):
+    def concentration1(self) -> torch.Tensor:
         """The exponent of x, plus 1."""
         return self._dirichlet.concentration[..., 0]
 
     @property
-    def concentration0(self):
+    def concentration0(self) -> torch.Tensor:
         """The exponent of 1 - x, plus 1."""
         return self._dirichlet.concentration[..., 1]
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self._dirichlet.mode[..., 0]
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=()) -> torch.Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(torch.stack([value, 1.0 - value], -1))
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return self._dirichlet.entropy()
 
     @property

@@ -49,23 +49,23 @@ class Binomial(ProbsOrLogits, Distribution):
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         ways = torch.lgamma(self.total_count + 1)
@@ -81,12 +81,12 @@ class Binomial(ProbsOrLogits, Distribution):
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
         return count
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         self._one_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(torch.exp(log_prob) * log_prob).sum(0)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         count = self._one_count("enumerate_support")
         values = torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
         return counted(values, self._batch_shape, expand)

@@ -43,36 +43,36 @@ class Categorical(ProbsOrLogits, Distribution):
         return torch.full(shape, torch.nan, dtype=self.probs.dtype, device=self.probs.device)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self._undefined()
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.probs.argmax(dim=-1)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self._undefined()
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
         drawn = torch.multinomial(rows, sample_shape.numel(), True).T
         return drawn.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value = value.long().unsqueeze(-1)
         value, logits = torch.broadcast_tensors(value, self.logits)
         return logits.gather(-1, value[..., :1]).squeeze(-1)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         # A probability of 0 adds 0 although its logarithm is infinite.
         logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         values = torch.arange(self._num_events, dtype=torch.long, device=self._param.device)
         return counted(values, self._batch_shape, expand)

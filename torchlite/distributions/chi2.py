@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torchlite as torch
+
 from . import constraints
 from .gamma import Gamma
 
@@ -24,6 +26,6 @@ class Chi2(Gamma):
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
     @property
-    def df(self):
+    def df(self) -> torch.Tensor:
         """The degrees of freedom."""
         return self.concentration * 2

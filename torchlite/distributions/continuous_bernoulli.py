@@ -46,7 +46,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         new._lims = self._lims
 
     @lazy_property
-    def probs(self):
+    def probs(self) -> torch.Tensor:
         """The parameter p, kept from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
@@ -72,39 +72,39 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return self._expanded(exact, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * square) * square)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         cut = self._cut_probs()
         exact = cut / (2.0 * cut - 1.0) + 1.0 / (torch.log1p(-cut) - torch.log(cut))
         x = self.probs - 0.5
         return self._expanded(exact, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * torch.pow(x, 2)) * x)
 
     @property
-    def stddev(self):
+    def stddev(self) -> torch.Tensor:
         return torch.sqrt(self.variance)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         cut = self._cut_probs()
         exact = cut * (cut - 1.0) / torch.pow(1.0 - 2.0 * cut, 2)
         exact = exact + 1.0 / torch.pow(torch.log1p(-cut) - torch.log(cut), 2)
         square = torch.pow(self.probs - 0.5, 2)
         return self._expanded(exact, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * square) * square)
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(torch.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value):
+    def cdf(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         cut = self._cut_probs()
@@ -113,13 +113,13 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         inside = torch.where(torch.ge(value, 1.0), torch.ones_like(inside), inside)
         return torch.where(torch.le(value, 0.0), torch.zeros_like(inside), inside)
 
-    def icdf(self, value):
+    def icdf(self, value: torch.Tensor) -> torch.Tensor:
         cut = self._cut_probs()
         log_rest = torch.log1p(-cut)
         exact = (torch.log1p(-cut + value * (2.0 * cut - 1.0)) - log_rest) / (torch.log(cut) - log_rest)
         return self._expanded(exact, value)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         log_rest = torch.log1p(-self.probs)
         return self.mean * (log_rest - torch.log(self.probs)) - self._cont_bern_log_norm() - log_rest
 

@@ -57,10 +57,10 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape=()) -> torch.Tensor:
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return (
@@ -70,11 +70,11 @@ class Dirichlet(ExponentialFamily):
         )
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         # Where no component exceeds 1 the density grows towards the corners: the likeliest of them.
@@ -83,11 +83,11 @@ class Dirichlet(ExponentialFamily):
         return torch.where(corner, likeliest.to(mode), mode)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         n = self.concentration.size(-1)
         total = self.concentration.sum(-1)
         return (

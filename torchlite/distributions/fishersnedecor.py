@@ -40,21 +40,21 @@ class FisherSnedecor(Distribution):
         new._gamma2 = self._gamma2.expand(batch_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         df2 = self.df2.masked_fill(self.df2 <= 2, torch.nan)
         return df2 / (df2 - 2)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         return mode.masked_fill(self.df1 <= 2, torch.nan)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         df2 = self.df2.masked_fill(self.df2 <= 4, torch.nan)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         # Gamma(df / 2, df) is half of chi2 / df.
         upper = self._gamma1.rsample(sample_shape).view(shape)
@@ -65,7 +65,7 @@ class FisherSnedecor(Distribution):
         ratio.detach().clamp_(min=tiny)
         return ratio
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2

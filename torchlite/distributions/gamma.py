@@ -41,25 +41,25 @@ class Gamma(ExponentialFamily):
         super().__init__(torch.Size() if numbers else self.concentration.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Nothing is rounded to 0, where log_prob would be infinite; the gradient does not see this.
         value.detach().clamp_(min=torch.finfo(value.dtype).tiny)
         return value
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
@@ -70,7 +70,7 @@ class Gamma(ExponentialFamily):
             - torch.lgamma(self.concentration)
         )
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         c = self.concentration
         return c - torch.log(self.rate) + torch.lgamma(c) + (1.0 - c) * torch.digamma(c)
 
@@ -81,7 +81,7 @@ class Gamma(ExponentialFamily):
     def _log_normalizer(self, x, y):
         return torch.lgamma(x + 1) + (x + 1) * torch.log(-y.reciprocal())
 
-    def cdf(self, value):
+    def cdf(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return torch.special.gammainc(self.concentration, self.rate * value)

@@ -39,13 +39,13 @@ class GeneralizedPareto(Distribution):
     def _safe_concentration(self, exponential):
         return torch.where(exponential, torch.ones_like(self.concentration), self.concentration)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def _z(self, x):
         return (x - self.loc) / self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         z, exponential = self._z(value), self._is_exponential()
@@ -65,31 +65,31 @@ class GeneralizedPareto(Distribution):
         """log P(X <= value)."""
         return torch.log1p(-torch.exp(self.log_survival_function(value)))
 
-    def cdf(self, value):
+    def cdf(self, value: torch.Tensor) -> torch.Tensor:
         return torch.exp(self.log_cdf(value))
 
-    def icdf(self, value):
+    def icdf(self, value: torch.Tensor) -> torch.Tensor:
         exponential = self._is_exponential()
         c = self._safe_concentration(exponential)
         log_rest = torch.log1p(-value)
         return self.loc + self.scale * torch.where(exponential, -log_rest, torch.expm1(-c * log_rest) / c)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         finite = self.loc + self.scale / (1 - self.concentration)
         return torch.where(self.concentration < 1, finite, torch.full_like(finite, math.nan))
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         c = self.concentration
         finite = self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c))
         return torch.where(c < 0.5, finite, torch.full_like(finite, math.nan))
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return (torch.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

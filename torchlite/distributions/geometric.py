@@ -38,24 +38,24 @@ class Geometric(ProbsOrLogits, Distribution):
                 )
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return torch.zeros_like(self.probs)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             u = self.probs.new(self._extended_shape(sample_shape))
             u = u.uniform_(torch.finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
@@ -63,5 +63,5 @@ class Geometric(ProbsOrLogits, Distribution):
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-failing).log1p() + self.probs.log()
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

@@ -31,30 +31,30 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(exponent=-base.rate.new_ones(())), validate_args=validate_args)
 
     @property
-    def concentration(self):
+    def concentration(self) -> torch.Tensor:
         """The shape of the gamma variate."""
         return self.base_dist.concentration
 
     @property
-    def rate(self):
+    def rate(self) -> torch.Tensor:
         """The rate of the gamma variate."""
         return self.base_dist.rate
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         finite = self.rate / (self.concentration - 1)
         return torch.where(self.concentration > 1, finite, torch.inf)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         c = self.concentration
         finite = self.rate.square() / ((c - 1).square() * (c - 2))
         return torch.where(c > 2, finite, torch.inf)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         c = self.concentration
         return c + self.rate.log() + c.lgamma() - (1 + c) * c.digamma()

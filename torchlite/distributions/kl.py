@@ -85,7 +85,10 @@ class _Match:
     def __eq__(self, other):
         return self.types == other.types
 
-    def __le__(self, other):
+    def __lt__(self, other) -> bool:
+        return self <= other and self != other
+
+    def __le__(self, other) -> bool:
         for x, y in zip(self.types, other.types, strict=True):
             if not issubclass(x, y):
                 return False

@@ -49,22 +49,22 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return _moments(self.concentration1, self.concentration0, 1)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         # PyTorch's formula, of logarithms whose arguments are not positive: NaN for all parameters.
         b, product = self.concentration0, self.concentration1 * self.concentration0
         log_mode = b.reciprocal() * (-b).log1p() - (-product).log1p()
         return log_mode.masked_fill((b < 1) | (self.concentration1 < 1), torch.nan).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         a, b = self.concentration1, self.concentration0
         return _moments(a, b, 2) - torch.pow(_moments(a, b, 1), 2)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         rest1, rest0 = 1 - self.concentration1.reciprocal(), 1 - self.concentration0.reciprocal()
         harmonic = torch.digamma(self.concentration0 + 1) + euler_constant
         return rest0 + rest1 * harmonic - torch.log(self.concentration1) - torch.log(self.concentration0)

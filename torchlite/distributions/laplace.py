@@ -17,8 +17,13 @@ class Laplace(Distribution):
     """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale).
 
     >>> import torchlite as torch
+<<<<<<< HEAD
     >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
     tensor(-1.6931)
+=======
+    >>> torch.distributions.Laplace(0.0, 0.5).variance
+    tensor(0.5000)
+>>>>>>> ce0f3a7 (Distributions: annotations, tests of behaviour and of gamma variates, changelog)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -32,40 +37,40 @@ class Laplace(Distribution):
         super().__init__(torch.Size() if numbers else self.loc.size(), validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> torch.Tensor:
         return (2**0.5) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return 2 * self.scale.pow(2)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         # A uniform above -1, whose sign is the side and whose size the tail's probability.
         u = self.loc.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return -torch.log(2 * self.scale) - torch.abs(value - self.loc) / self.scale
 
-    def cdf(self, value):
+    def cdf(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
         return 0.5 - 0.5 * away.sign() * torch.expm1(-away.abs() / self.scale)
 
-    def icdf(self, value):
+    def icdf(self, value: torch.Tensor) -> torch.Tensor:
         away = value - 0.5
         return self.loc - self.scale * away.sign() * torch.log1p(-2 * away.abs())
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return 1 + torch.log(2 * self.scale)

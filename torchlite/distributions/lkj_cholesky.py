@@ -46,7 +46,7 @@ class LKJCholesky(Distribution):
         new.dim = self.dim
         new._beta = self._beta.expand(batch_shape + (self.dim,))
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         squared = self._beta.sample(sample_shape).unsqueeze(-1)
         normal = torch.randn(self._extended_shape(sample_shape), dtype=squared.dtype, device=squared.device).tril(-1)
         direction = normal / normal.norm(dim=-1, keepdim=True)
@@ -56,7 +56,7 @@ class LKJCholesky(Distribution):
         diagonal = torch.clamp(1 - torch.sum(below**2, dim=-1), min=tiny).sqrt()
         return below + torch.diag_embed(diagonal)
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         # The density of L: the product of its diagonal's entries to powers, row by row, over the constant of page 1999
         # of the paper.
         if self._validate_args:

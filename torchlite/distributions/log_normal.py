@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torchlite as torch
+
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -28,27 +30,27 @@ class LogNormal(TransformedDistribution):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
     @property
-    def loc(self):
+    def loc(self) -> torch.Tensor:
         """The mean of the logarithm."""
         return self.base_dist.loc
 
     @property
-    def scale(self):
+    def scale(self) -> torch.Tensor:
         """The standard deviation of the logarithm."""
         return self.base_dist.scale
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return (self.loc - self.scale.square()).exp()
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         square = self.scale.pow(2)
         return square.expm1() * (2 * self.loc + square).exp()
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return self.base_dist.entropy() + self.loc

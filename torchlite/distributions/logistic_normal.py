@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torchlite as torch
+
 from . import constraints
 from .independent import Independent
 from .normal import Normal
@@ -33,11 +35,11 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     @property
-    def loc(self):
+    def loc(self) -> torch.Tensor:
         """The normals' mean."""
         return self.base_dist.base_dist.loc
 
     @property
-    def scale(self):
+    def scale(self) -> torch.Tensor:
         """The normals' standard deviation."""
         return self.base_dist.base_dist.scale

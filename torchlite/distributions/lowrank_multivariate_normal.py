@@ -85,20 +85,20 @@ class LowRankMultivariateNormal(Distribution):
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         by_entry = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return by_entry.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self):
+    def scale_tril(self) -> torch.Tensor:
         """The covariance's Cholesky factor: with R = D^(1/2), W W^T + D = R (R^-1 W (R^-1 W)^T + I) R."""
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
@@ -108,20 +108,20 @@ class LowRankMultivariateNormal(Distribution):
         return self._square(root * torch.linalg.cholesky(inner))
 
     @lazy_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> torch.Tensor:
         """The covariance."""
         factor = self._unbroadcasted_cov_factor
         return self._square(torch.matmul(factor, factor.mT) + torch.diag_embed(self._unbroadcasted_cov_diag))
 
     @lazy_property
-    def precision_matrix(self):
+    def precision_matrix(self) -> torch.Tensor:
         """The covariance's inverse: D^-1 - D^-1 W (capacitance)^-1 W^T D^-1."""
         scaled = self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
         solved = torch.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         inverse = torch.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - torch.matmul(solved.mT, solved)
         return self._square(inverse)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         columns = shape[:-1] + self.cov_factor.shape[-1:]
         low = _standard_normal(columns, dtype=self.loc.dtype, device=self.loc.device)
@@ -133,7 +133,7 @@ class LowRankMultivariateNormal(Distribution):
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         )
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_lowrank_mahalanobis(
@@ -141,6 +141,6 @@ class LowRankMultivariateNormal(Distribution):
         )
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         entropy = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
         return entropy.expand(self._batch_shape)

@@ -78,11 +78,11 @@ class MixtureSameFamily(Distribution):
         return self._pad_mixture_dimensions(self.mixture_distribution.probs)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return torch.sum(self._weights() * self.component_distribution.mean, dim=-1 - self._event_ndims)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         # Law of total variance: the mean of the variances, and the variance of the means.
         dim = -1 - self._event_ndims
         weights = self._weights()
@@ -90,18 +90,18 @@ class MixtureSameFamily(Distribution):
         away = (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)
         return within + torch.sum(weights * away, dim=dim)
 
-    def cdf(self, x):
+    def cdf(self, x: torch.Tensor) -> torch.Tensor:
         by_component = self.component_distribution.cdf(self._pad(x))
         return torch.sum(by_component * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, x):
+    def log_prob(self, x: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(x)
         by_component = self.component_distribution.log_prob(self._pad(x))
         log_weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(by_component + log_weights, dim=-1)
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             dim = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -49,11 +49,11 @@ class Multinomial(Distribution):
         return constraints.multinomial(self.total_count)
 
     @property
-    def logits(self):
+    def logits(self) -> torch.Tensor:
         return self._categorical.logits
 
     @property
-    def probs(self):
+    def probs(self) -> torch.Tensor:
         return self._categorical.probs
 
     @property
@@ -61,14 +61,14 @@ class Multinomial(Distribution):
         return self._categorical.param_shape
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         sample_shape = torch.Size(sample_shape)
         draws = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
         draws = draws.movedim(0, -1)  # the draws of one count lie last
@@ -76,14 +76,14 @@ class Multinomial(Distribution):
         counts.scatter_add_(-1, draws, torch.ones_like(draws))
         return counts.type_as(self.probs)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         # n H(p) - log n! + E[sum log x_i!], whose x_i are binomial (Wikipedia, "Multinomial distribution").
         n = torch.tensor(self.total_count, device=self._categorical._param.device)
         values = self._binomial.enumerate_support(expand=False)[1:]
         expected = (torch.exp(self._binomial.log_prob(values)) * torch.lgamma(values + 1)).sum([0, -1])
         return n * self._categorical.entropy() - torch.lgamma(n + 1) + expected
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

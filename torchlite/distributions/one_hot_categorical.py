@@ -39,42 +39,42 @@ class OneHotCategorical(Distribution):
         return self._categorical._param
 
     @property
-    def probs(self):
+    def probs(self) -> torch.Tensor:
         return self._categorical.probs
 
     @property
-    def logits(self):
+    def logits(self) -> torch.Tensor:
         return self._categorical.logits
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self._categorical.probs
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return torch.nn.functional.one_hot(self.probs.argmax(dim=-1), num_classes=self._event_shape[0]).to(self.probs)
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self._categorical.probs * (1 - self._categorical.probs)
 
     @property
     def param_shape(self):
         return self._categorical.param_shape
 
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         indices = self._categorical.sample(torch.Size(sample_shape))
         return torch.nn.functional.one_hot(indices, self._event_shape[0]).to(self._categorical.probs)
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> torch.Tensor:
         n = self.event_shape[0]
         values = torch.eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n, *(1,) * len(self.batch_shape), n))
@@ -88,6 +88,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         probs = self._categorical.probs  # kept, so that their gradient is shared
         return self.sample(sample_shape) + (probs - probs.detach())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torchlite as torch
+
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
@@ -29,16 +31,16 @@ class Pareto(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         a = self.alpha.clamp(min=1)  # infinite below
         return a * self.scale / (a - 1)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         a = self.alpha.clamp(min=2)
         return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
 
@@ -46,5 +48,5 @@ class Pareto(TransformedDistribution):
     def support(self):
         return constraints.greater_than_eq(self.scale)
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -31,14 +31,14 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         super()._expand_rest(new, batch_shape)
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         uniform = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))
         noise = uniform.log() - (-uniform).log1p()
         return (noise + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -67,14 +67,14 @@ class RelaxedBernoulli(TransformedDistribution):
         )
 
     @property
-    def temperature(self):
+    def temperature(self) -> torch.Tensor:
         """How smooth the relaxation is."""
         return self.base_dist.temperature
 
     @property
-    def logits(self):
+    def logits(self) -> torch.Tensor:
         return self.base_dist.logits
 
     @property
-    def probs(self):
+    def probs(self) -> torch.Tensor:
         return self.base_dist.probs

@@ -37,25 +37,25 @@ class StudentT(Distribution):
         new._chi2 = self._chi2.expand(batch_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.loc.masked_fill(self.df <= 1, torch.nan)
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         variance = torch.where(self.df > 2, finite, torch.full_like(finite, math.inf))
         return variance.masked_fill(self.df <= 1, torch.nan)
 
-    def rsample(self, sample_shape=torch.Size()):
+    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         return self.loc + self.scale * normal * torch.rsqrt(self._chi2.rsample(sample_shape) / self.df)
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         y = (value - self.loc) / self.scale
@@ -68,7 +68,7 @@ class StudentT(Distribution):
         )
         return -0.5 * (self.df + 1.0) * torch.log1p(y**2.0 / self.df) - constant
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         log_beta = torch.lgamma(0.5 * self.df) + math.lgamma(0.5) - torch.lgamma(0.5 * (self.df + 1))
         digammas = torch.digamma(0.5 * (self.df + 1)) - torch.digamma(0.5 * self.df)
         return self.scale.log() + 0.5 * (self.df + 1) * digammas + 0.5 * self.df.log() + log_beta

@@ -49,7 +49,7 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, torch.Size(), validate_args)
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         # log I0(k) = k + log(exp(-k) I0(k))
@@ -73,19 +73,19 @@ class VonMises(Distribution):
         return torch.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     @torch.no_grad()
-    def sample(self, sample_shape=torch.Size()):
+    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
         x = torch.empty(self._extended_shape(sample_shape), dtype=self._loc.dtype, device=self.loc.device)
         return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(self.loc.dtype)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         """The circular variance: 1 - I1(k) / I0(k)."""
         return 1 - torch.special.i1e(self.concentration) / torch.special.i0e(self.concentration)

@@ -37,18 +37,18 @@ class Weibull(TransformedDistribution):
         return torch.lgamma(1 + n * self.concentration_reciprocal)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.scale * torch.exp(self._log_moment(1))
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         return self.scale.pow(2) * (torch.exp(self._log_moment(2)) - torch.exp(2 * self._log_moment(1)))
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         return (
             euler_constant * (1 - self.concentration_reciprocal)
             + torch.log(self.scale * self.concentration_reciprocal)

@@ -75,7 +75,7 @@ class Wishart(ExponentialFamily):
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         if isinstance(df, Number):
             batch_shape = torch.Size(matrix.shape[:-2])
-            self.df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device)
+            self.df = torch.tensor(df, dtype=matrix.dtype, device=matrix.device)  # type: ignore[arg-type]
         else:
             batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
             self.df = df.expand(batch_shape)
@@ -110,18 +110,18 @@ class Wishart(ExponentialFamily):
         new._set_squares()
 
     @lazy_property
-    def scale_tril(self):
+    def scale_tril(self) -> torch.Tensor:
         """The covariance's Cholesky factor."""
         return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> torch.Tensor:
         """The covariance of a row."""
         factor = self._unbroadcasted_scale_tril
         return (factor @ factor.transpose(-2, -1)).expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def precision_matrix(self):
+    def precision_matrix(self) -> torch.Tensor:
         """The covariance's inverse."""
         n = self._event_shape[-1]
         eye = torch.eye(n, device=self._unbroadcasted_scale_tril.device, dtype=self._unbroadcasted_scale_tril.dtype)
@@ -129,17 +129,17 @@ class Wishart(ExponentialFamily):
         return inverse.expand(self._batch_shape + self._event_shape)
 
     @property
-    def mean(self):
+    def mean(self) -> torch.Tensor:
         return self.df.view(self._batch_shape + (1, 1)) * self.covariance_matrix
 
     @property
-    def mode(self):
+    def mode(self) -> torch.Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor = factor.masked_fill(factor <= 0, torch.nan)
         return factor.view(self._batch_shape + (1, 1)) * self.covariance_matrix
 
     @property
-    def variance(self):
+    def variance(self) -> torch.Tensor:
         v = self.covariance_matrix
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         products = torch.einsum("...i,...j->...ij", diagonal, diagonal)
@@ -179,7 +179,7 @@ class Wishart(ExponentialFamily):
                     break
         return sample
 
-    def log_prob(self, value):
+    def log_prob(self, value: torch.Tensor) -> torch.Tensor:
         if self._validate_args:
             self._validate_sample(value)
         nu, n = self.df, self._event_shape[-1]
@@ -192,7 +192,7 @@ class Wishart(ExponentialFamily):
             - trace / 2
         )
 
-    def entropy(self):
+    def entropy(self) -> torch.Tensor:
         nu, n = self.df, self._event_shape[-1]
         half_log_det = self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return (
