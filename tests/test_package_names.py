@@ -376,3 +376,48 @@ def test_a_subclass_may_have_a_property_of_the_dtype():
     x = torch.ones(2, dtype=torch.float64).as_subclass(Named)
     assert type(x) is Named and x.dtype is torch.float64 and type(x + 1) is Named and (x + 1).dtype is torch.float64
     assert torch.Tensor._make_subclass(Named, torch.ones(2)).dtype is torch.float32
+
+
+def test_branches_loops_and_exports():
+    two = torch.tensor(2)
+    assert (
+        torch.cond(two > 1, torch.neg, torch.abs, (two,)) == -2
+    assert torch.cond(False, torch.neg, torch.abs, (two,)) == 2
+    )
+    assert torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), two))[1] == 16
+    for call in (lambda: torch.cond(torch.ones(2), torch.neg, torch.abs, (two,)), lambda: torch.cond(True, 1, 2),
+                 lambda: torch.while_loop(lambda i: i < 3, lambda i: i + 1, (0,))):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            call()
+    assert repr(torch.export.Dim.AUTO) == "_DimHint(AUTO)" and torch.export.Dim("n", max=4).max == 4
+    with pytest.raises(NotImplementedError, match="does not export programs yet"):
+        torch.export.export(Net(), ())
+    from torchlite.utils import cpp_extension
+
+    with pytest.raises(NotImplementedError, match="C\\+\\+ libraries"):
+        cpp_extension.load("x", [])
+    from torchlite.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
+
+    assert guard_or_false(1) and not statically_known_true(False)
+    assert torch._shape_as_tensor(torch.ones(2, 3)).tolist() == [2, 3] and torch.legacy_contiguous_format is not None
+    x = torch.randn(3, 4, requires_grad=True)
+    y = x.softmax(-1)
+    (expected,) = torch.autograd.grad(y.sin().sum(), x)
+    assert torch.allclose(torch._softmax_backward_data(y.cos(), y, -1, torch.float32), expected, atol=1e-6)
+    with torch._dynamo.config.patch(verbose=True):
+        assert torch._dynamo.config.verbose
+    assert not torch._dynamo.config.verbose
+    with pytest.raises(AttributeError, match="nonsense does not exist"), torch._dynamo.config.patch("nonsense", 1):
+        pass
+
+
+def test_transforms_are_seen():
+    seen = []
+
+    def noted(x):
+        seen.append(torch._C._are_functorch_transforms_active())
+        return x * 2
+
+    torch.vmap(noted)(torch.ones(2))
+    noted(torch.ones(2))
+    assert seen == [True, False]

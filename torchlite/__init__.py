@@ -79,21 +79,23 @@ for _d in _dtype.ALL.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
 globals().update(_dtype.NAMES_ALONE)
+legacy_contiguous_format = contiguous_format
 del _d, _name
 
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_jit_internal", "_subclasses", "_tensor_str",
     "_utils", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "fx", "jit", "library", "linalg", "masked", "mps", "mtia",
-    "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "quantization", "quasirandom", "random",
-    "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
-    "utils", "version", "xpu",
+    "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "library", "linalg", "masked",
+    "mps", "mtia", "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "quantization", "quasirandom",
+    "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
+    "types", "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
     "_alias": ("as_torch",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
+    "_higher_order": ("cond", "while_loop"),
     "_symbolic": (
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
         "sym_not", "sym_sqrt", "sym_sum",
@@ -112,6 +114,7 @@ _HOMES = {
     ),
     "_tensor.functions": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
+        "_shape_as_tensor", "_softmax_backward_data",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "set_default_tensor_type",
         "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",
     ),

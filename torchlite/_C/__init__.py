@@ -114,6 +114,18 @@ def _get_tracing_state() -> None:
     """The trace that is being recorded: there is none outside `torch.jit.trace`."""
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of `torch.func` runs the function that calls this."""
+    levels = sys.modules.get(f"{_ROOT}.func._levels")
+    return levels is not None and bool(levels.levels())
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """The type of the machine's accelerator; the CPU where there is none."""
+    found = importlib.import_module(f"{_ROOT}.accelerator").current_accelerator(bool(check))
+    return importlib.import_module(f"{_ROOT}._types.devices").device("cpu") if found is None else found
+
+
 def _get_privateuse1_backend_name() -> str:
     """The name of the device type that is left to others."""
     return "privateuseone"

@@ -7,7 +7,12 @@ from typing import Any
 
 from torchlite.nn.modules.module import Module
 
-__all__ = ["OptimizedModule", "compile"]
+__all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether functions can be compiled: not yet."""
+    return False
 
 
 class OptimizedModule(Module):

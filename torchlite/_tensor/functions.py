@@ -147,3 +147,16 @@ def _assert(condition, message) -> None:
     """
     if not condition:
         raise AssertionError(message)
+
+
+def _shape_as_tensor(self: Any) -> Any:
+    """The shape as a tensor of int64 on the CPU."""
+    from .creation import tensor
+
+    return tensor(tuple(self.shape))
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of a softmax's input, from that of its output and the output."""
+    products = grad_output * output
+    return (products - output * products.sum(dim, keepdim=True)).to(input_dtype)

@@ -6,6 +6,11 @@ def is_available() -> bool:
     return False
 
 
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """RuntimeError: there is no backend for Metal."""
+    raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
+
+
 def is_built() -> bool:
     """False: there is no backend for Metal."""
     return False

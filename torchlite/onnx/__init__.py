@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from . import symbolic_helper as symbolic_helper
@@ -9,6 +10,24 @@ from . import symbolic_opset11 as symbolic_opset11
 
 __all__ = ["OnnxExporterError", "export", "is_in_onnx_export", "register_custom_op_symbolic",
            "unregister_custom_op_symbolic"]  # fmt: skip
+
+
+class TrainingMode(enum.Enum):
+    """In which mode a model is exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.Enum):
+    """As which ops a model is exported."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
 
 _symbolics: dict[tuple[str, int], Any] = {}
 

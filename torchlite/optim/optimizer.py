@@ -394,6 +394,11 @@ def _use_grad_for_differentiable(func: Any) -> Any:
     return run
 
 
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The types of devices on which a step may be captured in a graph."""
+    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+
+
 def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
     """Which way a step that was not told goes: (fused, foreach)."""
     if differentiable:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 _MODULES = {
     "_python_dispatch", "_pytree", "checkpoint", "data",
-    "deterministic", "dlpack", "hooks", "model_zoo", "serialization",
+    "deterministic", "dlpack", "hooks", "model_zoo", "cpp_extension", "serialization",
 }  # fmt: skip
 _HOMES = {"swap_tensors": "_swap"}
 

@@ -1,0 +1,45 @@
+"""Extensions in C++: torchlite has no libraries that they could be built against, and says so."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+__all__ = [
+    "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "load", "load_inline",
+]  # fmt: skip
+
+CUDA_HOME: str | None = None
+ROCM_HOME: str | None = None
+IS_HIP_EXTENSION = False
+
+
+def is_ninja_available() -> bool:
+    """Whether the build tool ninja is found."""
+    return shutil.which("ninja") is not None
+
+
+def _refusing(name: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"torch.utils.cpp_extension.{name}: extensions are built against PyTorch's C++ libraries, and torchlite "
+            "has none"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "NotImplementedError: there are no C++ libraries to build against."
+    return refuse
+
+
+load, load_inline, CppExtension, CUDAExtension, include_paths = map(
+    _refusing, ("load", "load_inline", "CppExtension", "CUDAExtension", "include_paths")
+)
+
+
+class BuildExtension:
+    """A command for setup scripts: NotImplementedError when it is made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refusing("BuildExtension")()
+
+    with_options = classmethod(lambda cls, **options: cls)
