@@ -33,6 +33,7 @@ torch.sparse.mm(s, t.t()) | s @ t.t() | s.isnan() | s.sgn() | s.neg() | s.positi
 s.reshape(16) | s.stride() | s.shape
 """.replace("\n", " | ").split(" | ")
 OF_NUMBERS = """
+s * torch.stack([d, d]) | torch.stack([m.t(), m.t()]) @ s | torch.mm(s, d[:2]) | torch.mv(s, v[:2]) | s * s.unsqueeze(0)
 s.sin() | s.sinh() | s.tan() | s.tanh() | s.asin() | s.asinh() | s.atan() | s.atanh() | s.sqrt() | s.abs() | s.floor()
 s.ceil() | s.trunc() | s.round() | s.expm1() | s.log1p() | s.erf() | s.erfinv() | s.deg2rad() | s.rad2deg() | s.relu()
 s.sign() | s.isinf() | s.isneginf() | s.isposinf() | s.signbit() | s.nan_to_num() | s.frac() | s.square() | s.pow(3)

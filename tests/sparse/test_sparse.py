@@ -407,3 +407,23 @@ def test_dense_ops_are_as_before():
     x = torch.ones(2, 2, requires_grad=True)
     ((x @ x) * x + x).sum().backward()
     assert x.grad.layout is torch.strided and type(x.grad) is torch.Tensor
+
+
+def test_modes_that_see_ops_are_as_before():
+    from torchlite.utils._python_dispatch import TorchDispatchMode
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    matrix()
+    w = torch.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+    first = w.grad
+    with Seen():
+        (w * 3).sum().backward()
+    assert w.grad is first and first.tolist() == [5.0] * 3
+    w = weight()
+    with Seen():
+        F.embedding(INDEX, w, sparse=True).sum().backward()
+    assert w.grad.to_dense()[:, 0].tolist() == [0.0, 2.0, 1.0, 1.0]

@@ -87,5 +87,7 @@ class _Run(Run):
 
 
 def backward_with(mode: type) -> tuple[type, type]:
-    """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors."""
-    return (_Raw if mode is RawMode else _Tensors), _Run
+    """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors. A mode that
+    shows ops to others stays: there gradients are dense.
+    """
+    return {RawMode: _Raw, TensorMode: _Tensors}.get(mode, mode), _Run

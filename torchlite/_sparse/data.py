@@ -235,7 +235,10 @@ class SparseTensor(Tensor):
         return self
 
     def is_shared(self) -> bool:
-        return all(part.is_shared() for part in (*self._data.parts, self._data.values))
+        return self.untyped_storage()
+
+    def __dlpack__(self, **keywords):
+        raise BufferError("Can't export tensors with layout other than torch.strided")
 
     def __repr__(self, *, tensor_contents=None) -> str:
         return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + SLOTS.sparse("text_of")(self)

@@ -49,20 +49,6 @@ def of_values(name: str, function, tensor):
     return with_values(tensor._data.over(new), new, backward_name(name))
 
 
-def same_size(name: str, a, b) -> None:
-    """RuntimeError for tensors of two shapes."""
-    if a.shape != b.shape:
-        raise RuntimeError(
-            f"{name}: expected 'self' and 'other' to have same sizes, but {list(a.shape)} != {list(b.shape)}"
-            if name != "add"
-            else f"add: expected sizes of 'self' and 'other' to match, but {_sizes(a)} != {_sizes(b)}"
-        )
-
-
-def _sizes(tensor) -> str:
-    return str(list(tensor.shape))
-
-
 def _both(a, b):
     """The values of two tensors in one dtype."""
     left, right = values_of(a), values_of(b)
@@ -82,7 +68,10 @@ def added(a, b, scale=1):
             )
         one, two = (_Full.apply(x) if is_sparse(x) else x for x in (a, b))
         return torch.sub(one, two) if scale == -1 else torch.add(one, two, alpha=scale)
-    same_size("add", a, b)
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}"
+        )
     return (_Subtracted if scale == -1 else _Added).apply(a, b, scale)
 
 
@@ -170,17 +159,35 @@ def mul(input, other):
         new = torch.mul(values_of(input), other)
         return with_values(input._data.over(new), new, "MulBackward0")
     if not is_sparse(other):
-        shape = torch.broadcast_shapes(tuple(input.shape), tuple(other.shape))
-        if tuple(shape) != tuple(input.shape):
-            raise RuntimeError(f"mul: cannot broadcast a sparse tensor of size {list(input.shape)} to {list(shape)}")
+        input = broadcast(input, torch.broadcast_shapes(tuple(input.shape), tuple(other.shape)))
         new = torch.mul(values_of(input), values_at(other.expand(input.shape), input._data))
         return with_values(input._data.over(new), new, "MulBackward0")
     return _intersection(input, other)
 
 
+def broadcast(tensor, shape):
+    """A COO tensor in a larger shape: dimensions of one entry get several, and new ones come first."""
+    if tuple(shape) == tuple(tensor.shape):
+        return tensor
+    if tensor.layout is not torch.sparse_coo:
+        raise RuntimeError(f"expand is unsupported for {KINDS[tensor.layout]} tensors")
+    while tensor.ndim < len(shape):
+        tensor = torch.unsqueeze(tensor, 0)
+    for dim, (have, want) in enumerate(zip(tensor.shape, shape, strict=True)):
+        if have != want:
+            once = torch.zeros(want, dtype=torch.int64, device=tensor.device)
+            tensor = torch.index_select(tensor, dim, once)
+    return tensor
+
+
 def _intersection(a, b):
     """The product of two sparse tensors, where both are specified."""
-    same_size("mul", a, b)
+    alike = [(x._data.sparse_dim, x._data.shape[: x._data.sparse_dim + x._data.batch]) for x in (a, b)]
+    if a.ndim != b.ndim or a.layout is b.layout and alike[0] != alike[1] or a.shape != b.shape:
+        raise RuntimeError(
+            f"sparse_binary_op_intersection_{a.device.type}(): expects sparse inputs with equal dimensionality, number "
+            "of sparse dimensions, and shape of sparse dimensions"
+        )
     if a.layout is not b.layout:
         if a.layout is not torch.sparse_coo and b.layout is torch.sparse_coo:
             return compressed(_intersection(coo_of(a), b), a.layout)

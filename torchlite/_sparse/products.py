@@ -107,13 +107,20 @@ def _check(name: str, a, b) -> None:
         if name == "mm" and a.ndim != 2:
             raise RuntimeError(f"mm: Expected dim 2 tensor, but got {a.ndim}-D tensor")
         raise RuntimeError(f"{name}: Expected {which} to be a matrix, got {(a if a.ndim != 2 else b).ndim}-D tensor")
+    coo = is_sparse(a) and a.layout is torch.sparse_coo and not is_sparse(b)
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+            f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}"
+            if coo
+            else f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.scalar_name} != "
-                           f"{b.dtype.scalar_name}")  # fmt: skip
+        one, two = a.dtype.scalar_name, b.dtype.scalar_name
+        raise RuntimeError(
+            f"expected scalar type {one} but found {two}"
+            if coo
+            else f"expected m1 and m2 to have the same dtype, but got: {one} != {two}"
+        )
 
 
 def times(tensor, dense, masked: bool, name: str = "Mm"):
@@ -215,10 +222,7 @@ def mv(input, vec):
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     if input.shape[1] != vec.shape[0]:
-        raise RuntimeError(
-            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
-            f"({vec.shape[0]})"
-        )
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return times(input, vec.unsqueeze(1), False, "Mv").squeeze(1)
 
 
@@ -256,6 +260,9 @@ def matmul(input, other):
         lead, last = other.shape[:-2], other.shape[-1]
         flat = other.movedim(-2, 0).reshape(other.shape[-2], -1)
         return multiplied(input, flat).reshape(input.shape[0], *lead, last).movedim(0, -2)
+    if is_sparse(other) and not is_sparse(input) and other.ndim == 2:
+        flat = input.reshape(-1, input.shape[-1])
+        return multiplied(flat, other).reshape(*input.shape[:-1], other.shape[1])
     raise no_kernel("matmul", input if is_sparse(input) else other)
 
 

@@ -62,6 +62,7 @@ _ATEN = {
     "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "slice": "as_strided",
     "vector_norm_core": "linalg_vector_norm", "_clamp_numbers": "clamp", "_clamp_tensors": "clamp.Tensor",
     "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_is_set_to": "is_set_to",
+    "_choose": "where.self",    "std_correction": "std.correction", "var_correction": "var.correction",
     "rand_like": "uniform_", "randn_like": "normal_", "allclose": "eq.Tensor"
 }  # fmt: skip
 
@@ -182,7 +183,7 @@ def _refuse_fill(input, *rest):
     raise no_kernel("fill_.Scalar", input)
 
 
-for _name in ("_ones_like", "_full_like", "fill_", "_fill"):
+for _name in ("_ones_like", "_full_like", "_new_ones", "_new_full", "fill_", "_fill"):
     RULES[_name] = _refuse_fill
 
 
@@ -263,7 +264,9 @@ def run(op, values: list):
 
 
 # Ops written in others that PyTorch refuses as a whole, in its words.
-_REFUSED = frozenset(("max", "min", "clamp", "equal", "_is_set_to", "rand_like", "randn_like", "allclose"))
+_REFUSED = frozenset(
+    ("max", "min", "clamp", "equal", "_is_set_to", "rand_like", "randn_like", "allclose", "trace", "resize_")
+)
 
 
 def _flat(values):

@@ -141,6 +141,11 @@ def select(input, dim, index):
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
         )
     index = index % size
+    if dim < input._data.batch:
+        data, values = input._data, values_of(input).select(dim, index)
+        parts = tuple(part.select(dim, index) for part in data.parts)
+        shape = data.shape[:dim] + data.shape[dim + 1 :]
+        return with_values(SparseData(data.layout, shape, parts, values), values, "SelectBackward0")
     tensor = coo_of(input)
     data, values = tensor._data, values_of(tensor)
     cut, shape = data.sparse_dim, data.shape[:dim] + data.shape[dim + 1 :]
