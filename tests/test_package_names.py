@@ -380,10 +380,8 @@ def test_a_subclass_may_have_a_property_of_the_dtype():
 
 def test_branches_loops_and_exports():
     two = torch.tensor(2)
-    assert (
-        torch.cond(two > 1, torch.neg, torch.abs, (two,)) == -2
+    assert torch.cond(two > 1, torch.neg, torch.abs, (two,)) == -2
     assert torch.cond(False, torch.neg, torch.abs, (two,)) == 2
-    )
     assert torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), two))[1] == 16
     for call in (lambda: torch.cond(torch.ones(2), torch.neg, torch.abs, (two,)), lambda: torch.cond(True, 1, 2),
                  lambda: torch.while_loop(lambda i: i < 3, lambda i: i + 1, (0,))):  # fmt: skip
