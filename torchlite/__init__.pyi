@@ -32,6 +32,7 @@ from . import func as func
 from . import functional as functional
 from . import futures as futures
 from . import fx as fx
+from . import hub as hub
 from . import jit as jit
 from . import library as library
 from . import linalg as linalg
@@ -44,6 +45,7 @@ from . import onnx as onnx
 from . import opencl as opencl
 from . import optim as optim
 from . import overrides as overrides
+from . import profiler as profiler
 from . import quantization as quantization
 from . import quasirandom as quasirandom
 from . import random as random

@@ -29,6 +29,7 @@ _RECORDS = {
     "var_correction": "var", "std_correction": "std", "_layer_norm": "native_layer_norm", "max_dim": "max",
     "min_dim": "min", "_add": "add", "_sub": "sub", "_div": "div", "_copy": "copy", "_fill": "fill",
     "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
+    "_sdpa_backward": "_scaled_dot_product_flash_attention_for_cpu_backward",
 }  # fmt: skip
 
 
@@ -165,6 +166,15 @@ def _pool_with_indices(dims: int) -> Any:
     return pool
 
 
+def _convolution_backward(
+    grad: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, needs: Any,
+) -> Any:  # fmt: skip
+    """The gradients of a convolution that are needed."""
+    run = function_for(REGISTRY["_convolution_backward"])
+    return run(grad, input, weight, stride, padding, dilation, transposed, output_padding, groups, tuple(needs))
+
+
 def _rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
     return other - input if alpha == 1 else other - alpha * input
 
@@ -183,6 +193,7 @@ _OF_THE_LIBRARY = {
     "index": _index, "_softmax": _softmax, "_log_softmax": _log_softmax, "threshold_backward": _threshold_backward,
     "max_pool1d_with_indices": _pool_with_indices(1), "max_pool2d_with_indices": _pool_with_indices(2),
     "max_pool3d_with_indices": _pool_with_indices(3), "native_dropout": _native_dropout, "rsub": _rsub,
+    "convolution_backward": _convolution_backward,
     "index_put_": _setting, "linalg_vector_norm": lambda *args, **kwargs: _linalg("vector_norm")(*args, **kwargs),
     "lift_fresh": lambda input: input, "_unsafe_view": lambda input, size: input.reshape(size),
 }  # fmt: skip
@@ -196,6 +207,9 @@ def _function(name: str) -> Any:
         record = NAMESPACES.get(space, {}).get(name)
         if record is not None:
             return function_for(record)
+    for record_name, library_name in _RECORDS.items():
+        if library_name == name:
+            return function_for(REGISTRY[record_name])
     from ._tensor import Tensor
 
     method = getattr(Tensor, name, None)  # the in-place ops
@@ -210,6 +224,9 @@ _SCHEMAS = {
     "(Tensor, Tensor, Tensor)",
     "convolution": "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
     "bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+    "convolution_backward": "(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, "
+    "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, "
+    "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     "_to_copy": "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
     "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
     "slice": "(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",

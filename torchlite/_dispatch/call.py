@@ -41,8 +41,7 @@ from .graph import (
     write,
 )
 from .hooks import pack
-from .interceptors import Writing, any_sparse, dispatching_classes, intercepted, overridden, stack
-from .interceptors import overriding as _overriding
+from .interceptors import Writing, any_sparse, dispatching_classes, intercepted, overridden, overriding, stack
 from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place, set_together
 from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
@@ -117,7 +116,7 @@ def _sorted_out(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, 
 def _below(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
-    if _overriding(bound) is not None:
+    if overriding(bound) is not None:
         if out is not None:
             kwargs["out"] = out
         return overridden(function, bound, args, kwargs)

@@ -39,7 +39,8 @@ _MADE = {"_filled": "full", "_new": "empty"}
 # Ops that are written in others here, and are ops of their own in the library.
 WHOLE = frozenset(
     (
-        "_add _sub _div addcdiv addcmul addmm addmv addr argmax argmin baddbmm bernoulli bmm clamp convolution cumprod "
+        "_add _convolution_backward _div _sdpa_backward _sub addcdiv addcmul addmm addmv addr argmax argmin baddbmm "
+        "bernoulli bmm clamp convolution cumprod "
         "cumsum dot embedding gather glu group_norm huber_loss index_add index_select lerp logsumexp masked_fill "
         "mse_loss mv nll_loss roll scatter smooth_l1_loss softplus stack var std where"
     ).split()
@@ -187,6 +188,10 @@ _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
     "log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
     "_softmax": lambda args, values: (ops.aten._softmax.default, (values[0], values[1], False)),
     "_log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
+    "_convolution_backward": lambda args, values: (
+        ops.aten.convolution_backward.default,
+        (*values[:3], None, *values[3:9], list(values[9])),
+    ),
     "vector_norm_core": lambda args, values: (ops.aten.linalg_vector_norm.default, args),
 }
 _FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout"))
@@ -334,7 +339,7 @@ class DispatchMode(Interceptor):
         if out is not None:
             return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
         values = call.bind(op, args, dict(kwargs))
-        if call._overriding(values) is not None:
+        if call.overriding(values) is not None:
             with self._again():
                 return call.below(op, function, args, kwargs)
         if op.is_implicit and op.name not in WHOLE and op.name not in DECOMPOSED and op.name[-1] != "_":

@@ -111,7 +111,7 @@ def _device_type(values) -> str | None:
     """
     found = None
     for tensor in _tensors(values):
-        if tensor.__class__ is not Tensor and _call._overriding((tensor,)) is not None:
+        if tensor.__class__ is not Tensor and _call.overriding((tensor,)) is not None:
             return None
         name = tensor._table.device.type
         if name != found and _state.enabled.get(name) and (found is None or found == "cpu"):

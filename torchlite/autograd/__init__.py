@@ -31,6 +31,8 @@ _LAZY = {
     "function": None,
     "anomaly": None,
     "grad_mode": None,
+    "profiler": None,
+    "profiler_util": None,
 }
 
 

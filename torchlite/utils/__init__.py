@@ -4,8 +4,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 _MODULES = {
-    "_python_dispatch", "_pytree", "checkpoint", "data",
-    "deterministic", "dlpack", "hooks", "model_zoo", "cpp_extension", "serialization",
+    "_device", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
+    "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "serialization", "tensorboard",
+    "weak",
 }  # fmt: skip
 _HOMES = {"swap_tensors": "_swap"}
 

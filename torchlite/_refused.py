@@ -1,0 +1,54 @@
+"""What stays out: names that programs find, and that refuse in one sentence when they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# By the beginning of the name after "torch.", why.
+_WHY = {
+    "utils.cpp_extension": "there is no C++ library to build extensions against (torch.library.custom_op makes ops of "
+    "Python functions)",
+    "quantize_": "quantised tensors stay out",
+    "dequantize": "quantised tensors stay out",
+    "qscheme": "quantised tensors stay out",
+    "q_": "quantised tensors stay out",
+    "int_repr": "quantised tensors stay out",
+    "to_mkldnn": "tensors have no layout of MKL-DNN's",
+    "to_padded_tensor": "nested tensors stay out",
+    "masked": "masked tensors stay out (torch.masked has the reductions)",
+    "sym_": "sizes are numbers",
+    "nested": "nested tensors stay out",
+    "ScriptModule": "nothing is compiled to TorchScript",
+    "utils.hipify": "nothing is translated to HIP",
+}
+
+
+class Refusing:
+    """Stands for a function that is not there: NotImplementedError when it is called."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name.rpartition(".")[2]
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        short = self._name.removeprefix("torch.").removeprefix("Tensor.")
+        why = next((text for start, text in _WHY.items() if short.startswith(start)), "it stays out")
+        raise NotImplementedError(f"torchlite has no {self._name}: {why}")
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which torchlite has not>"
+
+
+def refusing(name: str) -> Refusing:
+    """What stands under a public name that stays out.
+
+    >>> from torchlite._refused import refusing
+    >>> refusing("torch.quantize_per_tensor")()
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out
+    """
+    return Refusing(name)

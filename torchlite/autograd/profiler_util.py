@@ -1,0 +1,417 @@
+"""What a profile consists of: events with their times, averages of those of one name, and tables of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",
+    "MemRecordsAcc", "StringTable",
+]  # fmt: skip
+
+
+class EventMetadata:
+    """What was said of an event beside its times."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+class Interval:
+    """From a time to a time, in microseconds."""
+
+    __slots__ = ("start", "end")
+
+    def __init__(self, start: float, end: float) -> None:
+        self.start, self.end = start, end
+
+    def elapsed_us(self) -> float:
+        """How long it is."""
+        return self.end - self.start
+
+    def __repr__(self) -> str:
+        return f"Interval({self.start}, {self.end})"
+
+
+class Kernel:
+    """What ran on a device for an event."""
+
+    def __init__(self, name: str, device: int, duration: float) -> None:
+        self.name, self.device, self.duration = name, device, duration
+
+
+class StringTable(defaultdict):
+    """Strings by themselves, each kept once."""
+
+    def __missing__(self, key: str) -> str:
+        self[key] = key
+        return key
+
+
+class MemRecordsAcc:
+    """Changes of memory in the order of their times, looked up by an interval."""
+
+    def __init__(self, mem_records: Iterable[tuple[float, int]]) -> None:
+        self._records = sorted(mem_records)
+
+    def in_interval(self, start_us: float, end_us: float) -> list[tuple[float, int]]:
+        """Those between two times."""
+        return [record for record in self._records if start_us <= record[0] <= end_us]
+
+
+def _format_time(time_us: float) -> str:
+    """A time with the unit that suits it."""
+    if time_us >= 1e6:
+        return f"{time_us / 1e6:.3f}s"
+    return f"{time_us / 1e3:.3f}ms" if time_us >= 1e3 else f"{time_us:.3f}us"
+
+
+def _format_memory(nbytes: float) -> str:
+    """A number of bytes with the unit that suits it."""
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(nbytes) >= size:
+            return f"{nbytes / size:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part * 100 / whole:.2f}%" if whole else "NaN"
+
+
+class FormattedTimesMixin:
+    """The times of an event or average: totals, their shares by call, and these with units."""
+
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    device_time_total: float
+    self_device_time_total: float
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds a call."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time(self) -> float:
+        """Microseconds a call on the device."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    @property
+    def cuda_time(self) -> float:
+        """Another name of `device_time`."""
+        return self.device_time
+
+    @property
+    def cuda_time_total(self) -> float:
+        """Another name of `device_time_total`."""
+        return self.device_time_total
+
+    @property
+    def self_cuda_time_total(self) -> float:
+        """Another name of `self_device_time_total`."""
+        return self.self_device_time_total
+
+    cpu_time_str = property(lambda self: _format_time(self.cpu_time))
+    cpu_time_total_str = property(lambda self: _format_time(self.cpu_time_total))
+    self_cpu_time_total_str = property(lambda self: _format_time(self.self_cpu_time_total))
+    device_time_str = property(lambda self: _format_time(self.device_time))
+    device_time_total_str = property(lambda self: _format_time(self.device_time_total))
+    self_device_time_total_str = property(lambda self: _format_time(self.self_device_time_total))
+
+
+class FunctionEvent(FormattedTimesMixin):
+    """An op, a node of a backward pass, or a region of `record_function`, that ran once."""
+
+    def __init__(
+        self, id: int, name: str, thread: int, start_us: float, end_us: float = 0.0, *, input_shapes: Any = None,
+        stack: Any = (), scope: int = 0, use_device: str | None = None, is_user_annotation: bool = False,
+        cpu_memory_usage: int = 0, device_memory_usage: int = 0, flops: int | None = None, sequence_nr: int = -1,
+    ) -> None:  # fmt: skip
+        self.id, self.node_id, self.name, self.trace_name, self.thread = id, -1, name, name, thread
+        self.time_range = Interval(start_us, end_us)
+        self.count, self.is_async, self.is_remote, self.is_legacy = 1, False, False, False
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+        self.kernels: list[Kernel] = []
+        self.input_shapes, self.stack, self.scope, self.use_device = input_shapes, list(stack), scope, use_device
+        self.concrete_inputs: list[Any] = []
+        self.is_user_annotation = is_user_annotation
+        self.cpu_memory_usage, self.device_memory_usage = cpu_memory_usage, device_memory_usage
+        self.flops, self.sequence_nr, self.fwd_thread = flops, sequence_nr, None
+        self.own_device_time = 0.0
+        self.device_index, self.device_type, self.overload_name = -1, "cpu", ""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def set_name(self, name: str) -> None:
+        """Call it otherwise."""
+        self.name = name
+
+    def append_kernel(self, name: str, device: int, duration: float) -> None:
+        """Note what ran on a device for it."""
+        self.kernels.append(Kernel(name, device, duration))
+        self.own_device_time += duration
+
+    @property
+    def cpu_time_total(self) -> float:  # type: ignore[override]
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def device_time_total(self) -> float:  # type: ignore[override]
+        return max(self.own_device_time, sum(child.device_time_total for child in self.cpu_children))
+
+    @property
+    def self_device_time_total(self) -> float:  # type: ignore[override]
+        return max(self.own_device_time - sum(child.device_time_total for child in self.cpu_children), 0.0)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """Bytes that it kept beyond what its parts kept."""
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        """Likewise on the device."""
+        return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} thread={self.thread} "
+            f"input_shapes={self.input_shapes}>"
+        )
+
+
+class FunctionEventAvg(FormattedTimesMixin):
+    """Events of one name together."""
+
+    def __init__(self) -> None:
+        self.key: Any = None
+        self.count, self.scope, self.is_legacy = 0, 0, False
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.device_time_total = self.self_device_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.device_memory_usage = self.self_device_memory_usage = 0
+        self.input_shapes: Any = None
+        self.stack: list = []
+        self.flops = 0
+        self.use_device: str | None = None
+        self.is_user_annotation = False
+        self.cpu_children: Any = None
+        self.cpu_parent: Any = None
+        self.device_type = "cpu"
+
+    def add(self, other: Any) -> FunctionEventAvg:
+        """Take an event in, or another average of the same name."""
+        if self.key is None:
+            self.key, self.input_shapes, self.stack = other.key, other.input_shapes, other.stack
+            self.scope, self.use_device = other.scope, other.use_device
+            self.is_user_annotation = other.is_user_annotation
+            self.cpu_parent, self.cpu_children = other.cpu_parent, other.cpu_children
+        elif self.key != other.key:
+            raise AssertionError(f"events of {self.key!r} and {other.key!r} have no average")
+        for name in (
+            "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage",
+            "self_cpu_memory_usage", "device_memory_usage", "self_device_memory_usage", "count",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.flops += other.flops or 0
+        return self
+
+    def __iadd__(self, other: Any) -> FunctionEventAvg:
+        return self.add(other)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str} input_shapes={self.input_shapes}>"
+        )
+
+
+class EventList(list):
+    """Events, or averages, in a list that can be averaged, shown and written to files."""
+
+    def __init__(self, events: Iterable[Any] = (), *, use_device: str | None = None, profile_memory: bool = False,
+                 with_flops: bool = False, metadata: dict | None = None) -> None:  # fmt: skip
+        super().__init__(events)
+        self._use_device, self._profile_memory, self._with_flops = use_device, profile_memory, with_flops
+        self._metadata = metadata or {}
+
+    def _like(self, events: Iterable[Any]) -> EventList:
+        return EventList(
+            events, use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops
+        )
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events without that of their parts, in microseconds."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def key_averages(
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events of one name (and of one list of shapes, and of the same innermost lines) together."""
+        found: dict[Any, FunctionEventAvg] = {}
+        for event in self:
+            key: tuple = (event.key, event.scope)
+            if group_by_input_shapes:
+                key += (str(event.input_shapes),)
+            if group_by_stack_n > 0:
+                key += tuple(event.stack[:group_by_stack_n])
+            found.setdefault(key, FunctionEventAvg()).add(event)
+        averages = self._like(found.values())
+        for average in averages:
+            average.stack = average.stack[:group_by_stack_n]
+            if not group_by_input_shapes:
+                average.input_shapes = ""
+        return averages
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events together."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.key = event.key
+            total.add(event)
+        total.key = "Total" if self else None
+        return total
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """The events as a table of text, the greatest first by `sort_by`: "cpu_time", "cpu_time_total",
+        "self_cpu_time_total", "device_time_total", "cpu_memory_usage", "count" and their like.
+        """
+        events = list(self)
+        if sort_by is not None:
+            name = sort_by.replace("cuda", "device")
+            if any(not hasattr(event, name) for event in events):
+                raise AttributeError(f"events have no {sort_by!r} to sort by")
+            events.sort(key=lambda event: getattr(event, name), reverse=True)
+        if top_level_events_only:
+            events = [event for event in events if event.cpu_parent is None]
+        columns = self._columns(events, max_src_column_width, max_name_column_width, max_shapes_column_width, time_unit)
+        rows = [[cell(event) for _, cell in columns] for event in events[: row_limit if row_limit >= 0 else None]]
+        widths = [
+            max([len(title), *(len(row[i]) for row in rows)]) + (0 if i == 0 else 2)
+            for i, (title, _) in enumerate(columns)
+        ]
+        line = "  ".join("-" * width for width in widths)
+        lines = [] if header is None else ["=" * len(line), header]
+        lines += [line, "  ".join(title.rjust(w) for (title, _), w in zip(columns, widths, strict=True)), line]
+        lines += ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+        lines += [line, f"Self CPU time total: {_format_time(self.self_cpu_time_total)}"]
+        if self._use_device:
+            device = sum(event.self_device_time_total for event in self)
+            lines.append(f"Self {self._use_device.upper()} time total: {_format_time(device)}")
+        return "\n".join(lines) + "\n"
+
+    def _columns(self, events: list, source: int, name_width: int, shapes: int, unit: str | None) -> list[tuple]:
+        """(title, event -> text) of each column that has something to say."""
+
+        def short(text: Any, width: int) -> str:
+            text = str(text)
+            return text if len(text) <= width or width <= 0 else text[: width - 3] + "..."
+
+        def shown(time: float) -> str:
+            if unit is None:
+                return _format_time(time)
+            return f"{time / {'s': 1e6, 'ms': 1e3, 'us': 1.0}[unit]:.3f}{unit}"
+
+        cpu = self.self_cpu_time_total
+        columns: list[tuple] = [
+            ("Name", lambda e: short(e.key, name_width)),
+            ("Self CPU %", lambda e: _share(e.self_cpu_time_total, cpu)),
+            ("Self CPU", lambda e: shown(e.self_cpu_time_total)),
+            ("CPU total %", lambda e: _share(e.cpu_time_total, cpu)),
+            ("CPU total", lambda e: shown(e.cpu_time_total)),
+            ("CPU time avg", lambda e: shown(e.cpu_time)),
+        ]
+        if self._use_device:
+            device, whole = self._use_device.upper(), sum(e.self_device_time_total for e in self)
+            columns += [
+                (f"Self {device}", lambda e: shown(e.self_device_time_total)),
+                (f"Self {device} %", lambda e: _share(e.self_device_time_total, whole)),
+                (f"{device} total", lambda e: shown(e.device_time_total)),
+                (f"{device} time avg", lambda e: shown(e.device_time)),
+            ]
+        if self._profile_memory:
+            columns += [
+                ("CPU Mem", lambda e: _format_memory(e.cpu_memory_usage)),
+                ("Self CPU Mem", lambda e: _format_memory(e.self_cpu_memory_usage)),
+            ]
+            if self._use_device:
+                device = self._use_device.upper()
+                columns += [
+                    (f"{device} Mem", lambda e: _format_memory(e.device_memory_usage)),
+                    (f"Self {device} Mem", lambda e: _format_memory(e.self_device_memory_usage)),
+                ]
+        columns.append(("# of Calls", lambda e: str(e.count)))
+        if any(event.input_shapes for event in events):
+            columns.append(("Input Shapes", lambda e: short(e.input_shapes, shapes)))
+        if any(event.stack for event in events):
+            columns.append(("Source Location", lambda e: short(e.stack[0] if e.stack else "", source)))
+        if self._with_flops:
+            columns.append(("Total MFLOPs", lambda e: f"{e.flops / 1e6:.3f}" if e.flops else "--"))
+        return columns
+
+    def export_chrome_trace(self, path: str | os.PathLike) -> None:
+        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"."""
+        trace: list[dict] = []
+        for event in self:
+            arguments: dict[str, Any] = {"External id": event.id}
+            if event.input_shapes:
+                arguments["Input Dims"] = event.input_shapes
+            if event.stack:
+                arguments["Call stack"] = "\n".join(event.stack)
+            common = {"ph": "X", "pid": os.getpid(), "name": event.name, "args": arguments}
+            category = "user_annotation" if event.is_user_annotation else "cpu_op"
+            start = event.time_range.start
+            trace.append({**common, "cat": category, "tid": event.thread, "ts": start,
+                          "dur": event.time_range.elapsed_us()})  # fmt: skip
+            if event.own_device_time:
+                trace.append({**common, "cat": "kernel", "tid": f"{event.use_device}", "ts": start,
+                              "dur": event.own_device_time})  # fmt: skip
+        text = json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": trace, **self._metadata})
+        data = text.encode()
+        with open(path, "wb") as file:
+            file.write(gzip.compress(data) if str(path).endswith(".gz") else data)
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """What `export_stacks` can add up."""
+        return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write for each event its lines of the program, the outermost first, and its time in microseconds: what
+        flame graphs are drawn of. ValueError for another metric.
+        """
+        if metric not in self.supported_export_stacks_metrics():
+            raise ValueError("metric should be one of: " + str(self.supported_export_stacks_metrics()))
+        table = str.maketrans(" ;\t\n", "____")
+        with open(path, "w") as file:
+            for event in self:
+                value = getattr(event, metric.replace("xpu", "device").replace("privateuse1", "device"))
+                if event.stack and int(value) > 0:
+                    lines = ";".join(line.translate(table) for line in reversed(event.stack))
+                    file.write(f"{lines} {int(value)}\n")

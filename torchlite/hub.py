@@ -1,0 +1,265 @@
+"""Models of repositories: functions of a file `hubconf.py`, and files of weights from the web."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+import urllib.request
+import warnings
+import zipfile
+from typing import Any
+from urllib.parse import urlparse
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+ENV_TORCH_HOME = "TORCH_HOME"
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+READ_DATA_CHUNK = 128 * 1024
+_hub_dir: str | None = None
+
+
+def _home() -> str:
+    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
+
+
+def get_dir() -> str:
+    """Where repositories and weights are kept: what `set_dir` said, else `$TORCH_HOME/hub`, else
+    `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
+    """
+    if os.getenv("TORCH_HUB"):
+        warnings.warn("TORCH_HUB is deprecated, please use env TORCH_HOME instead", stacklevel=2)
+    return _hub_dir if _hub_dir is not None else os.path.join(_home(), "hub")
+
+
+def set_dir(d: str | os.PathLike) -> None:
+    """Keep repositories and weights in this folder."""
+    global _hub_dir
+    _hub_dir = os.path.expanduser(d)
+
+
+def _configuration(folder: str) -> Any:
+    """The module of a repository's hubconf.py, whose own imports are found beside it."""
+    path = os.path.join(folder, "hubconf.py")
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    spec = importlib.util.spec_from_file_location("hubconf.py", path)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"cannot import {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    missing = [name for name in getattr(module, "dependencies", None) or () if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    return module
+
+
+def _entry(module: Any, name: Any) -> Any:
+    if not isinstance(name, str):
+        raise ValueError("Invalid input: model should be a string of function name")
+    function = getattr(module, name, None)
+    if function is None or not callable(function):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return function
+
+
+def _parts(github: str) -> tuple[str, str, str]:
+    """(owner, repository, branch) of "owner/repository[:branch]"."""
+    repository, _, branch = github.partition(":")
+    owner, slash, name = repository.partition("/")
+    if not slash:
+        raise ValueError(f"expected a repository as owner/name[:ref], got {github!r}")
+    return owner, name, branch or "main"
+
+
+def _trusted(owner: str, name: str, trust: Any) -> None:
+    """Ask, or note, whether a repository is trusted, as `trust_repo` says."""
+    path = os.path.join(get_dir(), "trusted_list")
+    known = set()
+    if os.path.exists(path):
+        with open(path) as file:
+            known = set(file.read().split())
+    key = f"{owner}_{name}"
+    if key in known or owner in ("facebookresearch", "facebookincubator", "pytorch", "fairinternal"):
+        return
+    if trust is False or trust == "check" or trust is None:
+        answer = input(
+            f"The repository {owner}_{name} does not belong to the list of trusted repositories and as such cannot be "
+            "downloaded. Do you trust this repository and wish to add it to the trusted list of repositories (y/N)?"
+        )
+        if answer.lower() not in ("y", "yes"):
+            raise RuntimeError("Untrusted repository.")
+    with open(path, "a") as file:
+        file.write(key + "\n")
+
+
+def _downloaded(github: str, reload: bool, trust: Any, verbose: bool) -> str:
+    """The folder of a repository of GitHub, downloaded unless it is there."""
+    owner, name, branch = _parts(github)
+    os.makedirs(get_dir(), exist_ok=True)
+    folder = os.path.join(get_dir(), "_".join((owner, name, branch.replace("/", "_"))))
+    _trusted(owner, name, trust)
+    if os.path.exists(folder) and not reload:
+        if verbose:
+            sys.stderr.write(f"Using cache found in {folder}\n")
+        return folder
+    archive = os.path.join(get_dir(), branch.replace("/", "_") + ".zip")
+    url = f"https://github.com/{owner}/{name}/zipball/{branch}"
+    sys.stderr.write(f'Downloading: "{url}" to {archive}\n')
+    download_url_to_file(url, archive, progress=False)
+    with zipfile.ZipFile(archive) as files, tempfile.TemporaryDirectory(dir=get_dir()) as place:
+        for member in files.namelist():
+            if os.path.isabs(member) or ".." in member.split("/"):
+                raise RuntimeError(f"the archive of {github} has a path that leads out of it: {member}")
+        files.extractall(place)
+        top = os.path.join(place, os.listdir(place)[0])
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.move(top, folder)
+    os.remove(archive)
+    return folder
+
+
+def _folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
+    if source == "github":
+        return _downloaded(repo, reload, trust, verbose)
+    if source == "local":
+        return os.fspath(repo)
+    raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+
+
+def list(
+    github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None, verbose: bool = True
+) -> Any:
+    """The names of what a repository's hubconf.py offers."""
+    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose))
+    return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
+
+
+def help(
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None
+) -> Any:
+    """What a repository's hubconf.py says of an entry: its docstring."""
+    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True)), model).__doc__
+
+
+def load(
+    repo_or_dir: Any,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Call an entry of a repository's hubconf.py with the further arguments; returns what it returns.
+
+    repo_or_dir: "owner/name[:ref]" on GitHub, or with source="local" a folder. ValueError for another source,
+    FileNotFoundError without hubconf.py, RuntimeError for an entry that is not there, and for packages that it wants
+    and that are missing.
+
+    >>> import pathlib, tempfile, torchlite as torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def ones(n):\\n    import torchlite\\n"
+    ...                                                       "    return torchlite.ones(n)\\n")
+    ...     torch.hub.load(folder, "ones", 2, source="local")
+    tensor([1., 1.])
+    """
+    source = source.lower()
+    folder = _folder(repo_or_dir, source, force_reload, trust_repo, verbose, skip_validation)
+    return _load_local(folder, model, *args, **kwargs)
+
+
+def _load_local(hubconf_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
+    return _entry(_configuration(hubconf_dir), model)(*args, **kwargs)
+
+
+class _Progress:
+    """How far a download is, on stderr."""
+
+    def __init__(self, total: int | None, disable: bool = False) -> None:
+        self.total, self.disable, self.n, self.shown = total, disable, 0, -1
+
+    def update(self, count: int) -> None:
+        self.n += count
+        if self.disable:
+            return
+        share = int(100 * self.n / self.total) if self.total else self.n >> 20
+        if share != self.shown:
+            self.shown = share
+            text = f"{share:3d}%" if self.total else f"{share} MB"
+            sys.stderr.write(f"\r{text} of {self.total / 1e6:.1f} MB" if self.total else f"\r{text}")
+            sys.stderr.flush()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if not self.disable:
+            sys.stderr.write("\n")
+
+
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Download a file. RuntimeError where the digest (SHA-256) does not begin with `hash_prefix`."""
+    request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
+    with urllib.request.urlopen(request) as answer:
+        length = answer.headers.get("Content-Length")
+        dst = os.path.expanduser(dst)
+        digest = hashlib.sha256()
+        # Beside its place, and moved there when it is whole.
+        handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
+        try:
+            with os.fdopen(handle, "wb") as file, _Progress(int(length) if length else None, not progress) as bar:
+                while chunk := answer.read(READ_DATA_CHUNK):
+                    file.write(chunk)
+                    digest.update(chunk)
+                    bar.update(len(chunk))
+            if hash_prefix is not None and digest.hexdigest()[: len(hash_prefix)] != hash_prefix:
+                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
+            shutil.move(partial, dst)
+        finally:
+            if os.path.exists(partial):
+                os.remove(partial)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
+    """What `torch.save` wrote to a file on the web, which is kept in `model_dir` (default: `get_dir()/checkpoints`).
+
+    check_hash: the name says how the digest begins, as in "net-0a1b2c.pth" (RuntimeError where it does not).
+    """
+    from .serialization import load as load_file
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        found = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, path, found[1] if found else None, progress=progress)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as files:
+            members = files.infolist()
+            if len(members) == 1 and not members[0].filename.endswith("data.pkl"):  # a zip around the old format
+                files.extractall(folder)
+                path = os.path.join(folder, members[0].filename)
+    return load_file(path, map_location=map_location, weights_only=weights_only)

@@ -1,0 +1,352 @@
+"""A profile that follows a program's steps."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import json
+import os
+import socket
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torchlite as torch
+from torchlite.autograd import profiler as _autograd
+from torchlite.autograd.profiler import KinetoStepTracker, record_function
+from torchlite.autograd.profiler_util import EventList
+from torchlite.optim import optimizer as _optimizer
+
+PROFILER_STEP_NAME = "ProfilerStep"
+
+
+class ProfilerActivity(enum.Enum):
+    """What is looked at: the CPU, or a kind of device."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+    OPENCL = 6
+
+
+class DeviceType(enum.Enum):
+    """Kinds of devices, by PyTorch's numbers."""
+
+    CPU = 0
+    CUDA = 1
+    OPENCL = 4
+    XPU = 12
+    HPU = 15
+
+
+class ProfilerAction(enum.Enum):
+    """What a profiler does in a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def kineto_available() -> bool:
+    """Whether Kineto, PyTorch's tracing library, is there: it is not, and nothing here wants it."""
+    return False
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What can be looked at here: the CPU, and the devices that are there."""
+    found = {ProfilerActivity.CPU}
+    if torch.cuda.is_available():
+        found.add(ProfilerActivity.CUDA)
+    if torch.opencl.is_available():
+        found.add(ProfilerActivity.OPENCL)
+    return found
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """What to do in which step: after `skip_first` steps, cycles of `wait` idle ones, `warmup` ones whose record is
+    thrown away, and `active` ones; `repeat` cycles, 0 for any number. With `skip_first_wait` the first cycle does not
+    wait.
+
+    >>> import torchlite as torch
+    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
+    >>> [plan(step).name for step in range(5)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    if not (wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0):
+        raise AssertionError("Invalid profiler schedule arguments")
+    if warmup == 0:
+        warnings.warn("Profiler won't be using warmup, this can skew profiler results", stacklevel=2)
+
+    def plan(step: int) -> ProfilerAction:
+        if step < 0:
+            raise AssertionError(f"a step is not negative: {step}")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait != 0:
+            step += wait
+        cycle = wait + warmup + active
+        if repeat > 0 and step / cycle >= repeat:
+            return ProfilerAction.NONE
+        place = step % cycle
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return plan
+
+
+def _record_always(step: int) -> ProfilerAction:
+    return ProfilerAction.RECORD
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
+    """For `on_trace_ready`: writes each trace into a folder as TensorBoard's plugin looks for it."""
+
+    def handler(prof: Any) -> None:
+        name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        try:
+            os.makedirs(dir_name, exist_ok=True)
+        except Exception as error:
+            raise RuntimeError("Can't create directory: " + dir_name) from error
+        file = f"{name}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip
+        prof.export_chrome_trace(os.path.join(dir_name, file))
+
+    return handler
+
+
+class ExecutionTraceObserver:
+    """Refuses: there is no execution graph to write."""
+
+    def __init__(self) -> None:
+        raise NotImplementedError(
+            "torchlite writes no execution traces; export_chrome_trace has the events of a profile"
+        )
+
+
+class _Steps:
+    """Marks the steps of optimizers in a profile."""
+
+    def __init__(self) -> None:
+        self.open: list[record_function] = []
+
+    def __enter__(self) -> None:
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            name = type(optimizer).__name__
+            self.open.append(record_function(f"Optimizer.step#{name}.step"))
+            self.open[-1].__enter__()
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if self.open:
+                self.open.pop().__exit__()
+
+        self.handles = [
+            _optimizer.register_optimizer_step_pre_hook(before),
+            _optimizer.register_optimizer_step_post_hook(after),
+        ]
+
+    def __exit__(self, *exc: Any) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+class profile:
+    """The times of the ops of this thread, in a block or in the steps that a schedule names.
+
+    activities: what is looked at, by default all of `supported_activities()`. schedule: a function from the number of
+    the step to what is done, such as `schedule(...)` gives; then the program calls `step()` after each step.
+    on_trace_ready: called with the profile when there is a trace. record_shapes, profile_memory, with_stack,
+    with_flops: as in `torch.autograd.profiler.profile`.
+
+    >>> import torchlite as torch
+    >>> traces, x = [], torch.ones(2)
+    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
+    >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: traces.append(p.events())) as prof:
+    ...     for _ in range(4):
+    ...         y = x * 2
+    ...         prof.step()
+    >>> [event.name for event in traces[0]]
+    ['ProfilerStep#2', 'aten::mul']
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
+    ) -> None:
+        self.activities = set(activities) if activities is not None else supported_activities()
+        if use_cuda:
+            self.activities.add(ProfilerActivity.CUDA)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
+        self.record_shapes, self.profile_memory = record_shapes or with_flops, profile_memory
+        self.with_stack, self.with_flops, self.with_modules = with_stack, with_flops, with_modules
+        self.on_trace_ready = on_trace_ready
+        self.record_steps = schedule is not None
+        self.schedule = schedule or _record_always
+        self.step_num = 0
+        self.current_action = self.schedule(0)
+        self.profiler: _autograd.profile | None = None
+        self.step_rec_fn: record_function | None = None
+        self._recording = False
+        self._metadata: dict[str, Any] = {}
+
+    @property
+    def use_device(self) -> str | None:
+        if ProfilerActivity.CUDA in self.activities:
+            return "cuda"
+        return "opencl" if ProfilerActivity.OPENCL in self.activities else None
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin with the first step."""
+        self._move(None, self.current_action)
+        self._name_step()
+
+    def stop(self) -> None:
+        """End; a trace that is open is ready."""
+        self._end_step()
+        self._move(self.current_action, None)
+        KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+
+    def step(self) -> None:
+        """The program begins its next step."""
+        self._end_step()
+        before = self.current_action
+        self.step_num += 1
+        self.current_action = self.schedule(self.step_num)
+        self._move(before, self.current_action)
+        self._name_step()
+
+    def _name_step(self) -> None:
+        if self.record_steps and self._recording:
+            self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self.step_rec_fn.__enter__()
+
+    def _end_step(self) -> None:
+        if self.step_rec_fn is not None:
+            self.step_rec_fn.__exit__(None, None, None)
+            self.step_rec_fn = None
+
+    def _move(self, before: ProfilerAction | None, now: ProfilerAction | None) -> None:
+        """From what was done in one step to what is done in the next; None stands for what lies outside."""
+        records = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+        if before in records and (before is ProfilerAction.RECORD_AND_SAVE or now not in records):
+            if now is ProfilerAction.NONE and before is ProfilerAction.RECORD:
+                warnings.warn("Incorrect schedule: RECORD followed by NONE", stacklevel=3)
+            self.stop_trace()
+            if self.on_trace_ready is not None and (before is ProfilerAction.RECORD_AND_SAVE or now is None):
+                self.on_trace_ready(self)
+        if now in records and not self._recording:
+            self.start_trace()
+
+    def prepare_trace(self) -> None:
+        """Get ready to record: nothing has to be done."""
+
+    def start_trace(self) -> None:
+        """Begin to record."""
+        self.profiler = _autograd.profile(
+            use_device=self.use_device, record_shapes=self.record_shapes, with_flops=self.with_flops,
+            profile_memory=self.profile_memory, with_stack=self.with_stack,
+        )  # fmt: skip
+        self.profiler._metadata = self._metadata
+        self._steps = _Steps()
+        self._steps.__enter__()
+        self.profiler.__enter__()
+        self._recording = True
+
+    def stop_trace(self) -> None:
+        """End the record."""
+        if self.profiler is None or not self._recording:
+            raise RuntimeError("Profiler must be started before it is stopped")
+        self._recording = False
+        self.profiler.__exit__(None, None, None)
+        self._steps.__exit__()
+
+    def _finished(self) -> _autograd.profile:
+        if self.profiler is None or self.profiler.function_events is None:
+            raise AssertionError("Profiler must be initialized before getting key averages")
+        return self.profiler
+
+    def events(self) -> EventList:
+        """The events of the last record."""
+        events = self._finished().function_events
+        assert events is not None
+        return events
+
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The events of one name together, with `table`."""
+        return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"."""
+        self._finished().export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the program's lines and times for flame graphs; wants `with_stack`."""
+        self._finished().export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Refuses: allocations are noted by op, not by time."""
+        raise NotImplementedError("torchlite draws no timeline of memory; profile_memory notes bytes by op")
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Go on recording, or pause, within a trace."""
+        recorder = getattr(self.profiler, "_recorder", None)
+        if recorder is None or not self._recording:
+            return
+        active = any(r is recorder for r in _autograd.CURRENT.recorders)
+        if enable and not active:
+            recorder.__enter__()
+        elif not enable and active:
+            recorder.__exit__(None, None, None)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Put a string into the trace's file."""
+        self._metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Put a value, written as JSON, into the trace's file."""
+        with contextlib.suppress(json.JSONDecodeError):
+            value = json.loads(value)
+        self._metadata[key] = value
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """As `add_metadata_json`."""
+        self.add_metadata_json(key, value)
+
+    def get_trace_id(self) -> str | None:
+        """The trace's name: it has none."""
+        return None

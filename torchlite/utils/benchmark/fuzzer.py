@@ -1,0 +1,201 @@
+"""Random inputs for benchmarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+__all__ = ["FuzzedParameter", "FuzzedSparseTensor", "FuzzedTensor", "Fuzzer", "ParameterAlias"]
+
+
+class ParameterAlias:
+    """In a distribution: the value of another parameter."""
+
+    def __init__(self, alias_to: str) -> None:
+        self.alias_to = alias_to
+
+    def __repr__(self) -> str:
+        return f"ParameterAlias[alias_to: {self.alias_to}]"
+
+
+class FuzzedParameter:
+    """A random number: "uniform" or "loguniform" from minval to maxval, or of a dictionary of values and their
+    probabilities.
+    """
+
+    def __init__(
+        self, name: str, minval: Any = None, maxval: Any = None, distribution: Any = None, strict: bool = False
+    ) -> None:
+        self._name, self._minval, self._maxval, self.strict = name, minval, maxval, strict
+        if distribution is None:
+            raise ValueError("`distribution` must be specified.")
+        if isinstance(distribution, str) and distribution not in ("uniform", "loguniform"):
+            raise ValueError(f"Unknown distribution: {distribution}")
+        if isinstance(distribution, dict):
+            if minval is not None or maxval is not None:
+                raise ValueError("a distribution of given values has no minval and maxval")
+            if abs(sum(distribution.values()) - 1) > 1e-6:
+                raise ValueError("probabilities do not sum to 1")
+        elif minval is None or maxval is None:
+            raise ValueError("`minval` and `maxval` must be specified")
+        self._distribution = distribution
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def sample(self, state: Any) -> Any:
+        """A value."""
+        if isinstance(self._distribution, dict):
+            values = list(self._distribution)
+            return values[state.choice(len(values), p=list(self._distribution.values()))]
+        whole = isinstance(self._minval, int) and isinstance(self._maxval, int)
+        if self._distribution == "uniform":
+            return (
+                int(state.randint(self._minval, self._maxval + 1))
+                if whole
+                else state.uniform(self._minval, self._maxval)
+            )
+        value = 2 ** state.uniform(math.log2(self._minval), math.log2(self._maxval))
+        return round(value) if whole else value
+
+
+class FuzzedTensor:
+    """A random tensor whose size names parameters; it is contiguous with a probability, else has its dimensions in
+    another order.
+    """
+
+    def __init__(
+        self, name: str, size: tuple, steps: tuple | None = None, probability_contiguous: float = 0.5,
+        min_elements: int | None = None, max_elements: int | None = None, max_allocation_bytes: int | None = None,
+        dim_parameter: str | None = None, roll_parameter: str | None = None, dtype: Any = None, cuda: bool = False,
+        tensor_constructor: Callable | None = None,
+    ) -> None:  # fmt: skip
+        self._name, self._size, self._steps = name, size, steps
+        self._contiguous, self._least, self._most = probability_contiguous, min_elements, max_elements
+        self._bytes, self._dim, self._dtype = max_allocation_bytes, dim_parameter, dtype or torch.float32
+        self._cuda, self._constructor = cuda, tensor_constructor
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def _make(self, params: dict, state: Any) -> tuple[Any, dict]:
+        dims = params[self._dim] if self._dim else len(self._size)
+        size = tuple(params[s] if isinstance(s, str) else s for s in self._size[:dims])
+        steps = tuple(params[s] if isinstance(s, str) else s for s in (self._steps or (1,) * dims)[:dims])
+        allocated = tuple(n * step for n, step in zip(size, steps, strict=True))
+        order = list(range(len(size)))
+        contiguous = state.uniform() < self._contiguous
+        if not contiguous:
+            state.shuffle(order)
+        place = [allocated[d] for d in order]
+        if self._constructor is not None:
+            raw = self._constructor(size=place, dtype=self._dtype, **params)
+        elif self._dtype.is_floating_point:
+            raw = torch.rand(place, dtype=self._dtype)
+        else:
+            raw = torch.randint(1, 127, place, dtype=self._dtype)
+        if self._cuda:
+            raw = raw.cuda()
+        tensor = raw.permute(tuple(np.argsort(order))) if order else raw
+        tensor = tensor[tuple(slice(0, n * step, step) for n, step in zip(size, steps, strict=True))]
+        return tensor, {
+            "numel": math.prod(size), "order": np.array(order), "steps": steps, "is_contiguous": tensor.is_contiguous(),
+            "dtype": str(self._dtype),
+        }  # fmt: skip
+
+    def fits(self, params: dict) -> bool:
+        """Whether its size stays within the limits."""
+        dims = params[self._dim] if self._dim else len(self._size)
+        count = math.prod(params[s] if isinstance(s, str) else s for s in self._size[:dims])
+        if self._bytes is not None and count * self._dtype.itemsize > self._bytes:
+            return False
+        return (self._least is None or count >= self._least) and (self._most is None or count <= self._most)
+
+
+class FuzzedSparseTensor(FuzzedTensor):
+    """A random sparse tensor in COO: of a number of elements, some at the same place unless it is coalesced."""
+
+    def __init__(
+        self, name: str, size: tuple, min_elements: int | None = None, max_elements: int | None = None,
+        dim_parameter: str | None = None, sparse_dim: str | None = None, nnz: str | None = None,
+        density: str | None = None, coalesced: str | None = None, dtype: Any = None, cuda: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(name, size, None, 1.0, min_elements, max_elements, None, dim_parameter, None, dtype, cuda)
+        self._density, self._nnz, self._coalesced, self._sparse_dim = density, nnz, coalesced, sparse_dim
+
+    def _make(self, params: dict, state: Any) -> tuple[Any, dict]:
+        dims = params[self._dim] if self._dim else len(self._size)
+        size = tuple(params[s] if isinstance(s, str) else s for s in self._size[:dims])
+        sparse = params[self._sparse_dim] if self._sparse_dim else dims
+        density = params[self._density] if self._density else 0.1
+        count = params[self._nnz] if self._nnz else max(1, int(math.prod(size[:sparse]) * density))
+        indices = torch.tensor(np.stack([state.randint(0, n, count) for n in size[:sparse]]))
+        tensor = torch.sparse_coo_tensor(indices, torch.rand((count, *size[sparse:]), dtype=self._dtype), size)
+        if self._coalesced and params[self._coalesced]:
+            tensor = tensor.coalesce()
+        return tensor, {
+            "numel": math.prod(size), "shape": size, "is_coalesced": tensor.is_coalesced(), "density": density,
+            "sparsity": 1 - density, "sparse_dim": sparse, "dense_dim": dims - sparse, "dtype": str(self._dtype),
+        }  # fmt: skip
+
+
+class Fuzzer:
+    """Draws parameters and tensors; `take(n)` gives n of (tensors by name, what they are like, parameters).
+
+    >>> from torchlite.utils import benchmark
+    >>> fuzzer = benchmark.Fuzzer(
+    ...     parameters=[benchmark.FuzzedParameter("n", minval=2, maxval=8, distribution="uniform")],
+    ...     tensors=[benchmark.FuzzedTensor("x", size=("n", 3))], seed=0)
+    >>> for tensors, described, parameters in fuzzer.take(2):
+    ...     assert tensors["x"].shape == (parameters["n"], 3)
+    """
+
+    def __init__(
+        self, parameters: list, tensors: list, constraints: list[Callable] | None = None, seed: int | None = None
+    ) -> None:
+        def flat(items: list) -> list:
+            return [p for item in items for p in (item if isinstance(item, (list, tuple)) else (item,))]
+
+        self._parameters, self._tensors = flat(parameters), flat(tensors)
+        self._constraints = constraints or []
+        names = [x.name for x in (*self._parameters, *self._tensors)]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ValueError(f"Duplicate names in parameters and tensors: {twice}")
+        self._seed = int(np.random.RandomState().randint(0, 2**32 - 1, dtype=np.int64)) if seed is None else seed
+        self._rejections = self._drawn = 0
+
+    @property
+    def rejection_rate(self) -> float:
+        """The share of draws that broke a limit."""
+        return self._rejections / self._drawn if self._drawn else 0.0
+
+    def take(self, n: int) -> Iterator[tuple[dict, dict, dict]]:
+        """n draws. ValueError where the limits leave next to none."""
+        state = np.random.RandomState(self._seed)
+        torch.manual_seed(int(state.randint(0, 2**31 - 1)))
+        for _ in range(n):
+            params = self._params(state)
+            made = {tensor.name: tensor._make(params, state) for tensor in self._tensors}
+            yield {name: t for name, (t, _) in made.items()}, {name: d for name, (_, d) in made.items()}, params
+
+    def _params(self, state: Any) -> dict:
+        for _ in range(10_000):
+            self._drawn += 1
+            params = {p.name: p.sample(state) for p in self._parameters}
+            params = {k: params[v.alias_to] if isinstance(v, ParameterAlias) else v for k, v in params.items()}
+            for p in self._parameters:  # of several with one name a strict one has to stay within its limits
+                if p.strict and not p._minval <= params[p.name] <= p._maxval:
+                    break
+            else:
+                if all(t.fits(params) for t in self._tensors) and all(c(params) for c in self._constraints):
+                    return params
+            self._rejections += 1
+        raise ValueError("the limits of parameters and tensors leave next to nothing to draw")

@@ -1,0 +1,96 @@
+"""Which modules run at the moment."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torchlite as torch
+from torchlite.autograd.graph import register_multi_grad_hook
+from torchlite.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+__all__ = ["ModuleTracker"]
+
+
+class ModuleTracker:
+    """While entered, `parents` has the dotted names of the modules that run, in the forward pass and in the backward
+    pass, beside "Global"; `is_bw` says which pass it is.
+
+    >>> import torchlite as torch
+    >>> from torchlite.utils.module_tracker import ModuleTracker
+    >>> class Inner(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         print(sorted(tracker.parents))
+    >>> class Net(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = Inner()
+    ...     def forward(self, x):
+    ...         return self.inner(x)
+    >>> net = Net()
+    >>> with ModuleTracker() as tracker:
+    ...     y = net(torch.ones(1, 2))
+    ['Global', 'Net', 'Net.inner']
+    """
+
+    parents: set[str]
+
+    def __init__(self) -> None:
+        self.parents = {"Global"}
+        self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._bw = False
+        self._handles: list[Any] = []
+
+    @property
+    def is_bw(self) -> bool:
+        """Whether a backward pass runs."""
+        return torch._C._current_graph_task_id() != -1
+
+    def _name(self, module: Any) -> str:
+        if module not in self._known:
+            name = type(module).__name__
+            for path, inner in module.named_modules():
+                if inner not in self._known or inner is module:
+                    self._names[inner] = f"{name}.{path}" if path else name
+                self._known.add(inner)
+        return self._names[module]
+
+    def _enter(self, module: Any, inputs: Any) -> None:
+        name = self._name(module)
+        self.parents.add(name)
+        tensors = [t for t in _tensors(inputs) if t.requires_grad]
+        if torch.is_grad_enabled() and tensors:
+            self._handles.append(register_multi_grad_hook(tensors, lambda _: self.parents.discard(name)))
+
+    def _leave(self, module: Any, inputs: Any, output: Any) -> None:
+        name = self._name(module)
+        self.parents.discard(name)
+        tensors = [t for t in _tensors(output) if t.requires_grad]
+        if torch.is_grad_enabled() and tensors:
+
+            def enter(_: Any) -> None:
+                self.parents.add(name)
+
+            self._handles.append(register_multi_grad_hook(tensors, enter, mode="any"))
+
+    def __enter__(self) -> ModuleTracker:
+        # In the order in which a module runs: of all hooks on the way in ours is the first, on the way out the last.
+        self._handles = [
+            register_module_forward_pre_hook(self._enter),
+            register_module_forward_hook(self._leave, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []

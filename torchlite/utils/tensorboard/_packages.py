@@ -1,0 +1,45 @@
+"""The package that writes TensorBoard's files."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from torchlite import Tensor
+
+MISSING = (
+    "SummaryWriter writes through the package tensorboard or tensorboardX, and neither is installed: "
+    "pip install 'torchlite-nd[tensorboard]'"
+)
+
+
+def proto(name: str) -> Any:
+    """A module of protocol buffers. ImportError naming the extra where no package has them."""
+    for package in ("tensorboard.compat.proto", "tensorboardX.proto"):
+        try:
+            return importlib.import_module(f"{package}.{name}")
+        except ImportError:
+            continue
+    raise ImportError(MISSING)
+
+
+def event_writer(folder: str, queue: int, seconds: int, suffix: str) -> Any:
+    """What appends events to a file."""
+    try:
+        found = importlib.import_module("tensorboard.summary.writer.event_file_writer")
+    except ImportError:
+        try:
+            found = importlib.import_module("tensorboardX.event_file_writer")
+        except ImportError as error:
+            raise ImportError(MISSING) from error
+    return found.EventFileWriter(folder, queue, seconds, suffix)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A tensor, an array, a list or a number as an array."""
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().float() if value.dtype.itemsize == 2 else value.detach().cpu()
+        return value.numpy()
+    return np.asarray(value)

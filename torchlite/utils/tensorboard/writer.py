@@ -1,0 +1,211 @@
+"""Writers of TensorBoard's files."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any
+
+import numpy as np
+
+from . import summary
+from ._packages import as_array, event_writer, proto
+
+__all__ = ["FileWriter", "SummaryWriter"]
+
+
+class FileWriter:
+    """Appends summaries to a file in a folder."""
+
+    def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
+        self._folder = str(log_dir)
+        self.event_writer = event_writer(self._folder, max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self._folder
+
+    def add_event(self, event: Any, step: int | None = None, walltime: float | None = None) -> None:
+        """Append an event."""
+        event.wall_time = time.time() if walltime is None else walltime
+        if step is not None:
+            event.step = int(step)
+        self.event_writer.add_event(event)
+
+    def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
+        """Append a summary."""
+        self.add_event(proto("event_pb2").Event(summary=summary), global_step, walltime)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Write what waits, and close the file."""
+        self.event_writer.close()
+
+    def reopen(self) -> None:
+        """Open another file."""
+        self.event_writer = event_writer(self._folder, 10, 120, "")
+
+
+def _bins() -> list[float]:
+    """Limits of bins that grow by a tenth."""
+    found, limit = [], 1e-12
+    while limit < 1e20:
+        found.append(limit)
+        limit *= 1.1
+    return [-v for v in reversed(found)] + [0.0] + found
+
+
+class SummaryWriter:
+    """Writes scalars, histograms, texts, images and hyperparameters for TensorBoard into `log_dir`, by default a folder
+    of `runs` with the time and the machine's name. ImportError where neither tensorboard nor tensorboardX is installed.
+    """
+
+    def __init__(
+        self, log_dir: Any = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+        flush_secs: int = 120, filename_suffix: str = "",
+    ) -> None:  # fmt: skip
+        if not log_dir:
+            now = time.strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+        self.log_dir = str(log_dir)
+        self.purge_step, self.max_queue, self.flush_secs = purge_step, max_queue, flush_secs
+        self.filename_suffix = filename_suffix
+        self.file_writer: FileWriter | None = None
+        self.all_writers: dict[str, FileWriter] | None = None
+        self.default_bins = _bins()
+        self._get_file_writer()
+
+    def _get_file_writer(self) -> FileWriter:
+        if self.file_writer is None or self.all_writers is None:
+            made = FileWriter(self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix)
+            self.file_writer, self.all_writers = made, {made.get_logdir(): made}
+            if self.purge_step is not None:
+                log = proto("event_pb2").SessionLog
+                made.add_event(proto("event_pb2").Event(step=self.purge_step, file_version="brain.Event:2"))
+                made.add_event(proto("event_pb2").Event(session_log=log(status=log.START)), self.purge_step)
+                self.purge_step = None
+        return self.file_writer
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self.log_dir
+
+    def add_scalar(
+        self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None,
+        new_style: bool = False, double_precision: bool = False,
+    ) -> None:  # fmt: skip
+        """A number, at a step."""
+        made = summary.scalar(tag, scalar_value, new_style=new_style, double_precision=double_precision)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_scalars(
+        self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Several numbers in one picture, each in a folder of its own."""
+        self._get_file_writer()
+        assert self.all_writers is not None
+        for tag, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
+            writer = self.all_writers.get(folder)
+            if writer is None:
+                writer = FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+                self.all_writers[folder] = writer
+            writer.add_summary(summary.scalar(main_tag, value), global_step, walltime)
+
+    def add_histogram(
+        self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
+        walltime: float | None = None, max_bins: int | None = None,
+    ) -> None:  # fmt: skip
+        """How values lie."""
+        limits = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
+        made = summary.histogram(tag, values, limits, max_bins)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_histogram_raw(
+        self, tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any,
+        bucket_counts: Any, global_step: int | None = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """A histogram that was counted already. ValueError for limits and counts of different number."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        made = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_image(
+        self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:  # fmt: skip
+        """An image; wants Pillow."""
+        self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
+
+    def add_images(
+        self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:  # fmt: skip
+        """Images beside each other; wants Pillow."""
+        array = as_array(img_tensor)
+        order = dataformats.upper()
+        joined = np.concatenate(list(np.moveaxis(array, order.index("N"), 0)), axis=order.replace("N", "").index("W"))
+        self.add_image(tag, joined, global_step, walltime, order.replace("N", ""))
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
+    ) -> None:
+        """A figure of Matplotlib; wants Pillow."""
+        figures = figure if isinstance(figure, list) else [figure]
+        for one in figures:
+            one.canvas.draw()
+            pixels = np.asarray(one.canvas.buffer_rgba())[..., :3]
+            self.add_image(tag, pixels, global_step, walltime, "HWC")
+            if close:
+                import importlib
+
+                importlib.import_module("matplotlib.pyplot").close(one)
+
+    def add_text(
+        self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
+    ) -> None:
+        """A text, as Markdown."""
+        self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
+
+    def add_hparams(
+        self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list] | None = None, run_name: str | None = None,
+        global_step: int | None = None,
+    ) -> None:  # fmt: skip
+        """The hyperparameters of a run, and the metrics that came of them."""
+        made = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        with SummaryWriter(log_dir=folder) as writer:
+            for part in made:
+                writer._get_file_writer().add_summary(part, global_step)
+            for name, value in metric_dict.items():
+                writer.add_scalar(name, value, global_step)
+
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """Refuses: there is no traced graph to draw."""
+        raise NotImplementedError("torchlite draws no graph of a model: it wants torch.jit's trace")
+
+    def flush(self) -> None:
+        """Write what waits."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Write what waits, and close the files; what is added later opens others."""
+        for writer in (self.all_writers or {}).values():
+            writer.close()
+        self.file_writer = self.all_writers = None
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
