@@ -326,7 +326,7 @@ def test_names_of_ops():
     with pytest.raises(OSError, match="Could not load this library"):
         torch.ops.load_library("nothing.so")
     with pytest.raises(RuntimeError, match="operator lib_test::nope does not exist"):
-        torch.library.register_fake("lib_test::nope", lambda x: x)
+        torch.library.register_vmap("lib_test::nope", lambda x: x)
     with pytest.raises(ValueError, match="Expected `qualname` to be of the form"):
         torch.library.define("nope", "(Tensor x) -> Tensor")
     for refused in (torch.library.triton_op, torch.library.wrap_triton):
