@@ -214,6 +214,24 @@ def test_gradients_and_the_graph_around():
         grad(torch.sum)(a)
 
 
+def test_hooks_and_the_engine_inside_vmap():
+    w = torch.ones(2, 3, requires_grad=True)
+    seen = []
+
+    def hooked(t):
+        y = t * 2
+        y.register_hook(lambda g: (seen.append(tuple(g.shape)), g * 3)[1])
+        return (y * y).sum()
+
+    vmap(hooked)(w).sum().backward()
+    assert seen == [(3,)] and torch.equal(w.grad, torch.full((2, 3), 24.0))
+    with refused(RuntimeError, "does not require grad and does not have a grad_fn"):
+        vmap(lambda t: torch.autograd.grad(t.sum(), t)[0])(w)
+    y = w * w
+    (rows,) = vmap(lambda g: torch.autograd.grad(y, w, g, retain_graph=True))(torch.eye(6).reshape(6, 2, 3))
+    assert torch.equal(rows.reshape(6, 6), 2 * torch.eye(6))
+
+
 def test_gradients_of_each_example():
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))

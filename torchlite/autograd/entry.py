@@ -84,6 +84,11 @@ def grad(
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     if is_grads_batched:
         return _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
+    if MODE.transforms and any(isinstance(t, Tensor) and t._level is not None for t in (*outputs, *inputs)):
+        raise RuntimeError(
+            "element 0 of tensors does not require grad and does not have a grad_fn: inside vmap it stands for one "
+            "example of a batch. Please use torch.func.grad or torch.func.vjp"
+        )
     _check_inputs(inputs, "grad requires Tensors as inputs, but got {0}")
     if materialize_grads and allow_unused is False:
         raise ValueError(

@@ -115,6 +115,16 @@ class Batched(Tensor):
         self._value.detach_()
         return self
 
+    def register_hook(self, hook):
+        level, dim = self._level, self._dim
+
+        def of_batch(gradient):
+            with level.again():
+                answer = hook(wrapped(gradient, dim, level))
+            return None if answer is None else moved(stripped(answer, level), 0, dim)
+
+        return self._value.register_hook(of_batch)
+
     def as_subclass(self, cls):
         return self
 
