@@ -214,6 +214,20 @@ def test_gradients_and_the_graph_around():
         grad(torch.sum)(a)
 
 
+def test_batched_gradients_and_jacobians():
+    a, b = x().double(), torch.ones(3, 2, dtype=torch.float64)
+
+    def f(s, t):
+        return (s @ t).sin(), s.sum()
+
+    one, other = (torch.autograd.functional.jacobian(f, (a, b), vectorize=v) for v in (False, True))
+    assert all(torch.allclose(p, q) for u, v in zip(one, other, strict=True) for p, q in zip(u, v, strict=True))
+    u = a.clone().requires_grad_()
+    v = b.clone().requires_grad_()
+    found = torch.autograd.grad(u.sum(), (u, v), torch.arange(2.0), allow_unused=True, is_grads_batched=True)
+    assert found[1] is None and torch.equal(found[0], torch.arange(2.0).double().reshape(2, 1, 1).expand(2, 2, 3))
+
+
 def test_hooks_and_the_engine_inside_vmap():
     w = torch.ones(2, 3, requires_grad=True)
     seen = []

@@ -117,10 +117,11 @@ def _zeros(item, requires_grad: bool):
 def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
     """The gradients for a batch of first gradients."""
     given = [i for i, g in enumerate(grads) if g is not None]
+    used: list[bool] = []
 
     def one(*parts):
         by_place = dict(zip(given, parts, strict=True))
-        return grad(
+        found = grad(
             outputs,
             inputs,
             [by_place.get(i) for i in range(len(outputs))],
@@ -129,8 +130,11 @@ def _batched(outputs, inputs, grads, create_graph, allow_unused, materialize_gra
             allow_unused=allow_unused,
             materialize_grads=materialize_grads,
         )
+        used[:] = [g is not None for g in found]
+        return tuple(g for g in found if g is not None)
 
-    return SLOTS.vmap(one)(*(grads[i] for i in given))
+    made = iter(SLOTS.vmap(one)(*(grads[i] for i in given)))
+    return tuple(next(made) if is_used else None for is_used in used)
 
 
 def _run_node(node, grads):

@@ -160,7 +160,8 @@ def _check_strategy(strategy: str, hint: str = "") -> None:
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when
-    there are several). `vectorize` changes nothing here, and with it `strategy` neither. `strict` as for `vjp`.
+    there are several). With `vectorize` all rows are computed at once, by `torch.vmap`; `strategy` then changes nothing
+    here. `strict` as for `vjp`.
 
     >>> import torchlite as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
@@ -186,9 +187,25 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         single, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph)
         single_out, outs = _outputs_of(func, inputs, "jacobian", strict)
-        rows = [_rows_of(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
+        if vectorize:
+            rows = [_rows_at_once(out, inputs, create_graph) for out in outs]
+        else:
+            rows = [_rows_of(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
     result = tuple(r[0] if single else r for r in rows)
     return _finish(result[0] if single_out else result, create_graph)
+
+
+def _rows_at_once(out, inputs, create_graph: bool) -> tuple:
+    """The Jacobian of one output, by `vmap` over its elements."""
+    count, shape = out.numel(), tuple(out.shape)
+    found = [None] * len(inputs)
+    if out.requires_grad and count:
+        units = torch.eye(count, dtype=out.dtype, device=out.device).reshape((count, *shape))
+        found = grad((out,), inputs, (units,), True, create_graph, allow_unused=True, is_grads_batched=True)
+    return tuple(
+        torch.zeros_like(x).expand(shape + tuple(x.shape)) if g is None else g.reshape(shape + tuple(x.shape))
+        for g, x in zip(found, inputs, strict=True)
+    )
 
 
 def _rows_of(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
