@@ -301,7 +301,8 @@ def overload_of(op: Op | LibraryOp, args: tuple, writes: bool = False) -> OpOver
 def _packet(name: str, op: Op, writes: bool) -> OpOverloadPacket:
     found = ops.aten.__dict__.get(name)
     if found is None:
-        if name in _OF_THE_LIBRARY or (writes and hasattr(ops.aten, name)):
+        # `add` and its like are seen without their keyword first; the library's take it.
+        if name in _OF_THE_LIBRARY or name in ("add", "sub", "div") or (writes and hasattr(ops.aten, name)):
             return getattr(ops.aten, name)
         found = OpOverloadPacket(name, in_place_method(op) if writes else function_for(op))
         found._schema_of = lambda overload: schema_of(found, overload)
