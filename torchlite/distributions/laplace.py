@@ -16,14 +16,11 @@ __all__ = ["Laplace"]
 class Laplace(Distribution):
     """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale).
 
-        >>> import torchlite as torch
-    <<<<<<< HEAD
-        >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
-        tensor(-1.6931)
-    =======
-        >>> torch.distributions.Laplace(0.0, 0.5).variance
-        tensor(0.5000)
-    >>>>>>> ce0f3a7 (Distributions: annotations, tests of behaviour and of gamma variates, changelog)
+    >>> import torchlite as torch
+    >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
+    tensor(-1.6931)
+    >>> torch.distributions.Laplace(0.0, 0.5).variance
+    tensor(0.5000)
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
