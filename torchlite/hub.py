@@ -24,7 +24,7 @@ READ_DATA_CHUNK = 128 * 1024
 _hub_dir: str | None = None
 
 
-def _home() -> str:
+def _get_torch_home() -> str:  # packages ask for it by this name
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
 
@@ -35,7 +35,7 @@ def get_dir() -> str:
     """
     if os.getenv("TORCH_HUB"):
         warnings.warn("TORCH_HUB is deprecated, please use env TORCH_HOME instead", stacklevel=2)
-    return _hub_dir if _hub_dir is not None else os.path.join(_home(), "hub")
+    return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike) -> None:
@@ -188,7 +188,7 @@ def _load_local(hubconf_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
 class _Progress:
     """How far a download is, on stderr."""
 
-    def __init__(self, total: int | None, disable: bool = False) -> None:
+    def __init__(self, total: int | None = None, disable: bool = False, *args: Any, **kwargs: Any) -> None:
         self.total, self.disable, self.n, self.shown = total, disable, 0, -1
 
     def update(self, count: int) -> None:
@@ -263,3 +263,12 @@ def load_state_dict_from_url(
                 files.extractall(folder)
                 path = os.path.join(folder, members[0].filename)
     return load_file(path, map_location=map_location, weights_only=weights_only)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # packages show their own downloads by it: that package's where it is installed
+        try:
+            return importlib.import_module("tqdm.auto").tqdm
+        except ImportError:
+            return _Progress
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
