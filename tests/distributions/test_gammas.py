@@ -82,12 +82,12 @@ def test_what_pytorch_has_no_kernel_for():
 def test_distribution_of_gamma_variates(device, shape):
     torch.manual_seed(5)
     d = Gamma(torch.tensor(shape, device=device), torch.tensor(2.0, device=device))
-    drawn = d.sample((20000,)).cpu().double()
+    drawn = d.sample((5000,)).cpu().double()
     mean, deviation = shape / 2, np.sqrt(shape) / 2
-    assert abs(float(drawn.mean()) - mean) < 4 * deviation / np.sqrt(20000)
+    assert abs(float(drawn.mean()) - mean) < 4 * deviation / np.sqrt(5000)
     levels = torch.special.gammainc(torch.tensor(shape, dtype=torch.float64), 2 * drawn).sort()[0]
-    steps = torch.arange(1, 20001, dtype=torch.float64) / 20000
-    assert float((levels - steps).abs().max()) < 1.9 / np.sqrt(20000)  # Kolmogorov: one in a thousand
+    steps = torch.arange(1, 5001, dtype=torch.float64) / 5000
+    assert float((levels - steps).abs().max()) < 1.9 / np.sqrt(5000)  # Kolmogorov: one in a thousand
 
 
 def test_gradients_of_samples(device):
@@ -95,15 +95,15 @@ def test_gradients_of_samples(device):
     a = torch.tensor([0.5, 2.0, 9.0], device=device, requires_grad=True)
     b = torch.tensor([1.5, 2.0, 0.7], device=device, requires_grad=True)
     # E[x] = a / b, whose derivatives the samples' have as mean.
-    Gamma(a, b).rsample((20000,)).mean(0).sum().backward()
-    torch.testing.assert_close(a.grad, (1 / b).detach(), rtol=0.05, atol=0)
-    torch.testing.assert_close(b.grad, (-a / b**2).detach(), rtol=0.05, atol=0)
+    Gamma(a, b).rsample((5000,)).mean(0).sum().backward()
+    torch.testing.assert_close(a.grad, (1 / b).detach(), rtol=0.1, atol=0)
+    torch.testing.assert_close(b.grad, (-a / b**2).detach(), rtol=0.1, atol=0)
     a.grad = b.grad = None
-    Beta(a, b).rsample((20000,)).mean(0).sum().backward()
-    torch.testing.assert_close(a.grad, (b / (a + b) ** 2).detach(), rtol=0.05, atol=2e-3)
-    torch.testing.assert_close(b.grad, (-a / (a + b) ** 2).detach(), rtol=0.05, atol=2e-3)
+    Beta(a, b).rsample((5000,)).mean(0).sum().backward()
+    torch.testing.assert_close(a.grad, (b / (a + b) ** 2).detach(), rtol=0.1, atol=4e-3)
+    torch.testing.assert_close(b.grad, (-a / (a + b) ** 2).detach(), rtol=0.1, atol=4e-3)
     a.grad = None
-    Dirichlet(a).rsample((20000,))[:, 0].mean().backward()
+    Dirichlet(a).rsample((5000,))[:, 0].mean().backward()
     total = a.sum()
     exact = torch.stack([(total - a[0]) / total**2, -a[0] / total**2, -a[0] / total**2])
-    torch.testing.assert_close(a.grad, exact.detach(), rtol=0.05, atol=2e-3)
+    torch.testing.assert_close(a.grad, exact.detach(), rtol=0.1, atol=4e-3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import torchlite as torch
 
 from . import constraints
@@ -10,8 +12,10 @@ from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
+D = TypeVar("D", bound=Distribution)
 
-class Independent(Distribution):
+
+class Independent(Distribution, Generic[D]):
     """Another distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to the event: one draw has
     all of them, and their log-probabilities are summed.
 
@@ -25,7 +29,7 @@ class Independent(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     _broadcast: dict[str, int] = {}
 
-    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None) -> None:
+    def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args=None) -> None:
         if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
             raise ValueError(
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
@@ -33,7 +37,7 @@ class Independent(Distribution):
             )
         shape = base_distribution.batch_shape + base_distribution.event_shape
         cut = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
-        self.base_dist = base_distribution
+        self.base_dist: D = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
