@@ -157,6 +157,7 @@ class Batched(Tensor):
 
 
 Batched.__module__ = "torchlite"
+Batched.__name__ = Batched.__qualname__ = "Tensor"  # what error messages say that it is
 
 
 def wrapped(value: Tensor, dim: int, level) -> Tensor:
