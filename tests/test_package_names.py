@@ -428,3 +428,12 @@ def test_what_packages_take_of_the_hub():
     assert zoo.load_url is torch.hub.load_state_dict_from_url and torch.hub._Progress(3, disable=True).n == 0
     with torch.hub.tqdm(total=3, disable=True) as bar:
         bar.update(2)
+
+
+def test_no_tensor_is_a_dual_one():
+    ad, x = torch.autograd.forward_ad, torch.ones(2)
+    assert ad.unpack_dual(x).primal is x and ad.unpack_dual(x).tangent is None
+    with pytest.raises(RuntimeError, match="no level exists"):
+        ad.make_dual(x, x)
+    with pytest.raises(NotImplementedError, match="no forward-mode differentiation yet"), ad.dual_level():
+        pass

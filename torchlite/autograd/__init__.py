@@ -31,6 +31,7 @@ _LAZY = {
     "function": None,
     "anomaly": None,
     "grad_mode": None,
+    "forward_ad": None,
     "profiler": None,
     "profiler_util": None,
 }

@@ -12,6 +12,7 @@ from .. import set_grad_enabled as set_grad_enabled
 from .._stubs.aliases import Tensors
 from . import anomaly as anomaly
 from . import engine as engine
+from . import forward_ad as forward_ad
 from . import function as function
 from . import functional as functional
 from . import grad_mode as grad_mode
