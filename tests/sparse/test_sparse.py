@@ -427,3 +427,10 @@ def test_modes_that_see_ops_are_as_before():
     with Seen():
         F.embedding(INDEX, w, sparse=True).sum().backward()
     assert w.grad.to_dense()[:, 0].tolist() == [0.0, 2.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [torch.zeros, torch.ones, torch.empty])
+def test_out_has_the_layout_that_is_asked_for(make):
+    with pytest.raises(RuntimeError, match=r"layout Sparse does not match layout of out parameter \(Strided\)"):
+        make((3, 4), layout=torch.sparse_coo, out=torch.empty(3, 4))
+    assert make((3, 4), layout=torch.strided, out=torch.empty(3, 4)).shape == (3, 4)

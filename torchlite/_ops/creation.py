@@ -60,12 +60,18 @@ def _dtype(name: str, dtype, default) -> dtype_type:
     return default if dtype is None else dtype if dtype.__class__ is dtype_type else as_argument(dtype, name)
 
 
-def _dense(layout) -> None:
-    if layout is not None and layout is not strided:
+def _dense(layout, out=None) -> None:
+    if _is_sparse(layout, out):
         raise RuntimeError("full(...) is not implemented for sparse layout")
 
 
-def _is_sparse(layout) -> bool:
+def _is_sparse(layout, out=None) -> bool:
+    """Whether a sparse layout is asked for. RuntimeError where `out` has another."""
+    if layout is not None and out is not None and out.layout is not layout:
+        asked, have = ("".join(p.capitalize() for p in x.name.split("_")) for x in (layout, out.layout))
+        raise RuntimeError(
+            f"layout {asked.replace('Coo', '')} does not match layout of out parameter ({have.replace('Coo', '')})"
+        )
     return layout is not None and layout is not strided
 
 
@@ -149,7 +155,7 @@ def _into(record, made, out):
 def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
-    if _is_sparse(layout):
+    if _is_sparse(layout, out):
         return SLOTS.sparse("empty")(_size("zeros", size), dtype, device, layout, requires_grad)
     return _make(
         "_full",
@@ -165,7 +171,7 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
 @composite(f"_ones(*size, out=None, {_TAIL})", where="", alias="torch.ones")
 def ones(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
-    _dense(layout)
+    _dense(layout, out)
     dtype = _dtype("ones", dtype, None)
     return _make(
         "_full",
@@ -183,7 +189,7 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
     """A tensor whose values are whatever was in its memory."""
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
-    if _is_sparse(layout):
+    if _is_sparse(layout, out):
         return SLOTS.sparse("empty")(size, dtype, device, layout, requires_grad)
     return _make(
         "_empty",
@@ -204,7 +210,7 @@ def _fill_value(value, dtype, size=()):
 @composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
 def full(F, size, fill_value, out, dtype, layout, device, pin_memory, requires_grad):
     """`fill_value` everywhere; its kind gives the dtype (int64 for ints) unless `dtype` is given."""
-    _dense(layout)
+    _dense(layout, out)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     if isinstance(fill_value, call.Tensor) and fill_value.ndim:
