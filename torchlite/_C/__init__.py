@@ -10,10 +10,12 @@ import functools
 import importlib
 import os
 import sys
+import weakref
 from typing import Any
 
 from .._dispatch import shapes
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
+from .._dispatch.runtime import MODE
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -28,7 +30,9 @@ _HOMES = {
         "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
         "_will_engine_execute_node",
     ),
-    ".autograd.grad_mode": ("_is_multithreading_enabled", "_is_view_replay_enabled"),
+    ".autograd.grad_mode": (
+        "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled",
+    ),
     ".random": ("default_generator",),
     ".futures": ("Future",),
     ".jit": ("CompilationUnit", "ScriptFunction"),
@@ -65,6 +69,11 @@ def _is_cow_tensor(tensor: Any) -> bool:
     return importlib.import_module(f"{_ROOT}._tensor.leases").is_lazy(tensor)
 
 
+def _set_fwd_grad_enabled(mode: bool) -> None:
+    """Say whether levels of forward-mode differentiation send tangents along in this thread."""
+    MODE.forward = mode
+
+
 def _storage_address(tensor: Any) -> int:
     """A number that the tensor's storage keeps, and no other living one has."""
     return importlib.import_module(f"{_ROOT}._tensor.leases").number_of(tensor)
@@ -73,6 +82,20 @@ def _storage_address(tensor: Any) -> int:
 def _data_address(tensor: Any) -> int:
     """`Tensor.data_ptr` for readers: lazy clones stay lazy."""
     return tensor._address()
+
+
+class _WeakTensorRef:
+    """A reference to a tensor that does not keep it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._reference = weakref.ref(tensor)
+
+    def __call__(self) -> Any:
+        return self._reference()
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None
 
 
 @functools.cache

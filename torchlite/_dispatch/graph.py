@@ -40,6 +40,8 @@ class Meta:
     fixed = False  # of a root: somebody else relies on the memory staying where it is
     inference = False  # made in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
+    tangents: dict | None = None  # by levels of forward-mode differentiation
+    apart = False  # of a view: its base has no part in its tangents
 
 
 def meta_of(tensor) -> Meta:

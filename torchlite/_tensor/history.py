@@ -196,6 +196,8 @@ class History(Properties):
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         self._node = None
+        if MODE.forwards:
+            SLOTS.drop_tangents(self)
         return self
 
     @property

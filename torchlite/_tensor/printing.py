@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from .._dispatch import call
+from .._dispatch import MODE, call
+from .._dispatch.slots import SLOTS
 
 
 @dataclasses.dataclass
@@ -217,6 +218,8 @@ def tensor_repr(tensor) -> str:
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
         text = array_text(tensor._table.to_numpy(tensor._data), len(prefix))
+    if MODE.forwards:
+        suffixes += [f"tangent={tangent}" for tangent in SLOTS.tangents_shown(tensor)]
     # A subclass written in Python may override these; the tensor's own state is what is shown.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")

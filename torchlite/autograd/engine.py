@@ -140,6 +140,10 @@ def get_out_tensor(node, index):
     if kept.__class__ is Packed and getattr(kept.value, "_dispatches", False):
         return relinked(kept, node)
     tensor = call.wrap(node._table, get_out_raw(node, index))
+    if kept.__class__ is not Packed and node._counter[index] is not None:
+        tangents = node._counter[index][0].tangents
+        if tangents:
+            meta_of(tensor).tangents = dict(tangents)
     if node._op.hidden:
         tensor._node = node if index == 0 else None
     elif node._op.outputs is None and not node._op.several:

@@ -155,5 +155,18 @@ def _saved_names(node) -> list[str]:
     return saved_names(node)
 
 
+def _tangents_shown(tensor) -> list:
+    from ._tangents import shown
+
+    return shown(tensor)
+
+
+def _drop_tangents(tensor) -> None:
+    from ._tangents import dropped
+
+    dropped(tensor)
+
+
+SLOTS.tangents_shown, SLOTS.drop_tangents = _tangents_shown, _drop_tangents
 SLOTS.backward, SLOTS.run_node = backward, _run_node
 SLOTS.saved_value, SLOTS.saved_names = _saved_value, _saved_names

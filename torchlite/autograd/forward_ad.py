@@ -1,14 +1,28 @@
-"""Forward-mode differentiation by its names. There are no levels yet, so no tensor is a dual one: what is asked of
-tensors outside a level is answered as PyTorch does, and what would enter one says so.
+"""Forward-mode differentiation: within a level, dual tensors have tangents, and ops send these along.
+
+>>> import torchlite as torch
+>>> import torchlite.autograd.forward_ad as fwAD
+>>> with fwAD.dual_level():
+...     x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+...     fwAD.unpack_dual(x ** 3).tangent
+tensor(12.)
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
+
+from .._dispatch import MODE
+from .._tensor import Tensor
+from . import _forward
+from ._tangents import set_tangent, tangent_of
+from .grad_mode import _is_fwd_grad_enabled as _is_fwd_grad_enabled
+from .grad_mode import _set_fwd_grad_enabled as _set_fwd_grad_enabled
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _current_level = -1
+_entered: list[_forward.ForwardLevel] = []
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -18,35 +32,91 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor and its tangent, which there is within a level alone."""
-    return UnpackedDualTensor(tensor, None)
+def enter_dual_level() -> int:
+    """Begin a level and return its number, 0. RuntimeError inside another: they do not nest here, as
+    `torch.func.jvp` does.
+    """
+    global _current_level
+    if _entered:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _entered.append(_forward.ForwardLevel().__enter__())
+    _current_level = 0
+    return 0
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> NoReturn:
-    """RuntimeError: there is no level."""
-    raise RuntimeError(
-        "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
-    )
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: its tensors' tangents are gone. RuntimeError where there is none, or another is the last."""
+    global _current_level
+    level = _current_level if level is None else level
+    if level != _current_level or not _entered:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    _current_level = -1
+    _entered.pop().__exit__(None, None, None)
 
 
-def enter_dual_level() -> NoReturn:
-    """NotImplementedError: torchlite has no forward-mode differentiation yet."""
-    raise NotImplementedError(
-        "torch.autograd.forward_ad: torchlite has no forward-mode differentiation yet; torch.autograd.functional.jvp "
-        "goes by two backward passes"
-    )
+def _level(level: int | None) -> Any:
+    return None if (_current_level if level is None else level) < 0 or not _entered else _entered[-1]
 
 
-def exit_dual_level(*, level: int | None = None) -> NoReturn:
-    """RuntimeError: there is no level."""
-    raise RuntimeError("Trying to exit a forward AD level that was not entered")
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor on the same memory as `tensor` that has the tangent, of the same shape and dtype; the tangent itself is
+    kept where it lies in memory as the tensor does. RuntimeError outside a level, ValueError where one is of integers.
+    """
+    at = _level(level)
+    if at is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    checked(tensor, tangent, at)
+    made = _forward.alias(tensor, MODE.grad)
+    set_tangent(made, at, tangent)
+    return made
+
+
+def checked(tensor: Tensor, tangent: Tensor, at: _forward.ForwardLevel) -> None:
+    """PyTorch's errors for a tangent that a tensor cannot have."""
+    for name, value in (("primal", tensor), ("tangent", tangent)):
+        if value.dtype.category < 2:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if tangent_of(tangent, at) is not None:
+        raise RuntimeError(
+            "Detected that the tangent has a forward gradient at the same level: a Tensor that has a forward gradient "
+            "at the same level cannot be set as one."
+        )
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    if tensor.dtype is not tangent.dtype and tensor.dtype.is_complex == tangent.dtype.is_complex:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different dtype than that of the original Tensor, this is not "
+            "supported."
+        )
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor without its tangent, and the tangent: None where it has none, or outside a level."""
+    at = _level(level)
+    if at is None:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(_primal(tensor, at), tangent_of(tensor, at))
+
+
+def _primal(tensor: Tensor, at: _forward.ForwardLevel) -> Tensor:
+    made = _forward.alias(tensor, MODE.grad)
+    _forward.forget(made, at)
+    return made
 
 
 class dual_level:
-    """A level, within which tensors have tangents: NotImplementedError when it is entered."""
+    """A level for a block: tensors in it have tangents, and they are gone when it ends."""
 
-    def __enter__(self) -> NoReturn:
-        enter_dual_level()
+    def __enter__(self) -> int:
+        return enter_dual_level()
 
-    def __exit__(self, *error: Any) -> None: ...
+    def __exit__(self, *error: Any) -> None:
+        exit_dual_level()

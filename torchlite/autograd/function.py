@@ -332,13 +332,36 @@ class Function(metaclass=_FunctionType):
         node._seq = next(SEQUENCE)
         if GLOBALS["NODE_MADE"] is not None:
             GLOBALS["NODE_MADE"](node)
+        if MODE.forwards:
+            return _with_tangents(cls, node, newer, tensors, args, kwargs, wants)
         with recording(False):
-            if newer:
-                result = cls.forward(*args, **kwargs)
-                cls.setup_context(node, args, result)
-            else:
-                result = cls.forward(node, *args, **kwargs)
+            result = _forward(cls, node, newer, args, kwargs)
         return _finish(node, tensors, result, wants)
+
+
+def _forward(cls, node, newer: bool, args, kwargs):
+    if not newer:
+        return cls.forward(node, *args, **kwargs)
+    result = cls.forward(*args, **kwargs)
+    cls.setup_context(node, args, result)
+    return result
+
+
+def _with_tangents(cls, node, newer: bool, tensors, args, kwargs, wants):
+    """A Function inside a level of forward-mode differentiation."""
+    from ._forward_function import Pending, aside
+
+    pending = Pending(args)
+    with aside():
+        with recording(False):
+            result = _forward(cls, node, newer, args, kwargs)
+        dirty, several = {id(t) for t in node.dirty_tensors}, isinstance(result, tuple)
+        outs = result if several else (result,)
+        fixed = [any(o is t for t in node.non_differentiable) for o in outs]
+        final = _finish(node, tensors, result, wants)
+    gone = {id(o) for o, f in zip(final if several else (final,), fixed, strict=True) if f}
+    pending.send(node, final, gone, dirty, tuple(getattr(node, "saved_for_forward", ())))
+    return final
 
 
 def _bound(forward, args, kwargs) -> tuple:

@@ -229,6 +229,32 @@ class _force_original_view_tracking(_ModeSetter):
         return type(self)(self.mode)
 
 
+class _set_fwd_grad_enabled(_ModeSetter):
+    """Say whether levels of forward-mode differentiation send tangents along: at once when called, and until the end of
+    the block when used in `with`.
+    """
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+        self.before.append(MODE.forward)
+        MODE.forward = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        MODE.forward = self.before.pop()
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether levels of forward-mode differentiation send tangents along in this thread."""
+    return MODE.forward
+
+
 def is_grad_enabled() -> bool:
     """Whether ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
     return MODE.asked if MODE.inference else MODE.grad

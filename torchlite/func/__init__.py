@@ -8,6 +8,7 @@ tensor([ 3., 12.])
 
 from __future__ import annotations
 
+from ._forward import jacfwd, jvp, linearize
 from ._modules import functional_call, stack_module_state
 from ._reverse import grad, grad_and_value, hessian, jacrev, vjp
 from ._transforms import debug_unwrap, functionalize
@@ -20,7 +21,10 @@ __all__ = [
     "grad",
     "grad_and_value",
     "hessian",
+    "jacfwd",
     "jacrev",
+    "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch import F
+from .._dispatch import MODE, F
+from .._dispatch.interceptors import stack
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
+from ..autograd._tangents import below, give, tangent_of
 
 _new = object.__new__
 _ESCAPED = (
@@ -86,6 +88,24 @@ class Batched(Tensor):
     @_meta.setter
     def _meta(self, value) -> None:
         self._value._meta = value
+
+    def _beside(self, batch):
+        """A batch that lies as this tensor's as one example."""
+        return hidden(batch, self._level, self._dim)
+
+    def _within(self, tensor):
+        """A tensor as a batch that lies as this tensor's."""
+        with below(tensor, apart=self._level):
+            out = stripped(tensor, self._level)
+            return moved(out, 0, self._dim)
+
+    def _alike(self, tensor):
+        """A tensor as one that stands for examples where this one does."""
+        inner = self._value if self._value._level is None else None
+        level = self._level
+        found = tensor if inner is not None else self._value._alike(tensor)
+        with below(found):
+            return hidden(F.clone(F.expand(F.unsqueeze(found, 0), level.size, *found.shape)), level)
 
     @property
     def grad(self):
@@ -197,7 +217,39 @@ def stripped(tensor: Any, level) -> Tensor:
         if tensor._level.number > level.number:
             value = stripped(tensor._value, level)
             return wrapped(value, tensor._dim + 1, tensor._level)
-    return F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+    return lifted(tensor, level) if MODE.forwards else F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+
+
+def lifted(tensor: Tensor, level) -> Tensor:
+    """A tensor that is the same for all examples of a `vmap` as its batch, examples first, with its tangents, which may
+    differ.
+    """
+    before = stack.items
+    forward = [item for item in before if item.is_forward]
+    stack.items = [item for item in before if not item.is_forward and item is not level]
+    try:
+        out = F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
+    finally:
+        stack.items = before
+    for item in forward:
+        tangent = tangent_of(tensor, item)
+        if tangent is not None:
+            with item.lowered(), below(tangent, apart=level):
+                give(out, item, stripped(tangent, level))
+    return out
+
+
+def differs(tensor: Any, level) -> bool:
+    """Whether a tensor is the same for all examples of a `vmap`, and has a tangent that is not."""
+    if not isinstance(tensor, Tensor) or is_of(tensor, level):
+        return False
+    for item in stack.items:
+        found: Any = tangent_of(tensor, item) if item.is_forward else None
+        while found.__class__ is Batched:
+            if found._level is level:
+                return True
+            found = found._value
+    return False
 
 
 def hidden(tensor: Any, level, dim: int = 0) -> Tensor:

@@ -82,6 +82,7 @@ class _Context:
     def __init__(self, needs: tuple):
         self.needs_input_grad = needs
         self.saved: tuple = ()
+        self.saved_for_forward: tuple = ()
         self.dirty: tuple = ()
         self.fixed: tuple = ()
 
@@ -150,7 +151,15 @@ def _generated(level, cls, args: tuple):
                 *(plain.get(id(t), k) if t is not None else None for t, (k, _) in zip(context.saved, kept, strict=True))
             )
             ctx.kept = [b for _, b in kept]
-            context.saved = ()
+            forward = [(None, False) if t is None else batch(t) for t in context.saved_for_forward]
+            ctx.save_for_forward(
+                *(
+                    None if t is None else plain.get(id(t), k)
+                    for t, (k, _) in zip(context.saved_for_forward, forward, strict=True)
+                )
+            )
+            ctx.kept_forward = [b for _, b in forward]
+            context.saved = context.saved_for_forward = ()
             shape.pop("examples"), shape.pop("out")
 
         @staticmethod
@@ -169,6 +178,23 @@ def _generated(level, cls, args: tuple):
                 context.saved_tensors = ()
             found = found if isinstance(found, tuple) else (found,)
             return tuple(_to_input(level, g, d) for g, d in zip(found, dims, strict=True))
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            saved = [
+                t if t is None or not b else wrapped(t, 0, level)
+                for t, b in zip(ctx.saved_tensors, ctx.kept_forward, strict=True)
+            ]
+            context.saved_tensors = tuple(saved)
+            with level.again():
+                found = cls.jvp(context, *examples(tangents))
+                context.saved_tensors = ()
+            several = isinstance(found, tuple)
+            made = [
+                t if t is None or not b else level.batch(t)
+                for t, b in zip(found if several else (found,), shape["batched"], strict=True)
+            ]
+            return tuple(made) if several else made[0]
 
     Generated.__name__ = Generated.__qualname__ = f"{cls.__name__}Generated"
     Generated._backward_cls.__name__ = f"{cls.__name__}GeneratedBackward"

@@ -17,7 +17,7 @@ from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
-from ._batched import Batched, in_front, is_of, wrapped
+from ._batched import Batched, differs, hidden, in_front, is_of, lifted, wrapped
 
 
 class _Depth(threading.local):
@@ -85,7 +85,16 @@ class Level(Interceptor):
             return in_front(value)
         return F.expand(F.unsqueeze(value, 0), self.size, *value.shape)
 
+    def _lifted(self, value: Any) -> Any:
+        """A value with batches in the place of tensors that have tangents of this level."""
+        if value.__class__ in (tuple, list):
+            return value.__class__([self._lifted(item) for item in value])
+        return hidden(lifted(value, self), self) if differs(value, self) else value
+
     def intercept(self, op, function, args, kwargs):
+        if MODE.forwards and any(self.has(value) for value in (*args, *kwargs.values())):
+            args = tuple(self._lifted(value) for value in args)
+            kwargs = {name: self._lifted(value) for name, value in kwargs.items()}
         if isinstance(op, LibraryOp):
             return self._added(op, function, args, kwargs)
         if isinstance(function, Writing):

@@ -19,6 +19,7 @@ from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
 from .._tensor import Tensor
+from ..autograd._tangents import carried
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._batched import Batched, hidden, stripped
 from ._levels import Level, levels
@@ -56,7 +57,7 @@ class _Tape:
     def input(self, tensor: Tensor) -> Tensor:
         """An alias of an argument, to differentiate by."""
         value = self.physical(tensor)
-        made = value.detach()
+        made = carried(value, value.detach())
         if value.requires_grad:
             made._node = make_node(REGISTRY["_through"], (edge(value),), (), (), value._table)
             made._node._shape = value._data.shape
@@ -102,7 +103,7 @@ class _Tape:
             inner = inner._value
         if inner._node is None or self.outer and self.reaches_out((inner,)):
             return value
-        return value.detach()
+        return carried(value, value.detach())
 
     def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
         """The gradient of each input, zeros where it was not used."""
@@ -390,11 +391,11 @@ def jacrev(
     return jacobian
 
 
-def _real(what: str, tensors) -> None:
+def _real(what: str, tensors, name: str = "jacrev") -> None:
     for tensor in tensors:
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
             raise RuntimeError(
-                f"jacrev: Expected all {what} to be real but received complex tensor at flattened {what[:-1]} index"
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened {what[:-1]} index"
             )
 
 
@@ -425,5 +426,6 @@ def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    # Forward mode over reverse mode is cheaper, once there is forward mode.
-    return jacrev(jacrev(func, argnums), argnums)
+    from ._forward import jacfwd
+
+    return jacfwd(jacrev(func, argnums), argnums)

@@ -1,0 +1,364 @@
+"""Forward-mode differentiation: an interceptor that sends tangents along with the ops of a level.
+
+No op has a formula for it. What moves elements does the same to the tangent; an elementwise op's derivative is what its
+backward makes of the tangent; any other op's is the derivative of its backward in respect of the gradient given to it.
+Composites run in their parts. A level stands below everything else that intercepts, so it sees ops on whole batches and
+with the dtypes that they compute in; where tangents stand for examples and their tensors do not, the `vmap` they belong
+to is in force for them alone.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .._dispatch import MODE, REGISTRY, F, call, function_for
+from .._dispatch.graph import edge, make_node, meta_of
+from .._dispatch.interceptors import Interceptor, Writing, activate, stack
+from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
+from .._dispatch.runtime import LEAF, recording
+from .._dispatch.shapes import broadcast
+from .._tensor import Tensor
+from ._tangents import below, carried, give, set_tangent, tangent_of
+from .entry import grad
+
+
+# Ops that do to the tangent of their first argument what they do to it, beside views.
+MOVES = frozenset(
+    "clone contiguous to flip roll rot90 sum cumsum mean tril triu index_select gather take repeat _through conj real "
+    "imag _conj_physical conj_physical take_index _index resolve_conj resolve_neg".split()
+)
+_DRAWS = frozenset("uniform_ normal_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_".split())
+_RESHAPES = frozenset("transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ t_ as_strided_ resize_ resize_as_".split())
+
+
+class ForwardLevel(Interceptor):
+    """One level: the tangents in it are those of one direction."""
+
+    backward = "ops"
+    sees_library = False
+    is_forward = True
+
+    def __init__(self) -> None:
+        self.known: weakref.WeakSet = weakref.WeakSet()  # the Metas of tensors that have a tangent
+
+    def __enter__(self):
+        items = stack.items
+        place = sum(1 for item in items if isinstance(item, ForwardLevel))
+        stack.items = [*items[:place], self, *items[place:]]
+        activate(1)
+        MODE.forwards += 1
+        return self
+
+    def __exit__(self, *exc):
+        stack.items = [item for item in stack.items if item is not self]
+        activate(-1)
+        MODE.forwards -= 1
+        for meta in list(self.known):
+            if meta.tangents is not None:
+                meta.tangents.pop(self, None)
+                meta.tangents = meta.tangents or None
+
+    def lowered(self):
+        """What stands below the level is in force, alone."""
+        return _Lowered(self)
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is, or holds, a tensor with a tangent."""
+        if isinstance(value, Tensor):
+            return value.dtype.category >= 2 and tangent_of(value, self) is not None
+        if value.__class__ in (tuple, list):
+            return any(self.has(item) for item in value)
+        return False
+
+    def intercept(self, op, function, args, kwargs):
+        if not MODE.forward or not (self.has(args) or any(self.has(value) for value in kwargs.values())):
+            return function(*args, **kwargs)
+        if isinstance(function, Writing):
+            return self._write(op, function, args, kwargs)
+        if op.has_out and "out" in kwargs:
+            kwargs = dict(kwargs)
+            if kwargs.pop("out") is not None:
+                raise RuntimeError(
+                    f"Trying to use forward AD with {op.name} that does not support it because it is an out= function"
+                )
+        if function is not op.function:  # a tensor is made of nothing
+            return function(*args, **kwargs)
+        if op.name in _WRITES:
+            return _WRITES[op.name](self, *call.bind(op, args, dict(kwargs)))
+        if op.name in _DRAWS:
+            return self._zeroed(args[0], function(*args, **kwargs))
+        if op.name in _RESHAPES:
+            tangent = tangent_of(args[0], self)
+            with below(tangent):
+                function(tangent, *args[1:], **kwargs)
+            return function(*args, **kwargs)
+        if op.is_implicit:
+            with _Resumed(self):
+                return call.below(op, function, args, kwargs)
+        if op.tags & NONDIFF:
+            return function(*args, **kwargs)
+        values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
+        if op.promote is not None:
+            with _Resumed(self):
+                values = call.promote(op, values)
+        return self._run(op, values)
+
+    # -- ops -----------------------------------------------------------------------
+
+    def _run(self, op: Op, values: list) -> Any:
+        """An op and its tangents."""
+        if op.tags & (VIEW | MAYBE_VIEW) or op.name in MOVES:
+            return self._moved(op, values)
+        return _Derivative(self, op, values).run()
+
+    def _moved(self, op: Op, values: list) -> Any:
+        source = values[0]
+        tangent = tangent_of(source, self)
+        result = called(op, values)
+        if result is source or tangent is None:
+            return result
+        with below(tangent):
+            made = called(op, [tangent, *values[1:]])
+        several = isinstance(result, (tuple, list))
+        for out, part in zip(result if several else (result,), made if several else (made,), strict=True):
+            if out.dtype.category >= 2:
+                self._give(out, part)
+        return result
+
+    def _give(self, out: Tensor, tangent: Tensor) -> None:
+        with self.lowered(), below(tangent):
+            set_tangent(out, self, tangent)
+
+    # -- in place --------------------------------------------------------------------
+
+    def _zeroed(self, target: Tensor, result: Any) -> Any:
+        tangent = tangent_of(target, self)
+        if tangent is not None:
+            with below(tangent):
+                tangent.zero_()
+        return result
+
+    def _write(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
+        target = args[0]
+        if op.tags & NONDIFF or target.dtype.category < 2:
+            return self._zeroed(target, function(*args, **kwargs))
+        with _Resumed(self), recording(MODE.grad):
+            copy = F.clone(target)
+            twins = [copy if value is target else value for value in args[1:]]
+            made = function_for(op)(copy, *twins, **kwargs)
+            tangent = tangent_of(made, self) if made.dtype.category >= 2 else None
+        result = function(*args, **kwargs)
+        if tangent is None:
+            return self._zeroed(target, result)
+        with below(tangent):
+            if tangent.dtype is not target.dtype:
+                tangent = F.to(tangent, target.dtype)
+            if tangent.shape != target.shape:
+                tangent = F.expand(tangent, target.shape)
+            own = tangent_of(target, self)
+            if own is not None:
+                own.copy_(tangent)
+            else:
+                set_tangent(target, self, F.clone(tangent) if self._is_taken(tangent, args) else tangent)
+        return result
+
+    def _is_taken(self, tangent: Tensor, values: Any) -> bool:
+        """Whether a tangent is that of one of these already."""
+        return any(
+            isinstance(value, Tensor) and tangent_of(value, self) is tangent for value in values if value is not None
+        )
+
+
+class _Lowered:
+    def __init__(self, level: ForwardLevel):
+        self.level = level
+
+    def __enter__(self):
+        self.before = stack.items
+        if self.level in self.before:
+            stack.items = self.before[: self.before.index(self.level)]
+
+    def __exit__(self, *exc):
+        stack.items = self.before
+
+
+class _Resumed:
+    """While an op is handled: the level is in force again, for its parts."""
+
+    def __init__(self, level: ForwardLevel):
+        self.level = level
+
+    def __enter__(self):
+        self.before = stack.items
+        stack.items = [*self.before, self.level]
+
+    def __exit__(self, *exc):
+        stack.items = self.before
+
+
+def called(op: Op, values: list) -> Any:
+    """The op on these values."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    by_name = False
+    for param, value in zip(op.params, values, strict=True):
+        if param.kwonly or by_name:
+            keywords[param.name] = value
+        elif param.kind == "varargs":
+            positional += value
+            by_name = True
+        else:
+            positional.append(value)
+    return function_for(op)(*positional, **keywords)
+
+
+def alias(tensor: Tensor, tracked: bool) -> Tensor:
+    """A tensor on the same memory, with the tangents of the levels in force; `tracked`, with its history."""
+    if tensor._level is not None:
+        return tensor._beside(alias(tensor._value, tracked))
+    made = carried(tensor, tensor.detach())
+    if tracked and tensor.requires_grad:
+        made._node = make_node(REGISTRY["_through"], (edge(tensor),), (), (), tensor._table)
+        made._node._shape = tensor._data.shape
+    return made
+
+
+class _Derivative:
+    """An op run once, on aliases of its arguments that have tangents, and the tangents of what it gives."""
+
+    def __init__(self, level: ForwardLevel, op: Op, values: list):
+        self.level, self.op, self.values = level, op, values
+        self.inputs: list[Tensor] = []
+        self.tangents: list[Tensor] = []
+        self.tracked = MODE.grad
+
+    def run(self) -> Any:
+        op, values = self.op, self.values
+        shape = None
+        if op.tags & POINTWISE and op.outputs is None and not op.several:
+            shape = broadcast(*(tuple(v.shape) for v in values if isinstance(v, Tensor)))
+        inference, MODE.inference = MODE.inference, False
+        try:
+            with recording(True):
+                aliased = [
+                    tuple(self._aliased(item, None) for item in value)
+                    if value.__class__ in (tuple, list) and param.is_tensor
+                    else self._aliased(value, shape if param.is_tensor else None)
+                    for param, value in zip(op.params, values, strict=True)
+                ]
+                result = called(op, aliased)
+                tangents = self._of(result, shape)
+        finally:
+            MODE.inference = inference
+        several = isinstance(result, (tuple, list))
+        for out, tangent in zip(result if several else (result,), tangents, strict=True):
+            if out is None:
+                continue
+            if not self.tracked or not self._wanted():
+                out._node = None
+            if inference:
+                meta_of(out).inference = True
+            if tangent is not None:
+                self.level._give(out, tangent)
+        return result
+
+    def _wanted(self) -> bool:
+        flat = [i for v in self.values for i in (v if v.__class__ in (tuple, list) else (v,))]
+        return any(isinstance(v, Tensor) and v.requires_grad for v in flat)
+
+    def _aliased(self, value: Any, shape: Any) -> Any:
+        if not isinstance(value, Tensor) or value.dtype.category < 2:
+            return value
+        tangent = tangent_of(value, self.level)
+        if tangent is None and not value.is_inference():
+            return value if self.tracked else value.detach() if value.requires_grad and value._level is None else value
+        if value.is_inference():
+            value = carried(value, value.clone())
+        if tangent is None:
+            return value
+        made = alias(value, self.tracked)
+        if made._node is None:
+            made._node = LEAF
+        self.inputs.append(made)
+        if shape is not None and tuple(made.shape) != tuple(shape):
+            made = F.expand(made, shape)
+            self.inputs[-1] = made
+            with below(tangent):
+                tangent = F.expand(tangent, shape)
+        self.tangents.append(tangent)
+        give(made, self.level, tangent)  # what the node saves is differentiated where backward is
+        return made
+
+    def _of(self, result: Any, shape: Any) -> list:
+        several = isinstance(result, (tuple, list))
+        outs = list(result) if several else [result]
+        usable = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._node is not None and o.requires_grad]
+        found: list = [None] * len(outs)
+        create = self.tracked and (self._wanted() or any(_innermost(t).requires_grad for t in self.tangents))
+        if not usable:
+            return found
+        if not several and shape is not None and not result.dtype.is_complex and tuple(result.shape) == tuple(shape):
+            if all(t.dtype is result.dtype for t in self.tangents):
+                found[0] = self._elementwise(result, create)
+                return found
+        return self._twice(outs, usable, found, create)
+
+    def _elementwise(self, result: Tensor, create: bool) -> Any:
+        total: Any = None
+        for made, tangent in zip(self.inputs, self.tangents, strict=True):
+            with below(tangent, total):
+                (part,) = grad([result], [made], [tangent], True, create, allow_unused=True)
+                if part is not None:
+                    total = part if total is None else F.add(total, part)
+        return total
+
+    def _twice(self, outs: list, usable: list, found: list, create: bool) -> list:
+        """The derivative of the op's backward in respect of the gradients that it is given."""
+        chosen = [outs[i] for i in usable]
+        given = [F.zeros_like(o.detach()) for o in chosen]
+        for zero in given:
+            zero._node = LEAF
+        pulled = grad(chosen, self.inputs, given, True, True, allow_unused=True)
+        pairs = [(p, t) for p, t in zip(pulled, self.tangents, strict=True) if p is not None and p.requires_grad]
+        parts: Any = (None,) * len(given)
+        if pairs:
+            with below(*self.tangents):
+                parts = grad([p for p, _ in pairs], given, [t for _, t in pairs], True, create, allow_unused=True)
+        for i, part, zero in zip(usable, parts, given, strict=True):
+            found[i] = zero.detach() if part is None else part
+        return found
+
+
+def _innermost(tensor: Any) -> Any:
+    while tensor._level is not None:
+        tensor = tensor._value
+    return tensor
+
+
+def _copied(level: ForwardLevel, target: Tensor, source: Any, non_blocking: bool) -> Tensor:
+    with _Resumed(level):
+        if not isinstance(source, Tensor):
+            return call.in_place(REGISTRY["_fill"], (target, source), {})
+        return call.in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
+
+
+def _filled(level: ForwardLevel, target: Tensor, value: Any = 0) -> Tensor:
+    with _Resumed(level):
+        return call.in_place(REGISTRY["_fill"], (target, value), {})
+
+
+_WRITES: dict[str, Any] = {"copy_": _copied, "fill_": _filled, "zero_": _filled}
+
+
+def levels() -> list[ForwardLevel]:
+    """The levels in force in this thread, the outermost first."""
+    return [item for item in stack.items if isinstance(item, ForwardLevel)]
+
+
+def forget(tensor: Tensor, level: ForwardLevel) -> None:
+    """Let a tensor, which nobody else has, have no tangent at a level."""
+    tensor = _innermost(tensor)
+    tangents = meta_of(tensor).tangents
+    if tangents is not None:
+        tangents.pop(level, None)

@@ -1,0 +1,112 @@
+"""Tangents of custom Functions: by their `jvp`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import MODE, F
+from .._dispatch.graph import base_of, version
+from .._dispatch.interceptors import stack
+from .._tensor import Tensor
+from ._forward import levels
+from ._tangents import below, give, set_tangent, tangent_of
+
+_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
+
+
+class aside:
+    """No level of forward-mode differentiation is in force: a Function's forward sends no tangents along."""
+
+    def __enter__(self):
+        self.before = stack.items
+        stack.items = [item for item in self.before if not item.is_forward]
+
+    def __exit__(self, *exc):
+        stack.items = self.before
+
+
+class Pending:
+    """The tangents of a Function's arguments, as they are before its forward runs."""
+
+    def __init__(self, args: tuple):
+        self.args = args
+        self.found = []
+        for level in levels() if MODE.forward else ():
+            tangents = [
+                tangent_of(a, level) if isinstance(a, Tensor) and a.dtype.category >= 2 else None for a in args
+            ]
+            if any(t is not None for t in tangents):
+                self.found.append((level, tangents))
+
+    def send(self, node: Any, result: Any, fixed: set, dirty: set, saved: tuple) -> None:
+        """Give the outputs of the Function, whose `ctx` is the node, their tangents; `fixed` and `dirty` are the
+        identities of outputs that have none, and of inputs that forward changed.
+        """
+        outs = result if isinstance(result, tuple) else (result,)
+        for level, tangents in self.found:
+            with level.lowered(), below(*tangents):
+                made = self._called(node, tangents, saved)
+            made = made if isinstance(made, tuple) else (made,)
+            if len(made) != len(outs):
+                raise RuntimeError(
+                    f"Function {node.name()}'s jvp returned an incorrect number of gradients (expected {len(outs)}, "
+                    f"got {len(made)})"
+                )
+            for i, (out, tangent) in enumerate(zip(outs, made, strict=True)):
+                self._give(level, tangents, i, out, tangent, fixed, dirty)
+
+    def _called(self, node, tangents, saved):
+        given = [
+            F.zeros_like(a.detach())
+            if t is None and node.materialize_grads and isinstance(a, Tensor) and a.dtype.category >= 2
+            else t
+            for a, t in zip(self.args, tangents, strict=True)
+        ]
+        before = node._saved, node._versions
+        node._saved, node._versions = saved, tuple(0 if t is None else version(t) for t in saved)
+        try:
+            return node._forward_cls.jvp(node, *given)
+        finally:
+            node._saved, node._versions = before
+
+    def _give(self, level, tangents, i, out, tangent, fixed, dirty):
+        if not isinstance(out, Tensor) or out.dtype.category < 2 or id(out) in fixed:
+            if tangent is not None:
+                raise RuntimeError(
+                    f"A custom Function's jvp returned a tangent for output {i}, which is not differentiable. You "
+                    "should return None at that position instead."
+                )
+            return
+        if id(out) in dirty:
+            own = next(t for a, t in zip(self.args, tangents, strict=True) if a is out)
+            if own is None and tangent is not None:
+                set_tangent(out, level, tangent)
+            elif own is not tangent:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+                )
+            return
+        if tangent is None:
+            return
+        if tangent.shape != out.shape:
+            raise RuntimeError(
+                f"Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                f"is not supported. Tensor is of size {list(out.shape)} while the given forward gradient is of size "
+                f"{list(tangent.shape)}."
+            )
+        base = base_of(out)
+        pairs = [(a, t) for a, t in zip(self.args, tangents, strict=True) if isinstance(a, Tensor) and t is not None]
+        source = next(((a, t) for a, t in pairs if base is not None and (base is a or base is base_of(a))), None)
+        if source is None:
+            set_tangent(out, level, tangent)
+            return
+        mine = base_of(tangent)
+        if mine is None:
+            raise RuntimeError(_VIEW + ".")
+        origin, given = source
+        if base is origin and mine is not given and mine is not base_of(given):
+            raise RuntimeError(_VIEW + " of the given grad input.")
+        if base is not origin and mine is not base_of(given):
+            raise RuntimeError(_VIEW + " of the same base as the given grad input.")
+        give(out, level, tangent)

@@ -1,0 +1,172 @@
+"""Tangents of tensors: where they are kept, and how they lie in memory.
+
+A level of forward-mode differentiation keeps a tensor's tangent in the tensor's `Meta`, under itself. A view whose base
+has a tangent has the same part of it, so what is written through one is seen by the other. A tensor that stands for one
+example inside `vmap` has the tangent of its batch; a tangent may stand for examples where its tensor does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from .._dispatch import F
+from .._dispatch.graph import Meta, base_of, meta_of
+from .._dispatch.interceptors import Interceptor, stack
+from .._tensor import Tensor
+
+
+class below:
+    """The levels of `vmap` that these tensors belong to are in force, in place of what is."""
+
+    def __init__(self, *tensors: Any, apart: Any = None):
+        self.tensors, self.apart = tensors, apart
+
+    def __enter__(self):
+        self.contexts = contextlib.ExitStack()
+        found: list = [self.apart]
+        for tensor in self.tensors:
+            while isinstance(tensor, Tensor) and tensor._level is not None:
+                if not any(tensor._level is level for level in found):
+                    found.append(tensor._level)
+                tensor = tensor._value
+        for level in sorted(found[1:], key=lambda level: level.number):
+            self.contexts.enter_context(level.again())
+
+    def __exit__(self, *exc):
+        self.contexts.close()
+
+
+def tangent_of(tensor: Tensor, level: Interceptor) -> Any:
+    """The tangent that a tensor has at a level, or None."""
+    if tensor._level is not None:
+        with level.lowered():
+            inner = tangent_of(tensor._value, level)
+            return None if inner is None else tensor._beside(inner)
+    found = tensor._meta
+    if found is None:
+        return None
+    if found.__class__ is Meta and found.tangents is not None and level in found.tangents:
+        return found.tangents[level]
+    base = base_of(tensor)
+    if base is None or found.__class__ is Meta and found.apart:
+        return None
+    whole = tangent_of(base, level)
+    if whole is None:
+        return None
+    with level.lowered(), below(whole):
+        part = _part(tensor, base, whole)
+    _keep(tensor, level, part)
+    return part
+
+
+def _keep(tensor: Tensor, level: Any, tangent: Tensor) -> None:
+    meta = meta_of(tensor)
+    if meta.tangents is None:
+        meta.tangents = {}
+    meta.tangents[level] = tangent
+    level.known.add(meta)
+
+
+def _part(view: Tensor, base: Tensor, whole: Tensor) -> Tensor:
+    """Of the tangent of a base that of a view."""
+    offset, start = view.storage_offset(), base.storage_offset()
+    if base.dtype.is_complex and not view.dtype.is_complex:
+        whole, start = F.view_as_real(whole), 2 * start
+    elif view.dtype.is_complex and not base.dtype.is_complex:
+        whole, start = F.view_as_complex(F.unflatten(whole, -1, (-1, 2)) if whole.shape[-1] != 2 else whole), start // 2
+    part = F.as_strided(whole, view.shape, view.stride(), offset - start + whole.storage_offset())
+    return F.conj(part) if view.is_conj() and not base.is_conj() else part
+
+
+def same_layout(tensor: Tensor, tangent: Tensor) -> bool:
+    """Whether a tangent lies in memory as its tensor, so that views of the one are views of the other."""
+    if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
+        return False
+    if tensor.shape != tangent.shape:
+        return False
+    numbers = zip(tensor.shape, tensor.stride(), tangent.stride(), strict=True)
+    if tensor.numel() == 0:
+        return True
+    if any(n > 1 and a != b for n, a, b in numbers):
+        return False
+    if tangent._level is not None:
+        return True
+    return tensor.storage_offset() == tangent.storage_offset() and _room(tensor) == _room(tangent)
+
+
+def _room(tensor: Tensor) -> int:
+    return tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
+
+
+def zeros_like(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
+    if tangent._level is not None:
+        return tangent._alike(F.zeros_like(tensor.detach()))
+    if tensor._table.wraps or tensor._sparse:
+        return F.zeros_like(tensor.detach())
+    flat = tensor.new_zeros(_room(tensor))
+    made = F.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
+    return made.detach()
+
+
+def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
+    """Give a tensor its tangent at a level; a view gives its base one too."""
+    if tensor._level is not None:
+        with level.lowered():
+            return set_tangent(tensor._value, level, tensor._within(tangent))
+    base, found = base_of(tensor), tensor._meta
+    if base is not None and not (found.__class__ is Meta and found.apart):
+        with level.lowered(), below(tangent):
+            whole = tangent_of(base, level)
+            if whole is None and base.shape == tensor.shape and base.stride() == tensor.stride():
+                set_tangent(base, level, tangent)
+                tangent = tangent_of(base, level)
+            else:
+                if whole is None:
+                    whole = zeros_like(base, tangent)
+                    _keep(base, level, whole)
+                part = _part(tensor, base, whole)
+                part.copy_(tangent)
+                tangent = part
+    elif not same_layout(tensor, tangent):
+        with level.lowered(), below(tangent):
+            made = zeros_like(tensor, tangent)
+            if tensor.is_conj():
+                made = F.conj(made)
+            if tensor.is_neg():
+                made = made._neg_view()
+            made.copy_(tangent)
+            tangent = made
+    return _keep(tensor, level, tangent)
+
+
+def carried(source: Tensor, target: Tensor) -> Tensor:
+    """The target with the tangents that the source has at all levels; both lie alike."""
+    for item in stack.items:
+        if item.is_forward:
+            tangent = tangent_of(source, item)
+            if tangent is not None:
+                give(target, item, tangent)
+    return target
+
+
+def give(target: Tensor, level: Any, tangent: Tensor) -> None:
+    """Give a tensor a tangent that lies as it does, or need not."""
+    if target._level is not None:
+        with level.lowered():
+            give(target._value, level, target._within(tangent))
+    else:
+        _keep(target, level, tangent)
+
+
+def shown(tensor: Tensor) -> list:
+    """The tangents of a tensor at the levels in force."""
+    found = [tangent_of(tensor, item) for item in stack.items if item.is_forward]
+    return [tangent for tangent in found if tangent is not None]
+
+
+def dropped(tensor: Tensor) -> None:
+    """Let a tensor have no tangents."""
+    meta = meta_of(tensor)
+    meta.tangents, meta.apart = None, True
