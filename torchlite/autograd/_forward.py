@@ -13,7 +13,7 @@ import weakref
 from typing import Any
 
 from .._dispatch import MODE, REGISTRY, F, call, function_for
-from .._dispatch.graph import edge, make_node, meta_of
+from .._dispatch.graph import base_of, edge, make_node, meta_of
 from .._dispatch.interceptors import Interceptor, Writing, activate, stack
 from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
@@ -122,7 +122,11 @@ class ForwardLevel(Interceptor):
             made = called(op, [tangent, *values[1:]])
         several = isinstance(result, (tuple, list))
         for out, part in zip(result if several else (result,), made if several else (made,), strict=True):
-            if out.dtype.category >= 2:
+            if out.dtype.category < 2:
+                continue
+            if base_of(_innermost(out)) is not None and base_of(_innermost(part)) is not None:
+                give(out, self, part)  # both are views of the same kind
+            else:
                 self._give(out, part)
         return result
 

@@ -112,7 +112,7 @@ def _generated(level, cls, args: tuple):
     shape: dict[str, Any] = {}
 
     def examples(values):
-        return [v if d is None else wrapped(v, d, level) for v, d in zip(values, dims, strict=True)]
+        return [v if d is None or v is None else wrapped(v, d, level) for v, d in zip(values, dims, strict=True)]
 
     def batch(tensor):
         """(a tensor as a batch, whether it was one)."""
