@@ -15,11 +15,11 @@ from typing import Any
 from .._dispatch import MODE, REGISTRY, F, call, function_for
 from .._dispatch.graph import base_of, edge, make_node, meta_of
 from .._dispatch.interceptors import Interceptor, Writing, activate, stack
-from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, VIEW, Op
+from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.shapes import broadcast
 from .._tensor import Tensor
-from ._tangents import below, carried, give, set_tangent, tangent_of
+from ._tangents import below, carried, give, set_tangent, tangent_of, zeros_like
 from .entry import grad
 
 
@@ -28,6 +28,7 @@ MOVES = frozenset(
     "clone contiguous to flip roll rot90 sum cumsum mean tril triu index_select gather take repeat _through conj real "
     "imag _conj_physical conj_physical take_index _index resolve_conj resolve_neg".split()
 )
+_CONSTANT = frozenset(("random_binomial", "random_poisson"))  # draws that a small change of the parameters leaves
 _DRAWS = frozenset("uniform_ normal_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_".split())
 _RESHAPES = frozenset("transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ t_ as_strided_ resize_ resize_as_".split())
 
@@ -96,8 +97,12 @@ class ForwardLevel(Interceptor):
         if op.is_implicit:
             with _Resumed(self):
                 return call.below(op, function, args, kwargs)
-        if op.tags & NONDIFF:
-            return function(*args, **kwargs)
+        if op.tags & NONDIFF or op.name in _CONSTANT:
+            result = function(*args, **kwargs)
+            if op.tags & RANDOM and isinstance(result, Tensor) and result.dtype.category >= 2:
+                source = next(tangent_of(a, self) for a in (*args, *kwargs.values()) if self.has(a))
+                self._give(result, zeros_like(result, source))
+            return result
         values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
         if op.promote is not None:
             with _Resumed(self):

@@ -44,6 +44,7 @@ class Pending:
         """
         outs = result if isinstance(result, tuple) else (result,)
         for level, tangents in self.found:
+            counts = [None if t is None else t._version for t in tangents]
             with level.lowered(), below(*tangents):
                 made = self._called(node, tangents, saved)
             made = made if isinstance(made, tuple) else (made,)
@@ -53,7 +54,10 @@ class Pending:
                     f"got {len(made)})"
                 )
             for i, (out, tangent) in enumerate(zip(outs, made, strict=True)):
-                self._give(level, tangents, i, out, tangent, fixed, dirty)
+                if id(out) in dirty:
+                    _written(level, self.args, tangents, counts, out, tangent)
+                else:
+                    self._give(level, tangents, out, tangent, i, id(out) in fixed)
 
     def _called(self, node, tangents, saved):
         given = [
@@ -69,22 +73,12 @@ class Pending:
         finally:
             node._saved, node._versions = before
 
-    def _give(self, level, tangents, i, out, tangent, fixed, dirty):
-        if not isinstance(out, Tensor) or out.dtype.category < 2 or id(out) in fixed:
+    def _give(self, level, tangents, out, tangent, i, is_fixed):
+        if not isinstance(out, Tensor) or out.dtype.category < 2 or is_fixed:
             if tangent is not None:
                 raise RuntimeError(
                     f"A custom Function's jvp returned a tangent for output {i}, which is not differentiable. You "
                     "should return None at that position instead."
-                )
-            return
-        if id(out) in dirty:
-            own = next(t for a, t in zip(self.args, tangents, strict=True) if a is out)
-            if own is None and tangent is not None:
-                set_tangent(out, level, tangent)
-            elif own is not tangent:
-                raise RuntimeError(
-                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
                 )
             return
         if tangent is None:
@@ -110,3 +104,15 @@ class Pending:
         if base is not origin and mine is not base_of(given):
             raise RuntimeError(_VIEW + " of the same base as the given grad input.")
         give(out, level, tangent)
+
+
+def _written(level, args, tangents, counts, out, tangent) -> None:
+    """The tangent of an input that forward changed in place, which jvp has to have done as well."""
+    own, before = next((t, c) for a, t, c in zip(args, tangents, counts, strict=True) if a is out)
+    if own is None and tangent is not None:
+        set_tangent(out, level, tangent)
+    elif own is not tangent or own is not None and own._version == before:
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch.public import torch
+from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .entry import grad
 from .grad_mode import enable_grad
@@ -160,8 +161,8 @@ def _check_strategy(strategy: str, hint: str = "") -> None:
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when
-    there are several). With `vectorize` all rows are computed at once, by `torch.vmap`; `strategy` then changes nothing
-    here. `strict` as for `vjp`.
+    there are several). With `vectorize` all rows are computed at once, by `torch.vmap`, or with the strategy
+    "forward-mode" all columns. `strict` as for `vjp`.
 
     >>> import torchlite as torch
     >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
@@ -183,6 +184,13 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
             "Please either set `strict=False` or `vectorize=False`."
         )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not "
+                "supported together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+            )
+        return _columns_at_once(func, inputs)
     with enable_grad():
         single, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph)
@@ -193,6 +201,38 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             rows = [_rows_of(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
     result = tuple(r[0] if single else r for r in rows)
     return _finish(result[0] if single_out else result, create_graph)
+
+
+def _columns_at_once(func, inputs):
+    """The Jacobian in forward mode, by `vmap` over the unit vectors of all inputs."""
+    from .forward_ad import dual_level, make_dual, unpack_dual
+
+    with enable_grad():
+        single, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        inputs = _fresh(inputs, False)
+        numels, start, units = [x.numel() for x in inputs], 0, []
+        for x, n in zip(inputs, numels, strict=True):
+            unit = torch.zeros(sum(numels), n, dtype=x.dtype, device=x.device)
+            unit.diagonal(-start).fill_(1)
+            units.append(unit.view(-1, *x.shape) if n else unit.view(sum(numels), *x.shape))
+            start += n
+        single_out = []
+
+        def push(*tangents):
+            with dual_level():
+                duals = [make_dual(x, t) for x, t in zip(inputs, tangents, strict=True)]
+                is_single, outs = _outputs_of(func, duals, "jacobian", False)
+                single_out[:] = [is_single]
+                pairs = [unpack_dual(o) for o in outs]
+                return tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs)
+
+        columns = SLOTS.vmap(push)(*units)
+    result = []
+    for column in columns:
+        parts = column.movedim(0, -1).split(numels, -1)
+        made = tuple(p.reshape(*p.shape[:-1], *x.shape).detach() for p, x in zip(parts, inputs, strict=True))
+        result.append(made[0] if single else made)
+    return result[0] if single_out[0] else tuple(result)
 
 
 def _rows_at_once(out, inputs, create_graph: bool) -> tuple:

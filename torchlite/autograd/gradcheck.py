@@ -97,6 +97,24 @@ def _prepare(inputs):
     return inputs, wanted
 
 
+def _check_forward(func, inputs, wanted, eps, atol, rtol, fast_mode, rng, undefined: bool, batched: bool) -> None:
+    from ._forward_check import ForwardCheck
+
+    check = ForwardCheck(func, inputs, wanted, eps, atol, rtol, GradcheckError)
+
+    def directions(position):
+        x = inputs[position]
+        if not fast_mode:
+            return _vectors(x.shape, x.is_complex(), rng, None)
+        return [rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)]
+
+    check.against_differences(directions)
+    if undefined:
+        check.without_tangents(rng)
+    if batched:
+        check.at_once(rng)
+
+
 def gradcheck(
     func,
     inputs,
@@ -118,19 +136,30 @@ def gradcheck(
     """Check the gradients of `func(*inputs)` against central differences.
 
     inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
-    place of every entry. GradcheckError at a mismatch, or False with `raise_exception=False`.
+    place of every entry; `check_forward_ad` and
+    `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or False with `raise_exception=False`.
 
     >>> import torchlite as torch
     >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, (x,))
     True
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     inputs, wanted = _prepare(inputs)
     rng = np.random.default_rng(0)
     try:
-        for position in wanted:
+        for position in wanted if check_backward_ad else ():
             _check_input(func, inputs, position, eps, atol, rtol, 1 if fast_mode else None, rng)
-        if check_grad_dtypes:
+        if check_forward_ad:
+            _check_forward(
+                func, inputs, wanted, eps, atol, rtol, fast_mode, rng, check_undefined_grad, check_batched_forward_grad
+            )
+        if check_grad_dtypes and check_backward_ad:
             outputs = _outputs(func, inputs)
             for x, g in zip(
                 [inputs[i] for i in wanted],
