@@ -8,7 +8,9 @@ import math
 from typing import NoReturn
 
 from .._types.dtypes import FLOAT, dtype, from_np, int64
+from .runtime import MODE
 from .shapes import wrap_dim
+from .slots import SLOTS
 
 _MOST = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
 
@@ -281,6 +283,11 @@ def wanting(tensor, wants: bool = True):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor.requires_grad_()
     return tensor
+
+
+def differentiated(tensor) -> bool:
+    """Whether the tensor has a history, or a tangent in forward mode."""
+    return tensor._node is not None or bool(MODE.forwards and SLOTS.tangents_shown(tensor))
 
 
 def whole(tensor):

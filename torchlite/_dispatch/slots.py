@@ -52,6 +52,7 @@ class Slots:
     backward: Callable[..., None]  # what `Tensor.backward` does
     run_node: Callable[..., Any]  # what a node does when it is called
     tangents_shown: Callable[..., list]  # a tensor's tangents at the levels of `dual_level`
+    send_tangents: Callable[..., None]  # a tensor's tangents, changed by a function, are another's
     drop_tangents: Callable[..., None]  # a tensor's tangents at all levels are gone
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved

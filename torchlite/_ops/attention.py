@@ -8,6 +8,7 @@ kernel (Dao et al., 2022).
 import math
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.checks import differentiated
 from torchlite._dispatch.shapes import broadcast
 
 MINUS_INF = -float("inf")
@@ -158,7 +159,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         or key.shape[:-1] != value.shape[:-1]
     ):
         _sdpa_meta(query, key, value, attn_mask)  # not every kernel looks
-    if dropout_p == 0.0 and (attn_mask is None or not attn_mask.requires_grad):
+    if dropout_p == 0.0 and (attn_mask is None or not differentiated(attn_mask)):
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
     if dropout_p:

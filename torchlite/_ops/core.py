@@ -66,6 +66,8 @@ def move(F, input, where):
     out = call.wrap(target, source.move_to(target, input._data), input.dtype)
     if MODE.grad and input._node is not None:
         call.record(_moved, target, [input, where, source.device], (out,))
+    if MODE.forwards:
+        SLOTS.send_tangents(input, out, lambda tangent: move(F, tangent, where))
     return out
 
 

@@ -7,6 +7,7 @@ for complex singular vectors.
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, composite, layouts, op
+from .._dispatch.checks import differentiated
 from .._types.dtypes import complex64, complex128, float32, float64
 from ._gradients import named
 from ._linalg_common import (
@@ -102,7 +103,7 @@ def linalg_eigh(F, A, UPLO):
 def linalg_eigvalsh(F, A, UPLO):
     """The eigenvalues that `linalg.eigh` gives."""
     UPLO = _check_eigh(A, UPLO)
-    if A._node is not None:
+    if differentiated(A):
         return converged("linalg.eigh", F.eigh_core, A, UPLO)[0]
     return converged("linalg.eigh", F.eigvalsh_core, A, UPLO)
 
@@ -156,7 +157,7 @@ def linalg_eig(F, A):
 def linalg_eigvals(F, A):
     """The eigenvalues that `linalg.eig` gives."""
     _check_eig("linalg.eigvals", A)
-    if A._node is not None:
+    if differentiated(A):
         return converged("linalg.eig", F.eig_core, A)[0]
     return converged("linalg.eig", F.eigvals_core, A)
 
@@ -274,7 +275,7 @@ def linalg_svdvals(F, A, driver):
     tensor([3., 2.])
     """
     _check_svd(A)
-    if A._node is not None:
+    if differentiated(A):
         return converged("linalg.svd", F.svd_core, A, False)[1]
     return converged("linalg.svd", F.svdvals_core, A)
 

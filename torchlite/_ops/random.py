@@ -402,6 +402,9 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     if call.MODE.grad and any(t.requires_grad for t in tensors):
         by = [t if isinstance(t, call.Tensor) else tensors[0].detach() for t in (mean, std)]
         result = F._drawn_by(result, *by)
+    if call.MODE.forwards:
+        for t in tensors:
+            call.SLOTS.send_tangents(t, result, lambda tangent: F.zeros_like(F.expand(tangent, result.shape)))
     return _into(out, result)
 
 

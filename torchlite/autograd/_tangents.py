@@ -170,3 +170,12 @@ def dropped(tensor: Tensor) -> None:
     """Let a tensor have no tangents."""
     meta = meta_of(tensor)
     meta.tangents, meta.apart = None, True
+
+
+def sent(source: Tensor, target: Tensor, function: Any) -> None:
+    """Give the target what a function makes of the tangents of the source, at all levels in force."""
+    for item in stack.items:
+        tangent = tangent_of(source, item) if item.is_forward else None
+        if tangent is not None:
+            with item.lowered(), below(tangent):
+                set_tangent(target, item, function(tangent))

@@ -167,6 +167,12 @@ def _drop_tangents(tensor) -> None:
     dropped(tensor)
 
 
-SLOTS.tangents_shown, SLOTS.drop_tangents = _tangents_shown, _drop_tangents
+def _send_tangents(source, target, function) -> None:
+    from ._tangents import sent
+
+    sent(source, target, function)
+
+
+SLOTS.tangents_shown, SLOTS.drop_tangents, SLOTS.send_tangents = _tangents_shown, _drop_tangents, _send_tangents
 SLOTS.backward, SLOTS.run_node = backward, _run_node
 SLOTS.saved_value, SLOTS.saved_names = _saved_value, _saved_names
