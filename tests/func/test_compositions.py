@@ -1,4 +1,4 @@
-"""Random compositions of vmap, grad, vjp and jacrev against loops and `torch.autograd.grad`.
+"""Random compositions of vmap, grad, vjp, jvp, jacrev and jacfwd against loops and `torch.autograd.grad`.
 
 `python -m tests.func.test_compositions --count 1000 --seed 7` runs others; a failure names its seed.
 """
@@ -29,11 +29,17 @@ class Cubed(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
 
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return 3 * x * x * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * t
 
 
 def written(x):
@@ -69,6 +75,9 @@ STEPS = [
     lambda x, w: torch.gather(x, 0, torch.tensor([1, 1])) + x.prod(),
     lambda x, w: x.norm() * w.std(0),
 ]
+
+
+KINDS = ("vmap", "grad", "jacrev", "vjp", "jacfwd", "jvp", "vmap")
 
 
 def base(steps):
@@ -146,6 +155,25 @@ def pulled_by_func(function, argnum):
     return run
 
 
+def pushed(function, argnum):
+    def run(*args):
+        x = args[argnum]
+        rows = jacobian(function, argnum)(*args)
+        return torch.tensordot(rows, torch.cos(x.detach()), x.ndim) if x.ndim else rows * torch.cos(x.detach())
+
+    return run
+
+
+def pushed_by_func(function, argnum):
+    def run(*args):
+        def of_one(x):
+            return function(*args[:argnum], x, *args[argnum + 1 :])
+
+        return func.jvp(of_one, (args[argnum],), (torch.cos(args[argnum].detach()),))[1]
+
+    return run
+
+
 # -- programs ---------------------------------------------------------------------------
 
 
@@ -157,9 +185,9 @@ def program(seed: int):
     shapes, words = [[N], [N, N]], [f"steps {[int(k) for k in chosen]}"]
     depth = 0
     for _ in range(int(rng.integers(2, 5))):
-        kind = ("vmap", "grad", "jacrev", "vjp")[int(rng.integers(4))]
+        kind = KINDS[int(rng.integers(len(KINDS)))]
         argnum = int(rng.integers(2))
-        if kind in ("grad", "jacrev") and depth == 3:
+        if kind in ("grad", "jacrev", "jacfwd", "jvp") and depth == 3:
             kind = "vmap"
         depth += kind != "vmap"
         if kind == "vmap":
@@ -179,8 +207,10 @@ def program(seed: int):
                 (lambda f: lambda *args: f(*args).sin().sum())(slow),
             )
             fast, slow = func.grad(fast, argnum), gradient(slow, argnum)
-        elif kind == "jacrev":
-            fast, slow = func.jacrev(fast, argnum), jacobian(slow, argnum)
+        elif kind in ("jacrev", "jacfwd"):
+            fast, slow = getattr(func, kind)(fast, argnum), jacobian(slow, argnum)
+        elif kind == "jvp":
+            fast, slow = pushed_by_func(fast, argnum), pushed(slow, argnum)
         else:
             fast, slow = pulled_by_func(fast, argnum), pulled(slow, argnum)
     args = [torch.from_numpy(rng.uniform(0.2, 1, shape)) for shape in shapes]

@@ -19,7 +19,7 @@ from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.shapes import broadcast
 from .._tensor import Tensor
-from ._tangents import below, carried, give, set_tangent, tangent_of, zeros_like
+from ._tangents import below, carried, give, holds, set_tangent, tangent_of, zeros_like
 from .entry import grad
 
 
@@ -160,13 +160,13 @@ class ForwardLevel(Interceptor):
         result = function(*args, **kwargs)
         if tangent is None:
             return self._zeroed(target, result)
-        with below(tangent):
+        own = tangent_of(target, self)
+        with below(tangent, own):
             if tangent.dtype is not target.dtype:
                 tangent = F.to(tangent, target.dtype)
             if tangent.shape != target.shape:
                 tangent = F.expand(tangent, target.shape)
-            own = tangent_of(target, self)
-            if own is not None:
+            if own is not None and holds(own, tangent):
                 own.copy_(tangent)
             else:
                 set_tangent(target, self, F.clone(tangent) if self._is_taken(tangent, args) else tangent)
@@ -215,7 +215,7 @@ def called(op: Op, values: list) -> Any:
         if param.kwonly or by_name:
             keywords[param.name] = value
         elif param.kind == "varargs":
-            positional += value
+            positional.append(tuple(value))
             by_name = True
         else:
             positional.append(value)

@@ -26,10 +26,9 @@ class below:
         self.contexts = contextlib.ExitStack()
         found: list = [self.apart]
         for tensor in self.tensors:
-            while isinstance(tensor, Tensor) and tensor._level is not None:
-                if not any(tensor._level is level for level in found):
-                    found.append(tensor._level)
-                tensor = tensor._value
+            for level in levels_of(tensor) if isinstance(tensor, Tensor) else ():
+                if not any(level is other for other in found):
+                    found.append(level)
         for level in sorted(found[1:], key=lambda level: level.number):
             self.contexts.enter_context(level.again())
 
@@ -99,6 +98,21 @@ def _room(tensor: Tensor) -> int:
     return tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
 
 
+def levels_of(tangent: Tensor) -> list:
+    """The levels of `vmap` that a tensor stands for examples of."""
+    found = []
+    while tangent._level is not None:
+        found.append(tangent._level)
+        tangent = tangent._value  # type: ignore[attr-defined]
+    return found
+
+
+def holds(target: Tensor, value: Tensor) -> bool:
+    """Whether one tangent can be written into another: which differs from example to example where it does."""
+    mine = levels_of(target)
+    return all(any(level is other for other in mine) for level in levels_of(value))
+
+
 def zeros_like(tensor: Tensor, tangent: Tensor) -> Tensor:
     """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
     if tangent._level is not None:
@@ -126,6 +140,9 @@ def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
                 if whole is None:
                     whole = zeros_like(base, tangent)
                     _keep(base, level, whole)
+                elif not holds(whole, tangent):
+                    whole = tangent._alike(whole)
+                    _keep(base, level, whole)
                 part = _part(tensor, base, whole)
                 part.copy_(tangent)
                 tangent = part
@@ -141,13 +158,15 @@ def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
     return _keep(tensor, level, tangent)
 
 
-def carried(source: Tensor, target: Tensor) -> Tensor:
-    """The target with the tangents that the source has at all levels; both lie alike."""
+def carried(source: Tensor, target: Tensor, change: Any = None) -> Tensor:
+    """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
+    alike.
+    """
     for item in stack.items:
         if item.is_forward:
             tangent = tangent_of(source, item)
             if tangent is not None:
-                give(target, item, tangent)
+                give(target, item, tangent if change is None else change(tangent))
     return target
 
 

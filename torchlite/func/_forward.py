@@ -217,6 +217,9 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
                         f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
                         "corresponding primal."
                     )
-        return tree_unflatten(list(transposed(tangents)), out_spec)
+        made = list(transposed(tangents))
+        if not any(t.requires_grad for t in (*outs, *found)):
+            made = [t.detach() for t in made]
+        return tree_unflatten(made, out_spec)
 
     return output, push

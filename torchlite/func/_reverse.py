@@ -103,7 +103,7 @@ class _Tape:
             inner = inner._value
         if inner._node is None or self.outer and self.reaches_out((inner,)):
             return value
-        return carried(value, value.detach())
+        return carried(value, value.detach(), self.released)
 
     def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
         """The gradient of each input, zeros where it was not used."""
