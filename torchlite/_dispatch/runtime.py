@@ -17,7 +17,7 @@ class Mode(threading.local):
     asked = False
     transforms = 0  # how many of torch.func's transforms the thread is inside
     plain = False  # whether __torch_function__ of subclasses is not asked
-    forwards = 0  # how many levels of forward-mode differentiation the thread is inside
+    forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
     forward = True  # whether levels of forward-mode differentiation send tangents along
     undispatched = False  # whether __torch_dispatch__ of subclasses is not asked
 

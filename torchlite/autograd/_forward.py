@@ -19,7 +19,7 @@ from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.shapes import broadcast
 from .._tensor import Tensor
-from ._tangents import below, carried, give, holds, set_tangent, tangent_of, zeros_like
+from ._tangents import below, carried, give, set_tangent, tangent_of, writable, zeros_like
 from .entry import grad
 
 
@@ -48,13 +48,13 @@ class ForwardLevel(Interceptor):
         place = sum(1 for item in items if isinstance(item, ForwardLevel))
         stack.items = [*items[:place], self, *items[place:]]
         activate(1)
-        MODE.forwards += 1
+        MODE.forwards = (*MODE.forwards, self)
         return self
 
     def __exit__(self, *exc):
         stack.items = [item for item in stack.items if item is not self]
         activate(-1)
-        MODE.forwards -= 1
+        MODE.forwards = tuple(level for level in MODE.forwards if level is not self)
         for meta in list(self.known):
             if meta.tangents is not None:
                 meta.tangents.pop(self, None)
@@ -166,7 +166,7 @@ class ForwardLevel(Interceptor):
                 tangent = F.to(tangent, target.dtype)
             if tangent.shape != target.shape:
                 tangent = F.expand(tangent, target.shape)
-            if own is not None and holds(own, tangent):
+            if own is not None and writable(own, tangent):
                 own.copy_(tangent)
             else:
                 set_tangent(target, self, F.clone(tangent) if self._is_taken(tangent, args) else tangent)
@@ -233,12 +233,22 @@ def alias(tensor: Tensor, tracked: bool) -> Tensor:
     return made
 
 
+class _Inside:
+    """The scope of aliases that are differentiated by only here."""
+
+    open = False
+
+
+_INSIDE = _Inside()
+
+
 class _Derivative:
     """An op run once, on aliases of its arguments that have tangents, and the tangents of what it gives."""
 
     def __init__(self, level: ForwardLevel, op: Op, values: list):
         self.level, self.op, self.values = level, op, values
         self.inputs: list[Tensor] = []
+        self.leaves: list[Tensor] = []  # aliases without a history
         self.tangents: list[Tensor] = []
         self.tracked = MODE.grad
 
@@ -260,6 +270,8 @@ class _Derivative:
                 tangents = self._of(result, shape)
         finally:
             MODE.inference = inference
+            for leaf in self.leaves:
+                leaf._node = None
         several = isinstance(result, (tuple, list))
         for out, tangent in zip(result if several else (result,), tangents, strict=True):
             if out is None:
@@ -289,6 +301,8 @@ class _Derivative:
         made = alias(value, self.tracked)
         if made._node is None:
             made._node = LEAF
+            made._scope = _INSIDE
+            self.leaves.append(made)
         self.inputs.append(made)
         if shape is not None and tuple(made.shape) != tuple(shape):
             made = F.expand(made, shape)

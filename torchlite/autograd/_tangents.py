@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from .._dispatch import F
+from .._dispatch import MODE, F
 from .._dispatch.graph import Meta, base_of, meta_of
 from .._dispatch.interceptors import Interceptor, stack
 from .._tensor import Tensor
@@ -50,7 +50,7 @@ def tangent_of(tensor: Tensor, level: Interceptor) -> Any:
     base = base_of(tensor)
     if base is None or found.__class__ is Meta and found.apart:
         return None
-    whole = tangent_of(base, level)
+    whole = _whole(base, level)
     if whole is None:
         return None
     with level.lowered(), below(whole):
@@ -65,6 +65,25 @@ def _keep(tensor: Tensor, level: Any, tangent: Tensor) -> None:
         meta.tangents = {}
     meta.tangents[level] = tangent
     level.known.add(meta)
+
+
+def _whole(base: Tensor, level: Any) -> Any:
+    """The tangent of a base, lying as it does, so that its views have parts of it."""
+    found = tangent_of(base, level)
+    if found is None or same_layout(base, found) or repeats(base):
+        return found
+    with level.lowered(), below(found):
+        made = zeros_like(base, found)
+        made.copy_(found)
+    _keep(base, level, made)
+    return made
+
+
+def repeats(tensor: Tensor) -> bool:
+    """Whether elements share places in memory."""
+    while tensor._level is not None:
+        tensor = tensor._value  # type: ignore[attr-defined]
+    return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _part(view: Tensor, base: Tensor, whole: Tensor) -> Tensor:
@@ -107,10 +126,12 @@ def levels_of(tangent: Tensor) -> list:
     return found
 
 
-def holds(target: Tensor, value: Tensor) -> bool:
-    """Whether one tangent can be written into another: which differs from example to example where it does."""
+def writable(target: Tensor, value: Tensor) -> bool:
+    """Whether one tangent can be written into another: which differs from example to example where it does, and has
+    each element once.
+    """
     mine = levels_of(target)
-    return all(any(level is other for other in mine) for level in levels_of(value))
+    return not repeats(target) and all(any(level is other for other in mine) for level in levels_of(value))
 
 
 def zeros_like(tensor: Tensor, tangent: Tensor) -> Tensor:
@@ -130,9 +151,11 @@ def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
         with level.lowered():
             return set_tangent(tensor._value, level, tensor._within(tangent))
     base, found = base_of(tensor), tensor._meta
+    if repeats(tensor):  # nobody writes into it
+        return _keep(tensor, level, tangent)
     if base is not None and not (found.__class__ is Meta and found.apart):
         with level.lowered(), below(tangent):
-            whole = tangent_of(base, level)
+            whole = _whole(base, level)
             if whole is None and base.shape == tensor.shape and base.stride() == tensor.stride():
                 set_tangent(base, level, tangent)
                 tangent = tangent_of(base, level)
@@ -140,8 +163,9 @@ def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
                 if whole is None:
                     whole = zeros_like(base, tangent)
                     _keep(base, level, whole)
-                elif not holds(whole, tangent):
-                    whole = tangent._alike(whole)
+                elif not writable(whole, tangent):
+                    before, whole = whole, zeros_like(base, tangent if tangent._level is not None else whole)
+                    whole.copy_(before)
                     _keep(base, level, whole)
                 part = _part(tensor, base, whole)
                 part.copy_(tangent)
@@ -162,11 +186,10 @@ def carried(source: Tensor, target: Tensor, change: Any = None) -> Tensor:
     """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
     alike.
     """
-    for item in stack.items:
-        if item.is_forward:
-            tangent = tangent_of(source, item)
-            if tangent is not None:
-                give(target, item, tangent if change is None else change(tangent))
+    for item in MODE.forwards:  # those above as well: what is saved for backward comes back to them
+        tangent = tangent_of(source, item)
+        if tangent is not None:
+            give(target, item, tangent if change is None else change(tangent))
     return target
 
 
