@@ -16,6 +16,7 @@ from . import _jit_internal as _jit_internal
 from . import _subclasses as _subclasses
 from . import _tensor_str as _tensor_str
 from . import _utils as _utils
+from . import _vmap_internals as _vmap_internals
 from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao

@@ -83,9 +83,7 @@ def test_tangents_are_backwards_products_and_slopes(name):
         return _nothing_to_differentiate(case)
     cotangents = [None if t is None else _random_like(t, case.rng) for t in found]
     forward = sum(_product(c, t) for c, t in zip(cotangents, found, strict=True) if t is not None)
-    backward = sum(
-        _product(g, t) for g, t in zip(case.pulled(cotangents), case.tangents, strict=True) if g is not None
-    )
+    backward = sum(_product(g, t) for g, t in zip(case.pulled(cotangents), case.tangents, strict=True) if g is not None)
     assert forward == pytest.approx(backward, rel=1e-8, abs=1e-8)
     if not ROWS[name].free and all(t.dtype.itemsize >= 8 for t in case.inputs):
         for tangent, slope in zip(found, case.slopes(), strict=True):

@@ -22,7 +22,6 @@ from .._tensor import Tensor
 from ._tangents import below, carried, give, set_tangent, tangent_of, writable, zeros_like
 from .entry import grad
 
-
 # Ops that do to the tangent of their first argument what they do to it, beside views.
 MOVES = frozenset(
     "clone contiguous to flip roll rot90 sum cumsum mean tril triu index_select gather take repeat _through conj real "
@@ -135,13 +134,13 @@ class ForwardLevel(Interceptor):
                 self._give(out, part)
         return result
 
-    def _give(self, out: Tensor, tangent: Tensor) -> None:
+    def _give(self, out: Any, tangent: Any) -> None:
         with self.lowered(), below(tangent):
             set_tangent(out, self, tangent)
 
     # -- in place --------------------------------------------------------------------
 
-    def _zeroed(self, target: Tensor, result: Any) -> Any:
+    def _zeroed(self, target: Any, result: Any) -> Any:
         tangent = tangent_of(target, self)
         if tangent is not None:
             with below(tangent):
@@ -172,7 +171,7 @@ class ForwardLevel(Interceptor):
                 set_tangent(target, self, F.clone(tangent) if self._is_taken(tangent, args) else tangent)
         return result
 
-    def _is_taken(self, tangent: Tensor, values: Any) -> bool:
+    def _is_taken(self, tangent: Any, values: Any) -> bool:
         """Whether a tangent is that of one of these already."""
         return any(
             isinstance(value, Tensor) and tangent_of(value, self) is tangent for value in values if value is not None
@@ -222,7 +221,7 @@ def called(op: Op, values: list) -> Any:
     return function_for(op)(*positional, **keywords)
 
 
-def alias(tensor: Tensor, tracked: bool) -> Tensor:
+def alias(tensor: Any, tracked: bool) -> Tensor:
     """A tensor on the same memory, with the tangents of the levels in force; `tracked`, with its history."""
     if tensor._level is not None:
         return tensor._beside(alias(tensor._value, tracked))
@@ -247,9 +246,9 @@ class _Derivative:
 
     def __init__(self, level: ForwardLevel, op: Op, values: list):
         self.level, self.op, self.values = level, op, values
-        self.inputs: list[Tensor] = []
-        self.leaves: list[Tensor] = []  # aliases without a history
-        self.tangents: list[Tensor] = []
+        self.inputs: list[Any] = []
+        self.leaves: list[Any] = []  # aliases without a history
+        self.tangents: list[Any] = []
         self.tracked = MODE.grad
 
     def run(self) -> Any:
@@ -327,7 +326,7 @@ class _Derivative:
                 return found
         return self._twice(outs, usable, found, create)
 
-    def _elementwise(self, result: Tensor, create: bool) -> Any:
+    def _elementwise(self, result: Any, create: bool) -> Any:
         total: Any = None
         for made, tangent in zip(self.inputs, self.tangents, strict=True):
             with below(tangent, total):
@@ -359,14 +358,14 @@ def _innermost(tensor: Any) -> Any:
     return tensor
 
 
-def _copied(level: ForwardLevel, target: Tensor, source: Any, non_blocking: bool) -> Tensor:
+def _copied(level: ForwardLevel, target: Any, source: Any, non_blocking: bool) -> Tensor:
     with _Resumed(level):
         if not isinstance(source, Tensor):
             return call.in_place(REGISTRY["_fill"], (target, source), {})
         return call.in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
 
 
-def _filled(level: ForwardLevel, target: Tensor, value: Any = 0) -> Tensor:
+def _filled(level: ForwardLevel, target: Any, value: Any = 0) -> Tensor:
     with _Resumed(level):
         return call.in_place(REGISTRY["_fill"], (target, value), {})
 
@@ -379,7 +378,7 @@ def levels() -> list[ForwardLevel]:
     return [item for item in stack.items if isinstance(item, ForwardLevel)]
 
 
-def forget(tensor: Tensor, level: ForwardLevel) -> None:
+def forget(tensor: Any, level: ForwardLevel) -> None:
     """Let a tensor, which nobody else has, have no tangent at a level."""
     tensor = _innermost(tensor)
     tangents = meta_of(tensor).tangents

@@ -39,13 +39,13 @@ class ForwardCheck:
     def __init__(self, function, inputs, wanted: list[int], eps: float, atol: float, rtol: float, fail: Fail):
         self.function, self.wanted, self.eps, self.fail = function, wanted, eps, fail
         self.inputs = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
-        self.near = {"atol": atol, "rtol": rtol}
+        self.atol, self.rtol = atol, rtol
 
-    def _like(self, position: int, values: Any) -> Tensor:
+    def _like(self, position: int, values: Any) -> Any:
         x = self.inputs[position]
         return tensor(values, dtype=x.dtype, device=x.device)
 
-    def _random(self, position: int, rng) -> Tensor:
+    def _random(self, position: int, rng) -> Any:
         x = self.inputs[position]
         values = rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)
         return self._like(position, values)
@@ -62,13 +62,13 @@ class ForwardCheck:
                 ]
                 for number, (tangent, high, low) in enumerate(zip(found, *ends, strict=True)):
                     slope = (high - low) / (2 * self.eps)
-                    if not np.allclose(slope, _numbers(tangent), **self.near):
+                    if not np.allclose(slope, _numbers(tangent), atol=self.atol, rtol=self.rtol):
                         raise self.fail(
                             f"Jacobian computed with forward mode mismatch for output {number} with respect to input "
                             f"{position},\nnumerical:{slope}\nanalytical:{_numbers(tangent)}\n"
                         )
 
-    def _moved(self, position: int, step: Tensor) -> list:
+    def _moved(self, position: int, step: Any) -> list:
         return [x + step if i == position else x for i, x in enumerate(self.inputs)]
 
     def without_tangents(self, rng) -> None:

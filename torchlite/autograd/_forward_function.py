@@ -32,9 +32,7 @@ class Pending:
         self.args = args
         self.found = []
         for level in levels() if MODE.forward else ():
-            tangents = [
-                tangent_of(a, level) if isinstance(a, Tensor) and a.dtype.category >= 2 else None for a in args
-            ]
+            tangents = [tangent_of(a, level) if isinstance(a, Tensor) and a.dtype.category >= 2 else None for a in args]
             if any(t is not None for t in tangents):
                 self.found.append((level, tangents))
 

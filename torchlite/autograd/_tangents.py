@@ -12,7 +12,7 @@ from typing import Any
 
 from .._dispatch import MODE, F
 from .._dispatch.graph import Meta, base_of, meta_of
-from .._dispatch.interceptors import Interceptor, stack
+from .._dispatch.interceptors import stack
 from .._tensor import Tensor
 
 
@@ -36,7 +36,7 @@ class below:
         self.contexts.close()
 
 
-def tangent_of(tensor: Tensor, level: Interceptor) -> Any:
+def tangent_of(tensor: Any, level: Any) -> Any:
     """The tangent that a tensor has at a level, or None."""
     if tensor._level is not None:
         with level.lowered():
@@ -48,7 +48,7 @@ def tangent_of(tensor: Tensor, level: Interceptor) -> Any:
     if found.__class__ is Meta and found.tangents is not None and level in found.tangents:
         return found.tangents[level]
     base = base_of(tensor)
-    if base is None or found.__class__ is Meta and found.apart:
+    if base is None or found.__class__ is Meta and found.apart or repeats(base):
         return None
     whole = _whole(base, level)
     if whole is None:
@@ -59,7 +59,16 @@ def tangent_of(tensor: Tensor, level: Interceptor) -> Any:
     return part
 
 
-def _keep(tensor: Tensor, level: Any, tangent: Tensor) -> None:
+def kept(tensor: Any, level: Any) -> Any:
+    """The tangent that was given to a tensor at a level, or None."""
+    if tensor._level is not None:
+        inner = kept(tensor._value, level)
+        return None if inner is None else tensor._beside(inner)
+    found = tensor._meta
+    return None if found.__class__ is not Meta or found.tangents is None else found.tangents.get(level)
+
+
+def _keep(tensor: Any, level: Any, tangent: Any) -> None:
     meta = meta_of(tensor)
     if meta.tangents is None:
         meta.tangents = {}
@@ -67,7 +76,7 @@ def _keep(tensor: Tensor, level: Any, tangent: Tensor) -> None:
     level.known.add(meta)
 
 
-def _whole(base: Tensor, level: Any) -> Any:
+def _whole(base: Any, level: Any) -> Any:
     """The tangent of a base, lying as it does, so that its views have parts of it."""
     found = tangent_of(base, level)
     if found is None or same_layout(base, found) or repeats(base):
@@ -79,14 +88,14 @@ def _whole(base: Tensor, level: Any) -> Any:
     return made
 
 
-def repeats(tensor: Tensor) -> bool:
+def repeats(tensor: Any) -> bool:
     """Whether elements share places in memory."""
     while tensor._level is not None:
-        tensor = tensor._value  # type: ignore[attr-defined]
+        tensor = tensor._value
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _part(view: Tensor, base: Tensor, whole: Tensor) -> Tensor:
+def _part(view: Any, base: Any, whole: Any) -> Tensor:
     """Of the tangent of a base that of a view."""
     offset, start = view.storage_offset(), base.storage_offset()
     if base.dtype.is_complex and not view.dtype.is_complex:
@@ -97,7 +106,7 @@ def _part(view: Tensor, base: Tensor, whole: Tensor) -> Tensor:
     return F.conj(part) if view.is_conj() and not base.is_conj() else part
 
 
-def same_layout(tensor: Tensor, tangent: Tensor) -> bool:
+def same_layout(tensor: Any, tangent: Any) -> bool:
     """Whether a tangent lies in memory as its tensor, so that views of the one are views of the other."""
     if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
         return False
@@ -113,20 +122,20 @@ def same_layout(tensor: Tensor, tangent: Tensor) -> bool:
     return tensor.storage_offset() == tangent.storage_offset() and _room(tensor) == _room(tangent)
 
 
-def _room(tensor: Tensor) -> int:
+def _room(tensor: Any) -> int:
     return tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
 
 
-def levels_of(tangent: Tensor) -> list:
+def levels_of(tangent: Any) -> list:
     """The levels of `vmap` that a tensor stands for examples of."""
     found = []
     while tangent._level is not None:
         found.append(tangent._level)
-        tangent = tangent._value  # type: ignore[attr-defined]
+        tangent = tangent._value
     return found
 
 
-def writable(target: Tensor, value: Tensor) -> bool:
+def writable(target: Any, value: Any) -> bool:
     """Whether one tangent can be written into another: which differs from example to example where it does, and has
     each element once.
     """
@@ -134,7 +143,7 @@ def writable(target: Tensor, value: Tensor) -> bool:
     return not repeats(target) and all(any(level is other for other in mine) for level in levels_of(value))
 
 
-def zeros_like(tensor: Tensor, tangent: Tensor) -> Tensor:
+def zeros_like(tensor: Any, tangent: Any) -> Tensor:
     """A tangent of zeros for a tensor, with its place in memory; it stands for examples where `tangent` does."""
     if tangent._level is not None:
         return tangent._alike(F.zeros_like(tensor.detach()))
@@ -145,7 +154,7 @@ def zeros_like(tensor: Tensor, tangent: Tensor) -> Tensor:
     return made.detach()
 
 
-def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
+def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
     """Give a tensor its tangent at a level; a view gives its base one too."""
     if tensor._level is not None:
         with level.lowered():
@@ -182,18 +191,18 @@ def set_tangent(tensor: Tensor, level: Any, tangent: Tensor) -> None:
     return _keep(tensor, level, tangent)
 
 
-def carried(source: Tensor, target: Tensor, change: Any = None) -> Tensor:
+def carried(source: Any, target: Any, change: Any = None) -> Tensor:
     """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
     alike.
     """
     for item in MODE.forwards:  # those above as well: what is saved for backward comes back to them
-        tangent = tangent_of(source, item)
+        tangent = tangent_of(source, item) if item in stack.items else kept(source, item)
         if tangent is not None:
             give(target, item, tangent if change is None else change(tangent))
     return target
 
 
-def give(target: Tensor, level: Any, tangent: Tensor) -> None:
+def give(target: Any, level: Any, tangent: Any) -> None:
     """Give a tensor a tangent that lies as it does, or need not."""
     if target._level is not None:
         with level.lowered():
@@ -202,19 +211,19 @@ def give(target: Tensor, level: Any, tangent: Tensor) -> None:
         _keep(target, level, tangent)
 
 
-def shown(tensor: Tensor) -> list:
+def shown(tensor: Any) -> list:
     """The tangents of a tensor at the levels in force."""
     found = [tangent_of(tensor, item) for item in stack.items if item.is_forward]
     return [tangent for tangent in found if tangent is not None]
 
 
-def dropped(tensor: Tensor) -> None:
+def dropped(tensor: Any) -> None:
     """Let a tensor have no tangents."""
     meta = meta_of(tensor)
     meta.tangents, meta.apart = None, True
 
 
-def sent(source: Tensor, target: Tensor, function: Any) -> None:
+def sent(source: Any, target: Any, function: Any) -> None:
     """Give the target what a function makes of the tangents of the source, at all levels in force."""
     for item in stack.items:
         tangent = tangent_of(source, item) if item.is_forward else None

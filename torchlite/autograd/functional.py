@@ -187,8 +187,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not "
-                "supported together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+                'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         return _columns_at_once(func, inputs)
     with enable_grad():
@@ -216,7 +216,7 @@ def _columns_at_once(func, inputs):
             unit.diagonal(-start).fill_(1)
             units.append(unit.view(-1, *x.shape) if n else unit.view(sum(numels), *x.shape))
             start += n
-        single_out = []
+        single_out: list[bool] = []
 
         def push(*tangents):
             with dual_level():

@@ -1,4 +1,5 @@
-"""Functions of functions: vectorisation (`vmap`) and derivatives (`grad`, `vjp`, `jacrev` …), which compose.
+"""Functions of functions: vectorisation (`vmap`) and derivatives (`grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` …), which
+compose.
 
 >>> import torchlite as torch
 >>> from torchlite.func import grad, vmap
@@ -8,9 +9,9 @@ tensor([ 3., 12.])
 
 from __future__ import annotations
 
-from ._forward import jacfwd, jvp, linearize
+from ._forward import hessian, jacfwd, jvp, linearize
 from ._modules import functional_call, stack_module_state
-from ._reverse import grad, grad_and_value, hessian, jacrev, vjp
+from ._reverse import grad, grad_and_value, jacrev, vjp
 from ._transforms import debug_unwrap, functionalize
 from ._vmap import vmap
 

@@ -13,7 +13,7 @@ from .._tensor import Tensor
 from ..autograd._forward import ForwardLevel, alias, forget
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._reverse import Argnums, _chosen, _real, _replaced, _vjp
+from ._reverse import Argnums, _chosen, _real, _replaced, _vjp, jacrev
 from ._vmap import vmap
 
 _NAME = "jvp(f, primals, tangents)"
@@ -35,9 +35,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums | None = None):
     if not isinstance(primals, tuple):
-        raise RuntimeError(
-            f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
+        raise RuntimeError(f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     diff = primals if argnums is None else _chosen(primals, argnums)
     flat, spec = tree_flatten(diff)
     directions, tangents_spec = tree_flatten(tangents)
@@ -206,12 +204,13 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     def push(*tangents):
         found, found_spec = tree_flatten(tangents)
         if found_spec != spec:
-            raise RuntimeError(
-                "Expected the tangents "
-                f"{found_spec} to have the same argspec as the primals {spec}"
-            )
+            raise RuntimeError(f"Expected the tangents {found_spec} to have the same argspec as the primals {spec}")
         for i, (t, p) in enumerate(zip(found, flat, strict=True)):
-            for what, a, b in (("shape", t.shape, p.shape), ("device", t.device, p.device), ("dtype", t.dtype, p.dtype)):
+            for what, a, b in (
+                ("shape", t.shape, p.shape),
+                ("device", t.device, p.device),
+                ("dtype", t.dtype, p.dtype),
+            ):
                 if a != b:
                     raise RuntimeError(
                         f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
@@ -223,3 +222,14 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         return tree_unflatten(made, out_spec)
 
     return output, push
+
+
+def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
+    """A function that gives the matrix of second derivatives of `func`: in forward mode over reverse mode.
+
+    >>> import torchlite as torch
+    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

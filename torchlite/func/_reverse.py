@@ -416,16 +416,3 @@ def _rows(backward, outs, out_spec, chunk_size):
         parts = [p[i].view(*out.shape, *t.shape[1:]) for p, t in zip(pieces, flat, strict=True)]
         jacobians.append(tree_unflatten(parts, spec))
     return tree_unflatten(jacobians, out_spec)
-
-
-def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """A function that gives the matrix of second derivatives of `func`.
-
-    >>> import torchlite as torch
-    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
-    tensor([[ 6.,  0.],
-            [ 0., 12.]])
-    """
-    from ._forward import jacfwd
-
-    return jacfwd(jacrev(func, argnums), argnums)
