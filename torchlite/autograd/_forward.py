@@ -292,12 +292,13 @@ class _Derivative:
             return value
         tangent = tangent_of(value, self.level)
         if tangent is None and not value.is_inference():
-            return value if self.tracked else value.detach() if value.requires_grad and value._level is None else value
+            untracked = not self.tracked and value.requires_grad and value._level is None
+            return carried(value, value.detach()) if untracked else value
         if value.is_inference():
             value = carried(value, value.clone())
         if tangent is None:
             return value
-        made = alias(value, self.tracked)
+        made: Any = alias(value, self.tracked)
         if made._node is None:
             made._node = LEAF
             made._scope = _INSIDE
