@@ -218,11 +218,11 @@ def tensor_repr(tensor) -> str:
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
         text = array_text(tensor._table.to_numpy(tensor._data), len(prefix))
-    if MODE.forwards:
-        suffixes += [f"tangent={tangent}" for tangent in SLOTS.tangents_shown(tensor)]
     # A subclass written in Python may override these; the tensor's own state is what is shown.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    if MODE.forwards:
+        suffixes += [f"tangent={tangent}" for tangent in SLOTS.tangents_shown(tensor)]
     return with_suffixes(prefix + text, suffixes, len(prefix))

@@ -79,8 +79,8 @@ class ForwardLevel(Interceptor):
         if op.has_out and "out" in kwargs:
             kwargs = dict(kwargs)
             if kwargs.pop("out") is not None:
-                raise RuntimeError(
-                    f"Trying to use forward AD with {op.name} that does not support it because it is an out= function"
+                raise NotImplementedError(
+                    f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is an out= function"
                 )
         if function is not op.function:  # a tensor is made of nothing
             return function(*args, **kwargs)
@@ -303,6 +303,9 @@ class _Derivative:
             made._node = LEAF
             made._scope = _INSIDE
             self.leaves.append(made)
+        if tangent.dtype is not value.dtype:  # a tangent may be given in another one
+            with below(tangent):
+                tangent = F.to(tangent, value.dtype)
         self.inputs.append(made)
         if shape is not None and tuple(made.shape) != tuple(shape):
             made = F.expand(made, shape)

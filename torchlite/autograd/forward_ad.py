@@ -48,7 +48,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: its tensors' tangents are gone. RuntimeError where there is none, or another is the last."""
     global _current_level
     level = _current_level if level is None else level
-    if level != _current_level or not _entered:
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level != _current_level:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
@@ -61,8 +63,9 @@ def _level(level: int | None) -> Any:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor on the same memory as `tensor` that has the tangent, of the same shape and dtype; the tangent itself is
-    kept where it lies in memory as the tensor does. RuntimeError outside a level, ValueError where one is of integers.
+    """A tensor on the same memory as `tensor` that has the tangent, of the same shape; the tangent itself is
+    kept where it lies in memory as the tensor does. RuntimeError outside a level or where one has a tangent already,
+    ValueError where one is of integers.
     """
     at = _level(level)
     if at is None:
@@ -78,23 +81,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def checked(tensor: Tensor, tangent: Tensor, at: _forward.ForwardLevel) -> None:
     """PyTorch's errors for a tangent that a tensor cannot have."""
     for name, value in (("primal", tensor), ("tangent", tangent)):
-        if value.dtype.category < 2:
+        if not (value.is_floating_point() or value.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if tangent_of(tensor, at) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
     if tangent_of(tangent, at) is not None:
         raise RuntimeError(
-            "Detected that the tangent has a forward gradient at the same level: a Tensor that has a forward gradient "
-            "at the same level cannot be set as one."
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
-        )
-    if tensor.dtype is not tangent.dtype and tensor.dtype.is_complex == tangent.dtype.is_complex:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different dtype than that of the original Tensor, this is not "
-            "supported."
         )
 
 

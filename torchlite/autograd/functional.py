@@ -179,18 +179,23 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    if strict and vectorize:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
-            "Please either set `strict=False` or `vectorize=False`."
-        )
     if strategy == "forward-mode":
+        if strict:
+            raise RuntimeError(
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+                'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+            )
         if create_graph:
             raise NotImplementedError(
                 'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
                 'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         return _columns_at_once(func, inputs)
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+            "Please either set `strict=False` or `vectorize=False`."
+        )
     with enable_grad():
         single, inputs = _as_tuple(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph)

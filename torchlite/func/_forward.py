@@ -13,7 +13,7 @@ from .._tensor import Tensor
 from ..autograd._forward import ForwardLevel, alias, forget
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._reverse import Argnums, _chosen, _real, _replaced, _vjp, jacrev
+from ._reverse import Argnums, _chosen, _replaced, _vjp, jacrev
 from ._vmap import vmap
 
 _NAME = "jvp(f, primals, tangents)"
@@ -86,7 +86,7 @@ def _check_tensors(flat: list, name: str) -> None:
         raise RuntimeError(f"{_NAME}: Expected {name} to contain at least one Tensor.")
     for item in flat:
         if not isinstance(item, Tensor):
-            raise RuntimeError(f"{_NAME}: Expected {name} to only contain Tensors, got unsupported type {type(item)}")
+            raise RuntimeError(f"{_NAME}: Expected {name} to only contain Tensors, got {type(item)}")
 
 
 def _check_outputs(outs: list) -> None:
@@ -146,11 +146,11 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
         chosen = _chosen(args, argnums)
         flat, spec = tree_flatten(chosen)
         _check_tensors(flat, "primals")
-        _real("inputs", flat, "jacfwd")
+        _check_real("inputs", flat)
 
         def push(*unit):
             found = _jvp(called, args, tree_unflatten(list(unit), spec), False, has_aux, argnums)
-            _real("outputs", tree_flatten(found[0])[0], "jacfwd")
+            _check_real("outputs", tree_flatten(found[0])[0])
             return (found[1], found[2]) if has_aux else found[1]
 
         found = vmap(push, randomness=randomness)(*units(flat))
@@ -163,6 +163,14 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
         return (made, aux) if has_aux else made
 
     return jacobian
+
+
+def _check_real(what: str, tensors: list) -> None:
+    for i, tensor in enumerate(tensors):
+        if tensor.dtype.is_complex:
+            raise RuntimeError(
+                f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+            )
 
 
 def units(tensors: list) -> list:

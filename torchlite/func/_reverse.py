@@ -391,11 +391,11 @@ def jacrev(
     return jacobian
 
 
-def _real(what: str, tensors, name: str = "jacrev") -> None:
+def _real(what: str, tensors) -> None:
     for tensor in tensors:
         if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
             raise RuntimeError(
-                f"{name}: Expected all {what} to be real but received complex tensor at flattened {what[:-1]} index"
+                f"jacrev: Expected all {what} to be real but received complex tensor at flattened {what[:-1]} index"
             )
 
 
