@@ -80,7 +80,8 @@ class ForwardLevel(Interceptor):
             kwargs = dict(kwargs)
             if kwargs.pop("out") is not None:
                 raise NotImplementedError(
-                    f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is an out= function"
+                    f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is "
+                    "an out= function"
                 )
         if function is not op.function:  # a tensor is made of nothing
             return function(*args, **kwargs)

@@ -103,7 +103,7 @@ def _part(view: Any, base: Any, whole: Any) -> Tensor:
     elif view.dtype.is_complex and not base.dtype.is_complex:
         whole, start = F.view_as_complex(F.unflatten(whole, -1, (-1, 2)) if whole.shape[-1] != 2 else whole), start // 2
     part = F.as_strided(whole, view.shape, view.stride(), offset - start + whole.storage_offset())
-    return F.conj(part) if view.is_conj() and not base.is_conj() else part
+    return part.conj() if view.is_conj() and not base.is_conj() else part
 
 
 def same_layout(tensor: Any, tangent: Any) -> bool:
@@ -183,7 +183,7 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
         with level.lowered(), below(tangent):
             made = zeros_like(tensor, tangent)
             if tensor.is_conj():
-                made = F.conj(made)
+                made = made.conj()
             if tensor.is_neg():
                 made = made._neg_view()
             made.copy_(tangent)
