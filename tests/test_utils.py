@@ -291,3 +291,68 @@ def test_weights_from_the_web(tmp_path, capsys):
     with pytest.raises(RuntimeError, match="invalid hash value"):
         torch.hub.load_state_dict_from_url(wrong.as_uri(), str(tmp_path / "kept"), progress=False, check_hash=True)
     assert not (tmp_path / "kept" / wrong.name).exists()
+
+
+# -- names -----------------------------------------------------------------------------------
+
+
+def test_what_stays_out_says_so_at_the_call():
+    x = torch.ones(2)
+    for refused, why in (
+        (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.int8), "torch.quantize_per_tensor: quantised tensors"),
+        (lambda: x.dequantize(), "torch.Tensor.dequantize: quantised tensors"),
+        (lambda: x.to_padded_tensor(0.0), "torch.Tensor.to_padded_tensor: nested tensors"),
+        (lambda: torch.masked.masked_tensor(x, x > 0), "torch.masked.masked_tensor: masked tensors"),
+        (lambda: F.scaled_mm(x, x), "torch.nn.functional.scaled_mm: products of scaled"),
+    ):
+        with pytest.raises(NotImplementedError, match=f"torchlite has no {why}"):
+            refused()
+
+
+def test_losses_with_the_reduction_as_a_number():
+    x, y = torch.tensor([0.5, -1.0]), torch.tensor([1.0, 0.0])
+    for number, name in enumerate(("none", "mean", "sum")):
+        expected = F.binary_cross_entropy_with_logits(x, y, reduction=name)
+        assert torch.equal(torch.binary_cross_entropy_with_logits(x, y, None, None, number), expected)
+        assert torch.equal(
+            torch.kl_div(x, y, number),
+            F.kl_div(x, y, reduction="none").mean() if name == "mean" else F.kl_div(x, y, reduction=name),
+        )
+        assert torch.equal(
+            torch.poisson_nll_loss(x, y, True, False, 1e-8, number), F.poisson_nll_loss(x, y, reduction=name)
+        )
+    with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
+        torch.hinge_embedding_loss(x, y, 1.0, 3)
+
+
+def test_products_of_groups():
+    ends = torch.tensor([1, 3], dtype=torch.int32)
+    a, stack = torch.arange(6.0).reshape(3, 2), torch.arange(8.0).reshape(2, 2, 2)
+    by_rows = F.grouped_mm(a, stack, offs=ends)
+    assert torch.equal(by_rows, torch.cat([a[:1] @ stack[0], a[1:] @ stack[1]]))
+    assert torch.equal(
+        F.grouped_mm(stack, a.t(), offs=ends), torch.cat([stack[0] @ a.t()[:, :1], stack[1] @ a.t()[:, 1:]], 1)
+    )
+    assert torch.equal(F.grouped_mm(a.t(), a, offs=ends)[1], a.t()[:, 1:] @ a[1:])
+    assert torch.equal(F.grouped_mm(stack, stack), torch.bmm(stack, stack))
+    with pytest.raises(ValueError, match="offs"):
+        F.grouped_mm(a, stack)
+
+
+def test_lines_of_a_text():
+    text = "one two\nthree\nfour four\n"
+    check = torch.testing.FileCheck
+    check().check("one").check_same("two").check_next("three").check_not("five").check_count("four", 2, True).run(text)
+    check().check_dag("three").check_dag("one").check("four").run(text)
+    for wrong in (
+        check().check("five"),
+        check().check("three").check("one"),
+        check().check("one").check_next("four"),
+        check().check("one").check_same("three"),
+        check().check_not("three").check("four"),
+        check().check_count("four", 1, exactly=True),
+        check().check_count("four", 3),
+        check(),
+    ):
+        with pytest.raises(RuntimeError):
+            wrong.run(text)

@@ -35,6 +35,7 @@ from ._types.layouts import (
     sparse_csr,
     strided,
 )
+from ._types.refused import refusing
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -116,7 +117,8 @@ _HOMES = {
     "_tensor.functions": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
         "_shape_as_tensor", "_softmax_backward_data",
-        "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "set_default_tensor_type",
+        "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "is_distributed",
+        "set_default_tensor_type", "AcceleratorError",
         "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",
     ),
     "_settings.functions": (
@@ -144,6 +146,10 @@ _HOMES = {
         "resize_as_sparse_",
     ),
     "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
+    "_losses": (
+        "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div",
+        "margin_ranking_loss", "poisson_nll_loss", "triplet_margin_loss",
+    ),
     "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
     "func": ("vmap",),
@@ -165,11 +171,19 @@ _HOMES = {
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 
+# Names that stay out: they say so when they are called.
+_REFUSED = ("dequantize", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic")
+
+
 def __getattr__(name: str) -> Any:
     if name in NAMESPACES["torch"]:
         found = namespace_function("torch", name)
     elif name in _LAZY:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    elif name == "Storage":
+        found = __getattr__("FloatStorage")
+    elif name in _REFUSED:
+        found = refusing(f"torch.{name}")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("._tensor.foreach", __name__), name)
     elif name in _MODULES:
@@ -190,7 +204,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__():
-    return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES})
+    return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES, *_REFUSED})
 
 
 __all__ = [

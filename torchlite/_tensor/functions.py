@@ -160,3 +160,14 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
     """The gradient of a softmax's input, from that of its output and the output."""
     products = grad_output * output
     return (products - output * products.sum(dim, keepdim=True)).to(input_dtype)
+
+
+class AcceleratorError(RuntimeError):
+    """What went wrong on a device; `error_code` is the device's number for it, where it has one."""
+
+    error_code = 0
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor lies on several machines: none does."""
+    return False

@@ -131,6 +131,19 @@ class Properties(Fields):
             call.before_write(self)
         return self._address()
 
+    def const_data_ptr(self) -> int:
+        """The address of the first element, for readers: a lazy clone stays lazy."""
+        return self._address()
+
+    def is_distributed(self) -> bool:
+        """Whether the tensor lies on several machines: none does."""
+        return False
+
+    @property
+    def grad_dtype(self) -> dtypes.dtype:
+        """The dtype of gradients: the tensor's own."""
+        return self.dtype
+
     def _address(self) -> int:
         if 0 in self._memory.shape:
             return 0

@@ -17,6 +17,7 @@ from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.layouts import preserve_format
 from .._types.names import is_ours
+from .._types.refused import refusing
 from .conversions import Conversions
 from .history import History
 from .operators import Operators
@@ -196,6 +197,11 @@ def _to_subclass(result, cls):
     return result
 
 
+for _name in (
+    "dequantize", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
+    "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
+):  # fmt: skip
+    setattr(Tensor, _name, refusing(f"torch.Tensor.{_name}"))
 Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart
 call.take_classes(Tensor, Parameter)
 SLOTS.method_declared = _declared

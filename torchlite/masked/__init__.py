@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._dispatch import F
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
+from .._types.refused import refusing
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -22,6 +23,15 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+
+_REFUSED = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _REFUSED:
+        return refusing(f"torch.masked.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def _limits(dtype):

@@ -17,6 +17,7 @@ from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_func
 from torchlite._dispatch.codegen import in_place_method
 from torchlite._dispatch.slots import SLOTS
 from torchlite._ops.embedding import check_indices
+from torchlite._types.refused import refusing
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -43,6 +44,10 @@ else:
             found = getattr(torch, name)
         elif name == "grad":
             found = torch.nn.grad
+        elif name in ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType"):
+            found = refusing(f"torch.nn.functional.{name}")
+        elif name == "grouped_mm":
+            from ._grouped import grouped_mm as found
         elif name in ("handle_torch_function", "has_torch_function"):
             found = getattr(torch.overrides, name)
         elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:

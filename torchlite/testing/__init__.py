@@ -4,5 +4,6 @@ from . import _comparison as _comparison
 from . import _creation as _creation
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
+from ._file_check import FileCheck
 
-__all__ = ["assert_allclose", "assert_close", "make_tensor"]
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]

@@ -11,6 +11,7 @@ from typing import Any
 from .. import Tensor
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.public import torch
+from ..accelerator import current_accelerator
 from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -24,7 +25,8 @@ from ._selective_checkpoint import (
 )
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext",
+    "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "SAC_IGNORED_OPS",
+    "SelectiveCheckpointContext",
     "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
     "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
@@ -48,6 +50,25 @@ def check_backward_validity(inputs: Any) -> None:
     """A warning where no tensor among the inputs wants a gradient."""
     if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+class DefaultDeviceType:
+    """The device type whose generators' states a checkpoint keeps where its arguments lie on none."""
+
+    _default_device_type: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The type that was set, else the accelerator's, else "cpu"."""
+        if not DefaultDeviceType._default_device_type:
+            found = current_accelerator()
+            DefaultDeviceType._default_device_type = "cpu" if found is None else found.type
+        return DefaultDeviceType._default_device_type
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:

@@ -6,20 +6,16 @@ from typing import Any
 
 # By the beginning of the name after "torch.", why.
 _WHY = {
-    "utils.cpp_extension": "there is no C++ library to build extensions against (torch.library.custom_op makes ops of "
-    "Python functions)",
     "quantize_": "quantised tensors stay out",
     "dequantize": "quantised tensors stay out",
     "qscheme": "quantised tensors stay out",
     "q_": "quantised tensors stay out",
     "int_repr": "quantised tensors stay out",
-    "to_mkldnn": "tensors have no layout of MKL-DNN's",
+    "to_mkldnn": "no tensor has the layout of MKL-DNN",
     "to_padded_tensor": "nested tensors stay out",
     "masked": "masked tensors stay out (torch.masked has the reductions)",
-    "sym_": "sizes are numbers",
-    "nested": "nested tensors stay out",
-    "ScriptModule": "nothing is compiled to TorchScript",
-    "utils.hipify": "nothing is translated to HIP",
+    "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
+    "autograd": "it belongs to what PyTorch has removed",
 }
 
 
@@ -45,7 +41,7 @@ class Refusing:
 def refusing(name: str) -> Refusing:
     """What stands under a public name that stays out.
 
-    >>> from torchlite._refused import refusing
+    >>> from torchlite._types.refused import refusing
     >>> refusing("torch.quantize_per_tensor")()
     Traceback (most recent call last):
         ...

@@ -1,0 +1,36 @@
+"""Products of several matrices of different sizes that lie one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+
+
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """The products of groups: of two stacks of matrices as `bmm`; where one of the two is a matrix, group i is its rows
+    (of `mat_a`) or columns (of `mat_b`) up to `offs[i]`; where both are, the inner dimension is cut.
+
+    ValueError where `offs` is missing or given for two stacks.
+
+    >>> import torchlite as torch
+    >>> rows, weights = torch.ones(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])
+    >>> torch.nn.functional.grouped_mm(rows, weights, offs=torch.tensor([1, 3], dtype=torch.int32))[:, 0]
+    tensor([1., 2., 2.])
+    """
+    if (offs is None) != (mat_a.ndim == 3 and mat_b.ndim == 3):
+        raise ValueError("offs is given where one of the matrices is 2-D, and only there")
+    if bias is not None:
+        raise NotImplementedError("grouped_mm with a bias: PyTorch has none either")
+    if offs is None:
+        out = torch.bmm(mat_a, mat_b)
+    else:
+        ends = [int(end) for end in offs.tolist()]
+        parts = list(zip([0, *ends[:-1]], ends, strict=True))
+        if mat_a.ndim == 2 and mat_b.ndim == 2:
+            out = torch.stack([mat_a[:, i:j] @ mat_b[i:j] for i, j in parts])
+        elif mat_a.ndim == 2:
+            out = torch.cat([mat_a[i:j] @ group for (i, j), group in zip(parts, mat_b, strict=True)])
+        else:
+            out = torch.cat([group @ mat_b[:, i:j] for (i, j), group in zip(parts, mat_a, strict=True)], 1)
+    return out if out_dtype is None else out.to(out_dtype)

@@ -1,0 +1,101 @@
+"""`FileCheck`: whether lines stand in a text in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["FileCheck"]
+
+
+class FileCheck:
+    """Checks to be made of a text, one after the other; `run(text)` makes them. RuntimeError where one fails.
+
+    >>> from torchlite.testing import FileCheck
+    >>> FileCheck().check("add").check_not("mul").check_next("sub").run("add\\nsub\\n")
+    """
+
+    def __init__(self) -> None:
+        self._checks: list[tuple[str, Any]] = []
+
+    def _with(self, kind: str, *what: Any) -> FileCheck:
+        self._checks.append((kind, what))
+        return self
+
+    def check(self, test_string: str) -> FileCheck:
+        """It stands after what was checked before."""
+        return self._with("check", test_string)
+
+    def check_next(self, test_string: str) -> FileCheck:
+        """It stands in the next line."""
+        return self._with("next", test_string)
+
+    def check_same(self, test_string: str) -> FileCheck:
+        """It stands in the same line, after what was checked before."""
+        return self._with("same", test_string)
+
+    def check_not(self, test_string: str) -> FileCheck:
+        """It does not stand between what is checked before and after."""
+        return self._with("not", test_string)
+
+    def check_dag(self, test_string: str) -> FileCheck:
+        """It stands somewhere after what was checked before; several in any order."""
+        return self._with("dag", test_string)
+
+    def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:
+        """It stands there so many times; with `exactly` no more."""
+        return self._with("count", test_string, count, exactly)
+
+    def check_source_highlighted(self, test_string: str) -> FileCheck:
+        """It stands there with marks in the line below."""
+        return self._with("highlighted", test_string)
+
+    def run(self, test_file: str) -> None:
+        """Make the checks."""
+        if not self._checks:
+            raise RuntimeError("a FileCheck without checks")
+        text, place = str(test_file), 0
+        absent: list[str] = []
+        dag_start = dag_end = None
+        for kind, what in self._checks:
+            if kind == "not":
+                absent.append(what[0])
+                continue
+            if kind != "dag" and dag_end is not None:
+                place, dag_start, dag_end = dag_end, None, None
+            begin = place
+            if kind == "count":
+                for _ in range(what[1]):
+                    first, place = self._found(text, what[0], place)
+                if what[2] and what[0] in text[place:]:
+                    raise RuntimeError(f"Expected to not find {what[0]!r} but found it: more than {what[1]} times")
+                self._none(text, absent, begin, first if what[1] else place)
+            elif kind == "dag":
+                dag_start = place if dag_start is None else dag_start
+                first, end = self._found(text, what[0], dag_start)
+                dag_end = max(end, dag_end or 0)
+                self._none(text, absent, dag_start, first)
+            else:
+                first, place = self._found(text, what[0], place)
+                lines = text.count("\n", begin, first)
+                if kind == "next" and lines != 1 or kind == "same" and lines:
+                    raise RuntimeError(
+                        f"Expected to find {what[0]!r} in the {kind} line, {lines} lines further on it is"
+                    )
+                if kind == "highlighted" and "~" not in text[place:].split("\n", 2)[1:2][0]:
+                    raise RuntimeError(f"Expected to find {what[0]!r} highlighted but did not")
+                self._none(text, absent, begin, first)
+            absent = []
+        self._none(text, absent, place if dag_end is None else dag_end, len(text))
+
+    @staticmethod
+    def _found(text: str, wanted: str, start: int) -> tuple[int, int]:
+        place = text.find(wanted, start)
+        if place < 0:
+            raise RuntimeError(f"Expected to find {wanted!r} but did not find it\nSearched string:\n{text[start:]}")
+        return place, place + len(wanted)
+
+    @staticmethod
+    def _none(text: str, absent: list[str], start: int, end: int) -> None:
+        for wanted in absent:
+            if wanted in text[start:end]:
+                raise RuntimeError(f"Expected to not find {wanted!r} but found it\nFrom CHECK-NOT: {wanted}")
