@@ -187,6 +187,12 @@ def _setting(input: Any, indices: Any, values: Any, accumulate: bool = False) ->
     return input
 
 
+def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    from .sparse import addmm
+
+    return addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
 # Ops of the library that are no function of torch.
 _OF_THE_LIBRARY = {
     "native_layer_norm": _layer_norm, "convolution": _convolution, "_to_copy": _to_copy, "slice": _slice,
@@ -195,6 +201,7 @@ _OF_THE_LIBRARY = {
     "max_pool3d_with_indices": _pool_with_indices(3), "native_dropout": _native_dropout, "rsub": _rsub,
     "convolution_backward": _convolution_backward,
     "index_put_": _setting, "linalg_vector_norm": lambda *args, **kwargs: _linalg("vector_norm")(*args, **kwargs),
+    "_pin_memory": lambda input, device=None: input.pin_memory(), "_sparse_addmm": _sparse_addmm,
     "lift_fresh": lambda input: input, "_unsafe_view": lambda input, size: input.reshape(size),
 }  # fmt: skip
 
