@@ -122,7 +122,7 @@ class Recorder(Interceptor):
         where = next((a.device for a in args if isinstance(a, Tensor)), None)
         if where is None or where.type in ("cpu", "meta"):
             return None
-        from .._device.streams import Event
+        from .._device.accelerators import Event
 
         first = Event(device=where, enable_timing=True)  # type: ignore[call-arg]
         first.record()
@@ -130,7 +130,7 @@ class Recorder(Interceptor):
         return where, first
 
     def _mark_end(self, event: FunctionEvent, markers: tuple) -> None:
-        from .._device.streams import Event
+        from .._device.accelerators import Event
 
         where, first = markers
         last = Event(device=where, enable_timing=True)  # type: ignore[call-arg]
