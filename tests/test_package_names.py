@@ -437,3 +437,10 @@ def test_no_tensor_is_a_dual_one():
         ad.make_dual(x, x)
     with pytest.raises(NotImplementedError, match="no forward-mode differentiation yet"), ad.dual_level():
         pass
+
+
+def test_aten_names_that_packages_register():
+    aten = torch.ops.aten
+    x = torch.ones(2, 2)
+    assert torch.equal(aten._sparse_addmm.default(x, x.to_sparse(), x, beta=2.0), x * 4)
+    assert callable(aten._pin_memory.default)

@@ -156,3 +156,32 @@ def test_time_on_the_device(device):
     assert (total > 0) == (x.device.type != "cpu")
     if x.device.type != "cpu":
         assert f"Self {x.device.type.upper()}" in prof.key_averages().table()
+
+
+def test_events_find_their_parents_by_time():
+    util = torch.autograd.profiler_util
+    events = util.EventList(
+        [
+            util.FunctionEvent(id=i, node_id=0, name=str(i), thread=0, start_us=s, end_us=e)
+            for i, (s, e) in enumerate(((0, 10), (1, 4), (2, 3), (5, 8), (11, 12)))
+        ]
+    )
+    events._build_tree()
+    assert [e.cpu_parent and e.cpu_parent.name for e in events] == [None, "0", "1", "0", None]
+    assert events.self_cpu_time_total == 11
+
+
+def test_ops_and_their_nodes_have_one_number():
+    x = torch.ones(2, requires_grad=True)
+    with profile() as prof:
+        (x * 2).sum().backward()
+    numbers = {e.name: e.sequence_nr for e in reversed(prof.events())}
+    assert numbers["aten::mul"] == numbers["MulBackward0"] >= 0 and numbers["aten::sum"] == numbers["SumBackward0"] >= 0
+
+
+def test_regions_as_ops():
+    with profile() as prof:
+        handle = torch.ops.profiler._record_function_enter("bar", None)
+        torch.ones(2)
+        torch.ops.profiler._record_function_exit(handle)
+    assert next(e for e in prof.events() if e.name == "bar").cpu_children

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._dispatch.codegen import function_for, in_place_method
 from ._dispatch.record import NAMESPACES, REGISTRY, VIEW, Op
-from ._library.operators import DEFINED, LibraryOp
+from ._library.operators import DEFINED, LibraryOp, declare
 from ._library.overloads import OpOverload, OpOverloadPacket
 from ._library.schema import FunctionSchema
 
@@ -70,6 +70,8 @@ class _Ops:
     def __getattr__(self, name: str) -> _Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "profiler":
+            _declare_regions()
         found = self.__dict__[name] = _Namespace(name)
         return found
 
@@ -88,6 +90,16 @@ class _Ops:
 
     def __repr__(self) -> str:
         return "<module 'torch.ops' from '_ops.py'>"
+
+
+def _declare_regions() -> None:
+    """`record_function` as two ops, for programs that call it so."""
+    from .autograd.profiler import record_function
+
+    enter = declare("profiler", "_record_function_enter(str name, str? args=None) -> Any")
+    leave = declare("profiler", "_record_function_exit(Any handle) -> ()")
+    enter.kernels["CompositeExplicitAutograd"] = lambda name, args=None: record_function(name, args).__enter__()
+    leave.kernels["CompositeExplicitAutograd"] = lambda handle: handle.__exit__(None, None, None)
 
 
 def _layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
@@ -187,6 +199,12 @@ def _setting(input: Any, indices: Any, values: Any, accumulate: bool = False) ->
     return input
 
 
+def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    from .sparse import addmm
+
+    return addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
 # Ops of the library that are no function of torch.
 _OF_THE_LIBRARY = {
     "native_layer_norm": _layer_norm, "convolution": _convolution, "_to_copy": _to_copy, "slice": _slice,
@@ -195,6 +213,7 @@ _OF_THE_LIBRARY = {
     "max_pool3d_with_indices": _pool_with_indices(3), "native_dropout": _native_dropout, "rsub": _rsub,
     "convolution_backward": _convolution_backward,
     "index_put_": _setting, "linalg_vector_norm": lambda *args, **kwargs: _linalg("vector_norm")(*args, **kwargs),
+    "_pin_memory": lambda input, device=None: input.pin_memory(), "_sparse_addmm": _sparse_addmm,
     "lift_fresh": lambda input: input, "_unsafe_view": lambda input, size: input.reshape(size),
 }  # fmt: skip
 

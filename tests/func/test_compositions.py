@@ -231,7 +231,7 @@ def check(seed: int) -> None:
     assert difference <= scale, f"seed {seed}: {words}: differs by {difference}"
 
 
-@pytest.mark.parametrize("start", range(0, 200, 50))
+@pytest.mark.parametrize("start", range(0, 150, 50))
 def test_compositions(start):
     for seed in range(start, start + 50):
         check(seed)

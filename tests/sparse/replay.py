@@ -130,6 +130,7 @@ def answer(torch, layout: str, dtype: str, line: str, device="cpu"):
             return found
     except Exception as error:
         words = str(error).replace("\n", " ").partition(" with arguments from")[0]
+        words = words.replace(f"_{torch.device(device).type}(", "_cpu(")  # PyTorch's words name the device
         return [f"{type(error).__name__}: {words[:60]}", "refused"]
 
 

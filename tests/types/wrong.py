@@ -25,7 +25,7 @@ nn.functional.rellu(x)  # type: ignore[attr-defined]  # pyright: ignore[reportAt
 nn.Liner(2, 3)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 torch.optim.Adan([x])  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 x.max(0).value  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-x.max().values  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+x.max().eigenvalues  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 torch.cuda.is_availabel()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 # Something else where a tensor is wanted.

@@ -117,9 +117,7 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
     if overriding(bound) is not None:
-        if out is not None:
-            kwargs["out"] = out
-        return overridden(function, bound, args, kwargs)
+        return overridden(function, bound, args, kwargs if out is None else {**kwargs, "out": out})
     classes = () if op.is_implicit and op.name[-1] != "_" else dispatching_classes(bound)
     if classes:
         if out is not None:
@@ -576,10 +574,9 @@ def in_place(op: Op, args: tuple, kwargs: dict):
     except TypeError:
         values = bind(op, *_parser().in_place_form(op, args, kwargs))
     target = values[0]
-    if target.__class__ is not Tensor and target.__class__ is not Parameter:
-        classes = dispatching_classes(values)
-        if classes:
-            return SLOTS.dispatched(op, values, classes, True)
+    plain = target.__class__ is Tensor or target.__class__ is Parameter
+    if not plain and (classes := dispatching_classes(values)):
+        return SLOTS.dispatched(op, values, classes, True)
     if GLOBALS["GUARDED"]:
         guarded(target)
     if GLOBALS["SPARSE"] and any_sparse(values):

@@ -312,4 +312,6 @@ def everywhere(condition) -> bool:
 def extremes(numbers) -> tuple[int, int]:
     """(smallest, largest) of a tensor of integers, inside `vmap` of all examples'."""
     numbers = whole(numbers)
+    if numbers.numel() == 1:
+        return (int(numbers.item()),) * 2
     return int(numbers.min()), int(numbers.max())

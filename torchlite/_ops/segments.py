@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.checks import anywhere, everywhere
+from torchlite._dispatch.checks import everywhere
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import FLOAT, float32, int64
@@ -29,7 +29,7 @@ def _lengths(F, data, lengths, offsets, axis, unsafe):
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
     if offsets is None and not unsafe:
-        if lengths.numel() and anywhere(lengths < 0):
+        if lengths.numel() and not everywhere(lengths >= 0):
             raise RuntimeError("lengths contains negative value!")
         if not everywhere(F.sum(lengths, -1) == data.shape[axis]):
             raise RuntimeError(

@@ -90,4 +90,5 @@ def backward_with(mode: type) -> tuple[type, type]:
     """The mode and the class of a backward pass, in place of the mode that it has without sparse tensors. A mode that
     shows ops to others stays: there gradients are dense.
     """
-    return {RawMode: _Raw, TensorMode: _Tensors}.get(mode, mode), _Run
+    modes: dict[type, type] = {RawMode: _Raw, TensorMode: _Tensors}
+    return modes.get(mode, mode), _Run

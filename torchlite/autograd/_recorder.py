@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from .._dispatch import call
+from .._dispatch.graph import Node
 from .._dispatch.interceptors import Interceptor, Writing, stack
 from .._dispatch.record import REGISTRY
 from .._tensor import Tensor
@@ -87,6 +88,8 @@ class Recorder(Interceptor):
                 break
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if op.name.startswith("profiler::"):  # they begin and end regions
+            return function(*args, **kwargs)
         event = self.begin(
             _name(op, function),
             input_shapes=_shapes((*args, *(v for v in kwargs.values() if v is not None))) if self.shapes else None,
@@ -103,6 +106,9 @@ class Recorder(Interceptor):
                 result = function(*args, **kwargs)
         finally:
             self.end(event)
+        node = result._node if isinstance(result, Tensor) else None
+        if isinstance(node, Node):
+            event.sequence_nr, event.fwd_thread = node._seq, 0
         if markers is not None:
             self._mark_end(event, markers)
         if self.memory:
@@ -116,7 +122,7 @@ class Recorder(Interceptor):
         where = next((a.device for a in args if isinstance(a, Tensor)), None)
         if where is None or where.type in ("cpu", "meta"):
             return None
-        from .._device.streams import Event
+        from .._device.accelerators import Event
 
         first = Event(device=where, enable_timing=True)  # type: ignore[call-arg]
         first.record()
@@ -124,7 +130,7 @@ class Recorder(Interceptor):
         return where, first
 
     def _mark_end(self, event: FunctionEvent, markers: tuple) -> None:
-        from .._device.streams import Event
+        from .._device.accelerators import Event
 
         where, first = markers
         last = Event(device=where, enable_timing=True)  # type: ignore[call-arg]
@@ -231,6 +237,7 @@ def _timed_mode(base: Any, recorder: Recorder) -> Any:
             name = node.name()
             outer = recorder.begin(f"autograd::engine::evaluate_function: {name}", sequence_nr=node._seq)
             inner = recorder.begin(name, sequence_nr=node._seq)
+            outer.fwd_thread = inner.fwd_thread = recorder.thread
             node._table = timed
             try:
                 return base.run(node, g)

@@ -129,23 +129,37 @@ class FunctionEvent(FormattedTimesMixin):
     """An op, a node of a backward pass, or a region of `record_function`, that ran once."""
 
     def __init__(
-        self, id: int, name: str, thread: int, start_us: float, end_us: float = 0.0, *, input_shapes: Any = None,
-        stack: Any = (), scope: int = 0, use_device: str | None = None, is_user_annotation: bool = False,
-        cpu_memory_usage: int = 0, device_memory_usage: int = 0, flops: int | None = None, sequence_nr: int = -1,
+        self, id: int, name: str, thread: int, start_us: float, end_us: float = 0.0, overload_name: str | None = None,
+        fwd_thread: int | None = None, input_shapes: Any = None, stack: Any = (), scope: int = 0,
+        use_device: str | None = None, cpu_memory_usage: int = 0, device_memory_usage: int = 0, is_async: bool = False,
+        is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1, device_type: Any = "cpu",
+        device_index: int = 0, device_resource_id: int | None = None, is_legacy: bool = False, flops: int | None = None,
+        trace_name: str | None = None, concrete_inputs: Any = None, kwinputs: Any = None,
+        is_user_annotation: bool = False, metadata_json: str | None = None,
     ) -> None:  # fmt: skip
-        self.id, self.node_id, self.name, self.trace_name, self.thread = id, -1, name, name, thread
+        self.id, self.node_id, self.name, self.trace_name, self.thread = id, node_id, name, trace_name or name, thread
         self.time_range = Interval(start_us, end_us)
-        self.count, self.is_async, self.is_remote, self.is_legacy = 1, False, False, False
+        self.count, self.is_async, self.is_remote, self.is_legacy = 1, is_async, is_remote, is_legacy
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
         self.kernels: list[Kernel] = []
-        self.input_shapes, self.stack, self.scope, self.use_device = input_shapes, list(stack), scope, use_device
-        self.concrete_inputs: list[Any] = []
-        self.is_user_annotation = is_user_annotation
+        self.input_shapes, self.stack, self.scope, self.use_device = input_shapes, list(stack or ()), scope, use_device
+        self.concrete_inputs: list[Any] = list(concrete_inputs or ())
+        self.kwinputs: dict[str, Any] = dict(kwinputs or {})
+        self.is_user_annotation, self.metadata_json = is_user_annotation, metadata_json
         self.cpu_memory_usage, self.device_memory_usage = cpu_memory_usage, device_memory_usage
-        self.flops, self.sequence_nr, self.fwd_thread = flops, sequence_nr, None
+        self.flops, self.sequence_nr, self.fwd_thread = flops, sequence_nr, fwd_thread
         self.own_device_time = 0.0
-        self.device_index, self.device_type, self.overload_name = -1, "cpu", ""
+        self.device_index, self.device_type, self.overload_name = device_index, device_type, overload_name or ""
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Take an event in as a part."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Say of which event it is a part."""
+        self.cpu_parent = parent
 
     @property
     def key(self) -> str:
@@ -247,6 +261,22 @@ class EventList(list):
         super().__init__(events)
         self._use_device, self._profile_memory, self._with_flops = use_device, profile_memory, with_flops
         self._metadata = metadata or {}
+
+    def _build_tree(self) -> None:
+        """Find for each event of a thread the one that it is a part of, by their times."""
+        for thread in {event.thread for event in self}:
+            around: list[Any] = []
+            mine = [e for e in self if e.thread == thread and not e.is_async]
+            for event in sorted(mine, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                while around and (
+                    event.time_range.start >= around[-1].time_range.end
+                    or event.time_range.end > around[-1].time_range.end
+                ):
+                    around.pop()
+                if around and event.cpu_parent is None:
+                    around[-1].append_cpu_child(event)
+                    event.set_cpu_parent(around[-1])
+                around.append(event)
 
     def _like(self, events: Iterable[Any]) -> EventList:
         return EventList(

@@ -12,6 +12,7 @@ True
 """
 
 from ..autograd.profiler import record_function
+from . import itt as itt
 from .profiler import (
     DeviceType,
     ExecutionTraceObserver,

@@ -1,0 +1,19 @@
+"""Marks for VTune: it is not there."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+__all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
+
+
+def is_available() -> bool:
+    """Whether marks can be made: they cannot."""
+    return False
+
+
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError("torchlite makes no marks for VTune; use torch.profiler.record_function")
+
+
+mark = range = range_pop = range_push = _refuse
