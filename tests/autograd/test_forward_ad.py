@@ -156,9 +156,7 @@ def test_out_is_refused():
     with fwAD.dual_level():
         d = dual()
         for target, argument in ((d, torch.ones(2)), (torch.ones(2), d)):
-            with pytest.raises(
-                NotImplementedError, match="add_out that does not support it because it is an out="
-            ):
+            with pytest.raises(NotImplementedError, match="add_out that does not support it because it is an out="):
                 torch.add(argument, 1, out=target)
 
 
