@@ -182,6 +182,7 @@ def test_backward_meets_forward():
 class Scaled(Function):
     @staticmethod
     def forward(ctx, x, y, factor):
+        assert not fwAD._is_fwd_grad_enabled()
         ctx.save_for_forward(x, y)
         ctx.factor = factor
         return factor * x * y

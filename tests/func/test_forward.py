@@ -36,6 +36,8 @@ def test_structures():
         (lambda: func.jvp(lambda x: 1.0, (X,), (X,)), "to return only tensors, got unsupported type"),
         (lambda: func.jvp(lambda x: (), (X,), (X,)), "non-empty output"),
         (lambda: func.jvp(lambda x: x, (X,), (X,), has_aux=True), r"should be a tuple: \(output, aux\)"),
+        (lambda: func.jvp(lambda x: (x, 1), (X,), (X,), has_aux=True), "Expected tensors, got unsupported type"),
+        (lambda: func.jacfwd(lambda x: (x, {"a": 1}), has_aux=True)(X), "Expected tensors, got unsupported type"),
         (lambda: func.jvp(lambda x: W, (X,), (X,), strict=True), "independent of the inputs"),
         (lambda: func.jvp(torch.sin, (X,), (W,)), "different size"),
         (lambda: func.jacfwd(lambda x: x)(X + 1j), "Expected all inputs to be real"),

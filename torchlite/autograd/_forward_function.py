@@ -18,11 +18,12 @@ class aside:
     """No level of forward-mode differentiation is in force: a Function's forward sends no tangents along."""
 
     def __enter__(self):
-        self.before = stack.items
+        self.before, self.on = stack.items, MODE.forward
         stack.items = [item for item in self.before if not item.is_forward]
+        MODE.forward = False
 
     def __exit__(self, *exc):
-        stack.items = self.before
+        stack.items, MODE.forward = self.before, self.on
 
 
 class Pending:

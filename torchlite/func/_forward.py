@@ -60,7 +60,10 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
                     )
                 result, aux = result
                 more, aux_spec = tree_flatten(aux)
-                aux = tree_unflatten([_primal(t, level) if isinstance(t, Tensor) else t for t in more], aux_spec)
+                for item in more:
+                    if not isinstance(item, Tensor):
+                        raise RuntimeError(f"{_NAME}: Expected tensors, got unsupported type {type(item)}")
+                aux = tree_unflatten([_primal(t, level) for t in more], aux_spec)
             outs, out_spec = tree_flatten(result)
             _check_outputs(outs)
             pairs = [(_primal(t, level), _found(t, level, strict)) for t in outs]
