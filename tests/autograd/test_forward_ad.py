@@ -115,6 +115,27 @@ def test_writes_and_views():
         close(tangent_of(other), torch.zeros(2, 2))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 1,
+        lambda x: x.clone(),
+        lambda x: torch.zeros(2).copy_(x),
+        lambda x: torch.zeros(2).add_(x),
+        lambda x: torch.where(x > 0, x, x),
+        lambda x: torch.cat([x]),
+        lambda x: x.masked_fill(x > 100, 0.0),
+    ],
+)
+def test_results_have_tangents_of_their_own(function):
+    with fwAD.dual_level():
+        d = dual()
+        y = function(d)
+        y *= 3
+        close(tangent_of(d), torch.full((2,), 2.0))
+        close(tangent_of(y), torch.full((2,), 6.0))
+
+
 def test_a_view_made_before_its_base_was_written_to():
     with fwAD.dual_level():
         base = torch.zeros(2, 2)

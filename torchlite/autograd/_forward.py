@@ -13,6 +13,7 @@ import weakref
 from typing import Any
 
 from .._dispatch import MODE, REGISTRY, F, call, function_for
+from .._dispatch.backend import owner_of
 from .._dispatch.graph import base_of, edge, make_node, meta_of
 from .._dispatch.interceptors import Interceptor, Writing, activate, stack
 from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
@@ -132,7 +133,7 @@ class ForwardLevel(Interceptor):
             if base_of(_innermost(out)) is not None and base_of(_innermost(part)) is not None:
                 give(out, self, part)  # both are views of the same kind
             else:
-                self._give(out, part)
+                self._give(out, apart_from(part, [tangent]))
         return result
 
     def _give(self, out: Any, tangent: Any) -> None:
@@ -169,14 +170,8 @@ class ForwardLevel(Interceptor):
             if own is not None and writable(own, tangent):
                 own.copy_(tangent)
             else:
-                set_tangent(target, self, F.clone(tangent) if self._is_taken(tangent, args) else tangent)
+                set_tangent(target, self, tangent)
         return result
-
-    def _is_taken(self, tangent: Any, values: Any) -> bool:
-        """Whether a tangent is that of one of these already."""
-        return any(
-            isinstance(value, Tensor) and tangent_of(value, self) is tangent for value in values if value is not None
-        )
 
 
 class _Lowered:
@@ -242,6 +237,15 @@ class _Inside:
 _INSIDE = _Inside()
 
 
+def apart_from(tangent: Any, others: list) -> Any:
+    """A tangent in memory of its own: backward hands on what it is given, as sums do."""
+    place = owner_of(_innermost(tangent)._data)
+    if any(place is owner_of(_innermost(other)._data) for other in others):
+        with below(tangent):
+            return F.clone(tangent)
+    return tangent
+
+
 class _Derivative:
     """An op run once, on aliases of its arguments that have tangents, and the tangents of what it gives."""
 
@@ -281,7 +285,7 @@ class _Derivative:
             if inference:
                 meta_of(out).inference = True
             if tangent is not None:
-                self.level._give(out, tangent)
+                self.level._give(out, apart_from(tangent, self.tangents))
         return result
 
     def _wanted(self) -> bool:
