@@ -181,7 +181,7 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
                 tangent = part
     elif not same_layout(tensor, tangent):
         with level.lowered(), below(tangent):
-            made = zeros_like(tensor, tangent)
+            made: Any = zeros_like(tensor, tangent)
             if tensor.is_conj():
                 made = made.conj()
             if tensor.is_neg():
