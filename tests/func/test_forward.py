@@ -116,3 +116,16 @@ def test_linearize_runs_its_function_once():
         close(push(tangent)[0], X.exp() * tangent)
         close(push(tangent)[1]["w"], W @ tangent)
     assert len(calls) == 1 and not push(X)[0].requires_grad
+
+
+def test_on_every_device(device):
+    def f(x):
+        y = torch.zeros(2, 2, device=x.device)
+        y.t()[0] = x[0].exp()
+        return torch.softmax(W.to(x.device, x.dtype) @ x, 1).cumsum(0) + y.to("cpu").to(x.device)
+
+    x = W.float()
+    there = x.to(device)
+    found, wanted = func.jvp(f, (there,), (there + 1,))[1], func.jvp(f, (x,), (x + 1,))[1]
+    torch.testing.assert_close(found.cpu(), wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(func.jacfwd(f)(there).cpu(), func.jacrev(f)(x), rtol=1e-4, atol=1e-5)
