@@ -63,6 +63,8 @@ def move(F, input, where):
     source = input._table
     if target is source:
         return input
+    if input._level is not None:  # one example inside `vmap`: all of them
+        return input._beside(move(F, input._value, where))
     out = call.wrap(target, source.move_to(target, input._data), input.dtype)
     if MODE.grad and input._node is not None:
         call.record(_moved, target, [input, where, source.device], (out,))
