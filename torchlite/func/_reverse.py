@@ -66,7 +66,7 @@ class _Tape:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             meta_of(made)
             made._node = LEAF
-            made._scope = self.scope
+            made._scope = self.scope  # type: ignore[attr-defined]
         self.inputs.append(made)
         return self.example(made)
 
