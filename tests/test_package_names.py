@@ -430,15 +430,6 @@ def test_what_packages_take_of_the_hub():
         bar.update(2)
 
 
-def test_no_tensor_is_a_dual_one():
-    ad, x = torch.autograd.forward_ad, torch.ones(2)
-    assert ad.unpack_dual(x).primal is x and ad.unpack_dual(x).tangent is None
-    with pytest.raises(RuntimeError, match="no level exists"):
-        ad.make_dual(x, x)
-    with pytest.raises(NotImplementedError, match="no forward-mode differentiation yet"), ad.dual_level():
-        pass
-
-
 def test_aten_names_that_packages_register():
     aten = torch.ops.aten
     x = torch.ones(2, 2)
