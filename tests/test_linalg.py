@@ -106,6 +106,17 @@ def test_factors_multiply_to_the_matrix(device, rng):
         close(h @ torch.linalg.ldl_solve(packed, pivots, b, hermitian=True), b, 1000 * tol)
 
 
+@pytest.mark.parametrize(
+    ("shape", "columns"), [((0, 0), 2), ((2, 0, 0), 2), ((0, 3, 3), 2), ((3, 3), 0), ((2, 0, 3, 3), 1)]
+)
+def test_ldl_solve_of_matrices_without_elements(shape, columns, device):
+    packed = torch.eye(shape[-1], device=device).expand(shape).contiguous()
+    pivots = torch.arange(1, shape[-1] + 1, dtype=torch.int32, device=device).expand(shape[:-1]).contiguous()
+    solved = torch.linalg.ldl_solve(packed, pivots, torch.ones(*shape[:-1], columns, device=device))
+    assert solved.shape == (*shape[:-1], columns)
+    assert solved.eq(1).all()
+
+
 def _full_q(packed, tau):
     """The m x m product of the reflectors."""
     m = packed.shape[-2]

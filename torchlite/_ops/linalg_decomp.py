@@ -685,5 +685,7 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
             f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead"
         )
     if not pivots.is_meta:
-        _check_pivots(pivots.detach().reshape(-1, pivots.shape[-1] if pivots.ndim else 1).tolist(), LD.shape[-1])
+        rows = pivots.detach()
+        rows = rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1)
+        _check_pivots(rows.tolist(), LD.shape[-1])
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)
