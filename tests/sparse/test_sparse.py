@@ -265,9 +265,64 @@ def test_products_have_pytorchs_gradients(device):
 
 
 @pytest.mark.parametrize(
+    "reduce, out, to_values, to_dense",
+    [
+        (
+            "sum",
+            [[3.0, 14.0], [0.0, 0.0], [2.0, 10.0]],
+            [51.0, 51.0, 41.0, 17.0],
+            [[1.0, 10.0], [5.0, 16.0], [1.0, 10.0]],
+        ),
+        ("amax", [[1.0, 5.0], [0.0, 0.0], [2.0, 10.0]], [51.0, 0.0, 0.0, 17.0], [[1.0, 10.0], [4.0, 6.0], [0.0, 0.0]]),
+        ("amin", [[1.0, 4.0], [0.0, 0.0], [2.0, 10.0]], [1.0, 0.0, 40.0, 17.0], [[1.0, 0.0], [4.0, 6.0], [0.0, 10.0]]),
+    ],
+)
+def test_reduced_products(reduce, out, to_values, to_dense, device):
+    """The first of equal products alone has a gradient."""
+    csr = torch.sparse_csr_tensor([0, 3, 3, 4], [0, 1, 2, 1], [1.0, 1.0, 1.0, 2.0], (3, 3), device=device)
+    csr.requires_grad_()
+    d = torch.tensor([[1.0, 5.0], [1.0, 5.0], [1.0, 4.0]], device=device, requires_grad=True)
+    found = torch.sparse.mm(csr, d, reduce)
+    assert found.tolist() == out
+    (found * torch.tensor([[1.0, 10.0], [100.0, 1000.0], [2.0, 3.0]], device=device)).sum().backward()
+    assert csr.grad.values().tolist() == to_values and d.grad.tolist() == to_dense
+
+
+def test_reduced_products_are_refused_in_pytorchs_words():
+    csr, d = torch.eye(2, dtype=torch.int64).to_sparse_csr(), torch.eye(2, dtype=torch.int64)
+    for reduce, error, words in (
+        ("sum", NotImplementedError, "\"spmm_reduce_kernel\" not implemented for 'Long'"),
+        ("prod", RuntimeError, "sparse_mm_reduce: reduce type of prod has not been enabled."),
+        ("median", RuntimeError, "reduce argument must be either sum, prod, mean, amax or amin, got median"),
+    ):
+        with pytest.raises(error) as found:
+            torch.sparse.mm(csr, d, reduce)
+        assert str(found.value) == words
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr", "bsc"])
+def test_gradients_of_large_matrices_are_never_dense(layout):
+    n = 1 << 18
+    at = torch.arange(n, dtype=torch.float64)
+    s = torch.sparse_coo_tensor(torch.stack([at.long(), at.long().flip(0)]), at, (n, n), is_coalesced=True)
+    if layout != "coo":
+        s = s.to_sparse(layout=getattr(torch, f"sparse_{layout}"), blocksize=(2, 1) if layout[0] == "b" else None)
+    s.requires_grad_()
+    d = at.flip(0).unsqueeze(1).requires_grad_()
+    torch.sparse.mm(s, d).sum().backward()
+    assert s.grad.layout is s.layout and d.grad[:, 0].equal(at.flip(0))
+    both = s.grad.to_sparse_coo().coalesce()
+    assert (both.values() == both.indices()[1].flip(0)).all() if layout[0] != "b" else both._nnz() == 2 * n
+
+
+@pytest.mark.parametrize(
     "function",
     [
         lambda v, d: torch.sparse.mm(v, d),
+        lambda v, d: torch.sparse.mm(v.to_sparse_csc(), d),
+        lambda v, d: torch.sparse.mm(d.t(), v.t().to_sparse_csr()),
+        lambda v, d: torch.sparse.mm(v.to_sparse_bsr((2, 3)), d),
+        lambda v, d: torch.sparse.mm(v.to_sparse_csr(), d, "amax"),
         lambda v, d: torch.sparse.softmax(v, 1).to_dense(),
         lambda v, d: torch.sparse.log_softmax(v, 0).to_dense(),
         lambda v, d: torch.sparse.sampled_addmm(v.to_sparse_csr(), d[:2], d.t()).to_dense(),

@@ -10,7 +10,8 @@ FAMILIES = (
     "cross_entropy", "ctc", "dropout", "einsum", "elementary", "embedding", "fft", "gamma", "index", "inplace",
     "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "loss", "matmul", "norm", "optim", "pad",
     "pointwise", "pooling", "pooling_records", "random", "rearrange", "reduce", "resample", "rnn", "scan",
-    "scatter", "segments", "shape", "softmax", "sort", "special", "standard", "statistics", "vision", "windows",
+    "scatter", "segments", "shape", "softmax", "sort", "sparse", "special", "standard", "statistics", "vision",
+    "windows",
 )  # fmt: skip
 
 

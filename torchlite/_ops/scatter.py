@@ -378,20 +378,6 @@ op(
 )
 
 
-def _rows_times(F, rows, starts, columns, values, dense):
-    product = F.mul(F.index_select(dense, 0, columns), F.unsqueeze(values, 1))
-    return F.index_add(F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1])), 0, rows, product)
-
-
-# A sparse matrix times a dense one: element i of `values` stands in row `rows[i]` and column `columns[i]`; rows are
-# sorted, row j begins at `starts[j]`.
-op(
-    "_rows_times(Tensor rows, Tensor starts, Tensor columns, Tensor values, Tensor dense)",
-    where="",
-    tags=NONDIFF,
-    composite=_rows_times,
-    meta=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), dense.dtype),
-)
 op(
     "index_copy(Tensor input, dim, Tensor index, Tensor source)",
     tags=INPLACE,

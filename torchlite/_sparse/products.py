@@ -7,83 +7,117 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
-from .convert import coalesced, compressed, compressed_of, coo_of, lines, places, row_numbers
-from .data import SparseData, is_sparse, made, no_kernel
+from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, row_numbers
+from .data import IN_BLOCKS, SparseData, is_sparse, made, no_kernel
 from .elementwise import added
 from .history import values_of, with_values
 
 
 def _entries(data: SparseData):
-    """(rows, columns) of the elements of a matrix or a batch of them, counted through the batch, and the number of
-    rows and columns there are.
+    """(rows, columns) of the elements of a matrix or a batch of them, or of its blocks, counted through the batch."""
+    index, sizes = places(data), grid(data)
+    lead = lines(index[:-2], sizes[:-2])
+    return lead * sizes[-2] + index[-2], lead * sizes[-1] + index[-1]
+
+
+def _by_rows(data: SparseData, turned: bool):
+    """The elements of a matrix, or of the transposed one, row by row: where rows start, the elements' columns, and the
+    order that the elements are in then (None for their own).
     """
-    index = data.parts[0]
-    batch = index.shape[0] - 2
-    lead = lines(index[:batch], data.shape[:batch])
-    rows, columns = data.shape[batch : batch + 2]
-    return lead * rows + index[batch], lead * columns + index[batch + 1]
-
-
-def _multiply(data: SparseData, values, dense):
-    """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n)."""
-    batch = data.sparse_dim - 2
-    lead, (m, k), n = data.shape[:batch], data.shape[batch : batch + 2], dense.shape[-1]
+    if data.layout is (torch.sparse_csc if turned else torch.sparse_csr) and not data.batch:
+        return (*data.parts, None)
     rows, columns = _entries(data)
-    dense, to = dense.reshape(math.prod(lead) * k, n), dense.dtype
-    if not data.coalesced:
-        rows, order = torch.sort(rows, stable=True)
-        columns, values = columns.index_select(0, order), values.index_select(0, order)
-    if to.itemsize < 4:  # half precision is added up in float32, bool as numbers
-        wide = torch.float32 if to.is_floating_point else torch.int64
-        values, dense = values.to(wide), dense.to(wide)
-    starts = compressed_of(rows, math.prod(lead) * m)
-    out = SLOTS.F._rows_times(rows, starts, columns, values, dense)
-    return out.to(to).reshape(*lead, m, n)
+    height = math.prod(data.shape[:-2]) * data.shape[-1 if turned else -2]
+    if not turned and (data.layout is torch.sparse_csr or data.coalesced):
+        return compressed_of(rows, height), columns, None
+    rows, columns = (columns, rows) if turned else (rows, columns)
+    order, starts = SLOTS.F._rows_in_order(rows, height)
+    return starts, columns.index_select(0, order), order
 
 
-def _at_entries(data: SparseData, left, right):
-    """The product of two dense matrices at the places of a sparse one: `left @ right.mT` there."""
-    rows, columns = _entries(data)
-    one = left.reshape(-1, left.shape[-1]).index_select(0, rows)
-    two = right.reshape(-1, right.shape[-1]).index_select(0, columns)
-    return (one * two).sum(-1)
+def _multiply(data: SparseData, values, dense, turned: bool = False):
+    """Sparse times dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse one."""
+    if data.layout in IN_BLOCKS:
+        data = coo_of(made(data.over(values)))._data
+        values = data.values
+    to = dense.dtype
+    if values.dtype is not to:
+        raise RuntimeError(f"expected scalar type {values.dtype.scalar_name} but found {to.scalar_name}")
+    starts, columns, order = _by_rows(data, turned)
+    values = values.reshape(-1) if order is None else values.reshape(-1).index_select(0, order)
+    flat = dense.reshape(math.prod(dense.shape[:-1]), dense.shape[-1])
+    if to is torch.bool:
+        values, flat = values.to(torch.int64), flat.to(torch.int64)
+    out = SLOTS.F._rows_times(starts, columns, values, flat).to(to)
+    return out.reshape(*data.shape[:-2], data.shape[-1 if turned else -2], dense.shape[-1])
+
+
+class _Products(Function):
+    """The product of two dense matrices at the places of a sparse one: `left @ right.mT` there, as its values."""
+
+    @staticmethod
+    def forward(ctx, left, right, data):
+        ctx.save_for_backward(left, right)
+        ctx.places = data
+        rows, columns = _entries(data)
+        flat = (one.reshape(math.prod(one.shape[:-1]), one.shape[-1]) for one in (left, right))
+        return SLOTS.F._products_at(rows, columns, *flat).reshape(data.values.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        needs, tensor = ctx.needs_input_grad, with_values(ctx.places, g)
+        to_left = times(tensor, right.conj(), True) if needs[0] else None
+        # The transposed matrix is the conjugate of the adjoint one.
+        to_right = _Times.apply(tensor, left, True, True).conj() if needs[1] else None
+        return to_left, to_right, None
+
+
+def _at_places(data: SparseData, left, right):
+    """`left @ right.mT` at the places of a sparse matrix, as its values."""
+    if data.layout not in IN_BLOCKS:
+        return _Products.apply(left, right, data)
+    (rows, columns), (height, width) = _entries(data), data.blocksize
+    one = left.reshape(-1, height, left.shape[-1]).index_select(0, rows)
+    two = right.reshape(-1, width, right.shape[-1]).index_select(0, columns)
+    return torch.matmul(one, two.mT).reshape(data.values.shape)
+
+
+def _masked(tensor, left, right):
+    """The gradient of a sparse matrix: `left @ right.mT` at its places."""
+    tensor = made(tensor._data)
+    data = (coalesced(tensor) if tensor.layout is torch.sparse_coo else tensor)._data
+    return with_values(data, _at_places(data, left, right))
 
 
 class _Times(Function):
-    """`sparse @ dense`. The gradient of the sparse one lies at its places (`masked`), or is dense, as PyTorch has it in
-    `torch.sparse.mm` and in `torch.mm`.
+    """`sparse @ dense`, or with `turned` `sparse.mH @ dense`. The gradient of the sparse one lies at its places
+    (`masked`), or is dense, as PyTorch has it in `torch.sparse.mm` and in `torch.mm`.
     """
 
     @staticmethod
-    def forward(ctx, tensor, dense, masked):
+    def forward(ctx, tensor, dense, masked, turned):
         ctx.save_for_backward(tensor, dense)
-        ctx.masked = masked
-        flat = coo_of(tensor)
-        return _multiply(flat._data, flat._data.values, dense)
+        ctx.masked, ctx.turned = masked, turned
+        data = tensor._data
+        return _multiply(data, data.values.conj() if turned else data.values, dense, turned)
 
     @staticmethod
     def backward(ctx, g):
         tensor, dense = ctx.saved_tensors
         to_sparse = to_dense = None
         if ctx.needs_input_grad[0]:
-            if ctx.masked:
-                flat = coalesced(coo_of(made(tensor._data)))
-                values = _at_entries(flat._data, g, dense.conj())
-                to_sparse = with_values(flat._data, values)
-                if tensor.layout is not torch.sparse_coo:
-                    from .convert import values_at
-
-                    to_sparse = with_values(tensor._data, values_at(to_sparse, tensor._data))
-            else:
-                to_sparse = torch.matmul(g, dense.mH)
+            left, right = (dense, g) if ctx.turned else (g, dense)
+            to_sparse = _masked(tensor, left, right.conj()) if ctx.masked else torch.matmul(left, right.mH)
         if ctx.needs_input_grad[1]:
-            to_dense = times(adjoint(tensor), g, ctx.masked)
-        return to_sparse, to_dense, None
+            to_dense = _Times.apply(tensor, g, ctx.masked, not ctx.turned)
+        return to_sparse, to_dense, None, None
 
 
-for _name in ("Mm", "Mv", "Bmm", "Addmm", "SparseAddmm"):
+for _name in ("Mm", "Mv", "Bmm", "Addmm", "SparseAddmm", "SparseMmReduceImpl"):
     _made: Any = type(f"_{_name}", (_Times,), {})
     _made._backward_cls.__name__ = f"{_name}Backward0"
     globals()[f"_{_name}"] = _made
@@ -125,7 +159,7 @@ def _check(name: str, a, b) -> None:
 
 def times(tensor, dense, masked: bool, name: str = "Mm"):
     """Sparse matrices times dense ones of the same batch."""
-    return globals()[f"_{name}"].apply(tensor, dense, masked)
+    return globals()[f"_{name}"].apply(tensor, dense, masked, False)
 
 
 def multiplied(a, b, masked: bool = False, name: str = "Mm"):
@@ -146,24 +180,16 @@ class _Turned(Function):
     def forward(ctx, dense, tensor, masked):
         ctx.save_for_backward(dense, tensor)
         ctx.masked = masked
-        flat = coo_of(tensor)
-        data = flat._data
-        turned = SparseData(data.layout, data.shape[::-1], (data.parts[0].flip(0),), data.values)
-        return _multiply(turned, data.values, dense.mT).mT.contiguous()
+        return _multiply(tensor._data, tensor._data.values, dense.mT, True).mT.contiguous()
 
     @staticmethod
     def backward(ctx, g):
         dense, tensor = ctx.saved_tensors
         to_dense = to_sparse = None
         if ctx.needs_input_grad[0]:
-            to_dense = _Turned.apply(g, adjoint(tensor), ctx.masked)
+            to_dense = times(tensor, g.mH, ctx.masked).mH
         if ctx.needs_input_grad[1]:
-            if ctx.masked:
-                flat = coalesced(coo_of(made(tensor._data)))
-                values = _at_entries(flat._data, dense.mH, g.mT)
-                to_sparse = with_values(flat._data, values)
-            else:
-                to_sparse = torch.matmul(dense.mH, g)
+            to_sparse = _masked(tensor, dense.mH, g.mT) if ctx.masked else torch.matmul(dense.mH, g)
         return to_dense, to_sparse, None
 
 
@@ -307,22 +333,39 @@ def sparse_mm(mat1, mat2, reduce=None):
     return multiplied(mat1, mat2, True, "SparseAddmm")
 
 
-_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin"}
-
-
 def _reduced(mat1, mat2, reduce: str):
     """The products of each row reduced otherwise than by a sum."""
-    if reduce not in _REDUCTIONS:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if mat1.layout is not torch.sparse_csr:
         raise no_kernel("_sparse_mm_reduce_impl", mat1)
     _check("mm", mat1, mat2)
-    first, columns = mat1._data.parts
-    rows, columns = row_numbers(first, mat1._data.nnz), columns.to(torch.int64)
-    product = values_of(mat1).unsqueeze(1) * mat2.index_select(0, columns)
-    shape = (mat1.shape[0], mat2.shape[1])
-    index = rows.unsqueeze(1).expand(product.shape)
-    return product.new_zeros(shape).scatter_reduce(0, index, product, _REDUCTIONS[reduce], include_self=False)
+    if not mat1.dtype.is_floating_point:
+        raise NotImplementedError(f"\"spmm_reduce_kernel\" not implemented for '{mat1.dtype.scalar_name}'")
+    if reduce in ("amax", "amin"):
+        return _extremes(mat1, mat2, reduce)
+    out = times(mat1, mat2, True, "SparseMmReduceImpl")
+    return out if reduce == "sum" else out / torch.diff(mat1._data.parts[0]).clamp_min(1).unsqueeze(1)
+
+
+def _extremes(mat1, mat2, reduce: str):
+    """The largest or smallest product of each row. The first of several alone has a gradient."""
+    (starts, columns), values, count = mat1._data.parts, values_of(mat1), mat1._data.nnz
+    if not count:
+        return mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
+    rows, columns = row_numbers(starts, count), columns.to(torch.int64)
+    with recording(False):
+        product = values.unsqueeze(1) * mat2.index_select(0, columns)
+        shape, index = (mat1.shape[0], mat2.shape[1]), rows.unsqueeze(1).expand(product.shape)
+        best = product.new_zeros(shape).scatter_reduce(0, index, product, reduce, include_self=False)
+        found = (product == best.index_select(0, rows)) | product.isnan()
+        place = torch.where(found, torch.arange(count, device=product.device).unsqueeze(1), count)
+        place = place.new_full(shape, count).scatter_reduce(0, index, place, "amin")
+        there, place = place < count, place.clamp_max(count - 1).reshape(-1)
+    largest = values.index_select(0, place).reshape(shape) * mat2.gather(0, columns[place].reshape(shape))
+    return torch.where(there, largest, 0)
 
 
 def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
@@ -351,8 +394,7 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
                 f"sampled_addmm: Expected {name} and input to have the same dtype, but got {mat.dtype.scalar_name} and "
                 f"{input.dtype.scalar_name}"
             )
-    places_of = SparseData(torch.sparse_coo, input.shape, (places(input._data),), input._data.values)
-    product = _at_entries(places_of, mat1, mat2.mT.contiguous()).reshape(input._data.values.shape)
+    product = _at_places(input._data, mat1, mat2.mT)
     new = scaled_sum(values_of(input), product, beta, alpha)
     return with_values(input._data.over(new), new, "SparseSampledAddmmBackward0")
 

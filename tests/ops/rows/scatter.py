@@ -82,13 +82,7 @@ row(
     ),
 )
 row("index_select", S((3, 4), 0, ROWS), S((3, 4), -1, index(2)), S((2, 3, 2), 1, index(0)))
-row(
-    "index_add",
-    S((3, 4), 0, ROWS, (4, 4)),
-    S((3, 4), 1, index(2), (3, 2), alpha=2.0),
-    S((3,), 0, ROWS, (4,)),
-    covers=("_rows_times",),
-)
+row("index_add", S((3, 4), 0, ROWS, (4, 4)), S((3, 4), 1, index(2), (3, 2), alpha=2.0), S((3,), 0, ROWS, (4,)))
 row("index_copy", S((3, 4), 0, index(1), (1, 4)), S((3, 4), 1, index(1), (3, 1)))
 row("index_fill", S((3, 4), 0, ROWS, 2.0), S((3, 4), 1, index(2), ()), S((3, 4), 1, index(2, low=-3), 1.0))
 row(

@@ -1,0 +1,84 @@
+"""Products of sparse matrices and dense ones."""
+
+from __future__ import annotations
+
+from torchlite_kernels import sparse as texts
+from torchlite_kernels.kinds import CATEGORY
+
+from ..elements.creation import full
+from ..elements.planes import index_array
+from ..machinery.array import Array, empty
+from ..machinery.device import Device, grid
+from ..machinery.pointwise_apply import cast
+from ..machinery.row_major import contiguous_array
+
+_LONG = 64  # elements of a row, on average, that several work-items share on GPUs
+_ITEM_WORK = 1 << 14  # products that a work-item takes at least on CPUs, where there are so many
+
+
+def _width(device: Device, kind: str, n: int) -> int:
+    """How many neighbouring columns of `n` an item takes: a power of two."""
+    if CATEGORY[kind] == "c":
+        return 1
+    most = device.width // 2 if kind in ("f64", "i64", "u64") else device.width
+    if not device.is_cpu:  # enough items beside one another first
+        most = min(4, n // 32)
+    return 1 << min(most, n).bit_length() - 1 if min(most, n) else 1
+
+
+def _launch(device: Device, text: str, name: str, index: Array, kind: str, width: int, lanes: int, workers: int):
+    """(function, a way to start it on arrays and numbers): `workers` pieces of work, each of one item or of `lanes`."""
+    function = device.function(
+        text, name, "pppppiiiii", tuple([w for w in (2, 4, 8, 16) if w <= width]), T=kind, I=index.kind, W=str(width),
+        LANES=str(lanes), COLUMNS="0", COMPLEX=str(int(CATEGORY[kind] == "c")),
+    )  # fmt: skip
+
+    def start(work: int, *arguments) -> None:
+        per = 1
+        if device.is_cpu:
+            per = max(1, min(-(-workers // (4 * device.units)), _ITEM_WORK // max(work, 1)))
+        count = -(-workers // per)
+        local = lanes if lanes > 1 else 1 if device.is_cpu else 64
+        function((count * lanes,) if lanes > 1 else grid(count, local), (local,), *arguments, per)
+
+    return start
+
+
+def _same_kind(one: Array, two: Array) -> tuple[Array, Array]:
+    """Two arrays of indices in row-major order and of one type."""
+    one, two = index_array(one), index_array(two)
+    if one.kind == two.kind:
+        return one, two
+    return (cast(one, "i64"), two) if two.kind == "i64" else (one, cast(two, "i64"))
+
+
+def _rows_times(starts, columns, values, dense):
+    device, kind = dense.device, dense.kind
+    rows, (size, n), count = starts.size - 1, dense.shape, values.size
+    if not rows or not n or not count or not size:
+        return full(device, (rows, n), 0, kind)
+    starts, columns = _same_kind(starts, columns)
+    width = _width(device, kind, n)
+    lanes = 32 if not device.is_cpu and n < 16 and count > _LONG * rows and device.max_group >= 32 else 1
+    out = empty(device, (rows, n), kind)
+    pieces = rows * -(-n // width)
+    start = _launch(device, texts.ROWS_TIMES, "rows_times", starts, kind, width, lanes, pieces)
+    start(width * -(-count // rows), starts, columns, contiguous_array(values), contiguous_array(dense), out, pieces, n,
+          size, count)  # fmt: skip
+    return out
+
+
+def _products_at(rows, columns, left, right):
+    device, kind = left.device, left.kind
+    count, n = rows.size, left.shape[1]
+    if not count or not n:
+        return full(device, (count,), 0, kind)
+    rows, columns = _same_kind(rows, columns)
+    width, lanes = _width(device, kind, n), 1
+    if not device.is_cpu and n > 32 and device.max_group >= 32:
+        width, lanes = 1, 32
+    out = empty(device, (count,), kind)
+    start = _launch(device, texts.PRODUCTS_AT, "products_at", rows, kind, width, lanes, count)
+    start(n, rows, columns, contiguous_array(left), contiguous_array(right), out, count, n, left.shape[0],
+          right.shape[0])  # fmt: skip
+    return out

@@ -1,0 +1,58 @@
+"""What products of sparse matrices are made of."""
+
+from tests.ops.table import A, S, row
+from torchlite._dispatch import REGISTRY, function_for
+
+
+def index(count, high):
+    return A((count,), low=0, high=high, dtype="int64")
+
+
+def _times(rows, columns, values, dense):
+    rows = rows.sort().values
+    starts = rows.new_tensor([0, *rows.bincount(minlength=6).cumsum(0).tolist()])
+    return function_for(REGISTRY["_rows_times"])(starts, columns, values, dense)
+
+
+def _times_in_torch(torch, rows, columns, values, dense):
+    out = torch.zeros(6, dense.shape[1], dtype=dense.dtype)
+    return out.index_add(0, rows.sort().values, dense[columns] * values.unsqueeze(1))
+
+
+row(
+    "_rows_times",
+    S(index(11, 6), index(11, 5), (11,), (5, 3)),
+    S(index(11, 6), index(11, 5), (11,), (5, 1)),
+    S(index(500, 6), index(500, 9), (500,), (9, 2)),
+    S(index(9, 6), index(9, 5), A((9,), dtype="complex128"), A((5, 2), dtype="complex128")),
+    S(index(0, 6), index(0, 5), (0,), (5, 3)),
+    S(index(40, 6), index(40, 5), (40,), (5, 70)),
+    call=_times,
+    oracle=_times_in_torch,
+    grad=False,
+    meta=False,
+)
+row(
+    "_products_at",
+    S(index(7, 4), index(7, 5), (4, 3), (5, 3)),
+    S(index(7, 4), index(7, 5), (4, 40), (5, 40)),
+    S(index(7, 4), index(7, 5), A((4, 3), dtype="complex128"), A((5, 3), dtype="complex128")),
+    S(index(0, 4), index(0, 5), (4, 3), (5, 3)),
+    oracle=lambda torch, rows, columns, left, right: (left[rows] * right[columns]).sum(1),
+    call=lambda *arguments: function_for(REGISTRY["_products_at"])(*arguments),
+    grad=False,
+    meta=False,
+)
+row(
+    "_rows_in_order",
+    S(index(11, 6), 6),
+    S(index(500, 70000), 70001),
+    S(index(0, 6), 6),
+    oracle=lambda torch, rows, size: (
+        rows.sort(stable=True).indices,
+        torch.searchsorted(rows.sort().values, torch.arange(size + 1)),
+    ),
+    call=lambda *arguments: tuple(function_for(REGISTRY["_rows_in_order"])(*arguments)),
+    grad=False,
+    meta=False,
+)

@@ -1,0 +1,59 @@
+"""What products of sparse matrices are made of: rows of a dense matrix added up, and products at some places."""
+
+from __future__ import annotations
+
+from torchlite._dispatch import NONDIFF, op
+
+from .._types.dtypes import float32, int32, int64
+
+
+def _wide(F, tensor):
+    """Half precision in float32, which it is added up in."""
+    dtype = F.dtype_of(tensor)
+    return F.to(tensor, float32) if dtype.is_floating_point and dtype.itemsize < 4 else tensor
+
+
+def _rows_times(F, starts, columns, values, dense):
+    rows = F.repeat_interleave_index(F.sub(F.narrow(starts, 0, 1, starts.shape[0] - 1),
+                                           F.narrow(starts, 0, 0, starts.shape[0] - 1)))  # fmt: skip
+    product = F.mul(_wide(F, F.index_select(dense, 0, columns)), F.unsqueeze(_wide(F, values), 1))
+    out = F.index_add(F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1])), 0, rows, product)
+    return F.to(out, F.dtype_of(dense))
+
+
+def _products_at(F, rows, columns, left, right):
+    one, two = F.index_select(left, 0, rows), F.index_select(right, 0, columns)
+    return F.to(F.sum(F.mul(_wide(F, one), _wide(F, two)), 1), F.dtype_of(left))
+
+
+def _rows_in_order(F, rows, size):
+    ordered, order = F.sort(F.to(rows, int32) if size < 1 << 31 else rows, 0, False, True)
+    return order, F.searchsorted(ordered, F.new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
+
+
+# A sparse matrix (m, k) times a dense one (k, n): the elements of row i are those from `starts[i]` to `starts[i + 1]`,
+# each with a column and a value.
+op(
+    "_rows_times(Tensor starts, Tensor columns, Tensor values, Tensor dense)",
+    where="",
+    tags=NONDIFF,
+    composite=_rows_times,
+    meta=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), dense.dtype),
+)
+# The order in which row numbers below `size` are sorted, equal ones as they were, and where each row starts then.
+op(
+    "_rows_in_order(Tensor rows, size)",
+    where="",
+    tags=NONDIFF,
+    outputs=("order", "starts"),
+    composite=_rows_in_order,
+    meta=lambda rows, size: [(rows.shape, int64), ((size + 1,), int64)],
+)
+# Elements of `left @ right.T`, each of a row and a column: (count,).
+op(
+    "_products_at(Tensor rows, Tensor columns, Tensor left, Tensor right)",
+    where="",
+    tags=NONDIFF,
+    composite=_products_at,
+    meta=lambda rows, left: (rows.shape, left.dtype),
+)
