@@ -23,16 +23,23 @@ REFUSED = {
     **dict.fromkeys(("allclose", "equal", "_is_nonzero"), "data-dependent control flow"),
     **dict.fromkeys(("_map", "_map2"), r"calling .item\(\)"),
     **dict.fromkeys(
-        ("bincount", "masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"),
-        "dynamic shape",
+        ("masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"), "dynamic shape"
     ),
-    "embedding_renorm_": "dynamic shape",
-    **dict.fromkeys(("resize_", "resize_as_", "set_"), "other memory"),
+    "set_": "other memory",
     "_move": "Cannot access data pointer",
     **dict.fromkeys(("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad"), r"requires_grad_\(\)"),
 }
 # What is written into is a tensor that does not differ from example to example.
-IN_PLACE = {"_copy_slices", "_setitem", "as_strided_scatter", "copy_", "fill_", "batch_norm_update_stats", "bernoulli_"}
+IN_PLACE = {
+    "embedding_renorm_",
+    "_copy_slices",
+    "_setitem",
+    "as_strided_scatter",
+    "copy_",
+    "fill_",
+    "batch_norm_update_stats",
+    "bernoulli_",
+}
 # What does not speak of values, or has none to compare.
 ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "_empty_like", "_new_empty", "_new_empty_strided", "_is_set_to"}
 

@@ -712,7 +712,8 @@ def check_writable(target) -> None:
 
 def assign(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
-    if target._level is not None or result._level is not None:
+    sending = GLOBALS["ACTIVE"] and any(item.is_forward for item in stack.items)
+    if target._level is not None or result._level is not None or sending:
         return in_place(REGISTRY["_copy"], (target, result), {})
     check_target_dtype(op, result.dtype, target.dtype)
     if result._data.shape != target._data.shape:

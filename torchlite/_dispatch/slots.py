@@ -53,6 +53,7 @@ class Slots:
     run_node: Callable[..., Any]  # what a node does when it is called
     tangents_shown: Callable[..., list]  # a tensor's tangents at the levels of `dual_level`
     send_tangents: Callable[..., None]  # a tensor's tangents, changed by a function, are another's
+    with_tangents: Callable[..., Any]  # a tensor has the tangents of another that lies alike, at all levels
     drop_tangents: Callable[..., None]  # a tensor's tangents at all levels are gone
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved

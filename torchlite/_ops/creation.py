@@ -18,7 +18,9 @@ from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly,
 from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
 from .._dispatch.slots import SLOTS
-from .._types.dtypes import as_argument, bool_, get_default_dtype, int32, int64, promote_types
+from .._types.dtypes import (
+    as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types,
+)  # fmt: skip
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
@@ -489,10 +491,28 @@ def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device,
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end, dtype = _ends(name, start, end, _dtype(name, dtype, None) if out is None else out.dtype)
+    asked = _dtype(name, dtype, None) if out is None else out.dtype
+    if any(isinstance(v, call.Tensor) and v._level is not None for v in (start, end, *more)):
+        return _spaced_batch(name, start, end, int(steps), more, asked)
+    start, end, dtype = _ends(name, start, end, asked)
+    more = [_number(v) for v in more]
     place = _place(device, out)
     made = call.create(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
     return made if out is None else _into(REGISTRY[kernel], made, out)
+
+
+def _spaced_batch(name: str, start, end, steps: int, more, dtype):
+    """`linspace` and `logspace` where the numbers stand for examples inside `vmap`."""
+    device = next(v.device for v in (start, end, *more) if isinstance(v, call.Tensor))
+    complex_ends = any(getattr(v, "dtype", None) and v.dtype.is_complex for v in (start, end))
+    dtype = dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
+    wide = complex128 if dtype.is_complex else float64
+    F = call.SLOTS.F
+    start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
+    count = F.arange(steps, dtype=float64, device=device)
+    step = (end - start) / max(steps - 1, 1)
+    made = F.where(count < steps / 2, start + step * count, end - step * (steps - 1 - count))
+    return F.to(F.pow(*more, made) if more else made, dtype)
 
 
 @composite(f"linspace(start, end, steps=None, *, out=None, {_TAIL})", where="torch")
@@ -504,7 +524,7 @@ def linspace(F, start, end, steps, out, dtype, layout, device, pin_memory, requi
 @composite(f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch")
 def logspace(F, start, end, steps, base, out, dtype, layout, device, pin_memory, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
-    return _spaced("logspace", "_logspace", start, end, steps, (_number(base),), out, dtype, device, requires_grad)
+    return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
 @composite(f"eye(n, m=None, *, out=None, {_TAIL})", where="torch")

@@ -686,6 +686,6 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         )
     if not pivots.is_meta:
         rows = pivots.detach()
-        rows = rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1)
-        _check_pivots(rows.tolist(), LD.shape[-1])
+        rows = whole(rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1))
+        _check_pivots((rows if rows.ndim == 2 else rows.flatten(0, -2)).tolist(), LD.shape[-1])
     return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from operator import index
 
-from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, call, composite, layouts, op
+from torchlite._dispatch import INPLACE, KEEPS_DTYPE, MODE, NONDIFF, VIEW, call, composite, layouts, op
 from torchlite._dispatch.public import torch
 from torchlite._dispatch.shapes import broadcast, wrap_dim
+from torchlite._dispatch.slots import SLOTS
 from torchlite._types.dtypes import int64
 from torchlite._types.layouts import contiguous_format
 
@@ -109,7 +110,10 @@ def chunk(F, input, chunks, dim):
 def _unsafe(parts):
     """The parts as tensors of their own: what is written to one is nobody else's history."""
     for part in parts:
+        twin = SLOTS.with_tangents(part, part.detach()) if MODE.forwards else None
         part._meta = None
+        if twin is not None:
+            SLOTS.with_tangents(twin, part)
     return parts
 
 

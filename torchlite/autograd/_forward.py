@@ -16,6 +16,7 @@ from .._dispatch import MODE, REGISTRY, F, call, function_for
 from .._dispatch.backend import owner_of
 from .._dispatch.graph import base_of, edge, make_node, meta_of
 from .._dispatch.interceptors import Interceptor, Writing, activate, stack
+from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.shapes import broadcast
@@ -29,6 +30,7 @@ MOVES = frozenset(
     "imag _conj_physical conj_physical take_index _index resolve_conj resolve_neg".split()
 )
 _CONSTANT = frozenset(("random_binomial", "random_poisson"))  # draws that a small change of the parameters leaves
+_COPIES = frozenset(("_copy", "_fill"))  # in place: nothing of what was there matters
 _DRAWS = frozenset("uniform_ normal_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_".split())
 _RESHAPES = frozenset("transpose_ swapaxes_ swapdims_ squeeze_ unsqueeze_ t_ as_strided_ resize_ resize_as_".split())
 
@@ -157,7 +159,13 @@ class ForwardLevel(Interceptor):
             copy = F.clone(target)
             twins = [copy if value is target else value for value in args[1:]]
             made = function_for(op)(copy, *twins, **kwargs)
-            tangent = tangent_of(made, self) if made.dtype.category >= 2 else None
+        if op.name not in _COPIES:  # what nodes save has the tangents of before
+            check_target_dtype(op, made.dtype, target.dtype)
+            if made.shape != target.shape:
+                check_fits(target, broadcast(tuple(made.shape), tuple(target.shape)))
+            with _Resumed(self):
+                return call.in_place(REGISTRY["_copy"], (target, made), {})
+        tangent = tangent_of(made, self) if made.dtype.category >= 2 else None
         result = function(*args, **kwargs)
         if tangent is None:
             return self._zeroed(target, result)

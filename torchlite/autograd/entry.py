@@ -173,6 +173,13 @@ def _send_tangents(source, target, function) -> None:
     sent(source, target, function)
 
 
+def _with_tangents(source, target) -> Tensor:
+    from ._tangents import carried
+
+    return carried(source, target)
+
+
 SLOTS.tangents_shown, SLOTS.drop_tangents, SLOTS.send_tangents = _tangents_shown, _drop_tangents, _send_tangents
+SLOTS.with_tangents = _with_tangents
 SLOTS.backward, SLOTS.run_node = backward, _run_node
 SLOTS.saved_value, SLOTS.saved_names = _saved_value, _saved_names

@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .._dispatch import F
+from .._dispatch.checks import anywhere
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
 from .._types.refused import refusing
@@ -203,7 +204,7 @@ def median(
     dim = _dims(x, dim)[0] if x.ndim else dim
     if mask is None:
         return F.median(x, dim, keepdim)[0]
-    if bool(F.isnan(x).any()):
+    if anywhere(F.isnan(x)):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     return F.nanmedian(_filled(x, mask, math.nan), dim, keepdim)[0]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._dispatch import F, call
+from ..._dispatch.checks import extremes
 from ..._dispatch.shapes import broadcast
 from ..._tensor import Tensor
 from .._batched import Batched, in_front, is_of, moved
@@ -225,7 +226,7 @@ def _record(name: str):
     return REGISTRY[name]
 
 
-@rule("resize_", "resize_as_", "set_", kind="refused")
+@rule("set_", kind="refused")
 def _memory(level, op, values):
     raise RuntimeError(
         f"vmap: {op.name} gives a tensor other memory, and one example of a batch has none of its own. Please use "
@@ -235,10 +236,22 @@ def _memory(level, op, values):
 
 @rule(
     "nonzero_indices", "unique_flat", "unique_rows", "unique_runs", "_unique2", "_unique_dim", "_unique_consecutive",
-    "bincount", "repeat_interleave_index", kind="refused",
+    kind="refused",
 )  # fmt: skip
 def _dynamic(level, op, values):
     refuse_dynamic(op.name.strip("_").partition("_")[0])
+
+
+@rule("repeat_interleave_index", kind="index")
+def _repeat_interleave_index(level, op, values):
+    """Possible where the counts of each example add up to the same."""
+    counts = in_front(values[0])
+    least, most = extremes(F.sum(counts, 1))
+    if least != most:
+        refuse_dynamic("repeat_interleave")
+    ends = F.cumsum(counts, 1)
+    places = F.expand(F.arange(most, dtype=ends.dtype, device=ends.device), (level.size, most))
+    return level.wrap(F.searchsorted(ends, F.contiguous(places), right=True))
 
 
 @rule("masked_select", kind="index")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._dispatch import F
 from .._batched import in_front, is_of
-from .common import batch, divided, in_parts, joined, resumed, rule, run
+from .common import batch, divided, in_parts, joined, parts, resumed, rule, run
 
 _BATCH_NORM = (
     "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
@@ -54,6 +54,16 @@ def _biased(level, out, bias):
         return out
     with resumed(level):
         return F.add(out, F.reshape(bias, (bias.shape[0], *[1] * (out.ndim - 2))))
+
+
+@parts("embedding_renorm_")
+def _renormed(F, weight, indices, max_norm, norm_type):
+    """All rows, by factors that are 1 for those that nobody names: which they are differs from example to example."""
+    named = F.index_fill(F.new_zeros(weight, (weight.shape[0],)), 0, indices.reshape(-1), 1) > 0
+    norms = F.norm(weight.detach(), norm_type, 1, True)
+    return weight.mul_(
+        F.where(named.unsqueeze(1) & (norms > max_norm), max_norm / (norms + 1e-7), 1.0).to(weight.dtype)
+    )
 
 
 @rule(

@@ -66,6 +66,8 @@ def _vdot(F, input, other):
 
 
 def _scaled(F, value, factor):
+    if value.dtype.category < 2:  # kernels count in integers
+        factor = int(factor)
     return value if factor == 1 else F.mul(value, factor)
 
 

@@ -21,6 +21,8 @@ LOOPS = {
     "histogramdd": "as histogram",
     "histc": "as histogram",
     "histogram_counts": "as histogram",
+    "bincount": "how many bins there are depends on the data; all examples have as many",
+    "argwhere": "as nonzero_static, where all examples have as many",
     "nonzero_static": "where elements are is known once they are looked at",
     "_copy_slices": "the history of writes through views, which is recorded below all examples",
     "_set": "as _copy_slices",
@@ -46,8 +48,7 @@ def along_view(level, op, values):
         if op.name == "transpose":
             return values[0]
         if op.name == "unfold":
-            made[0], made[1] = F.unsqueeze(x, 1), 1
-            return level.wrap(run(op, made))
+            return level.wrap(F.narrow(F.unsqueeze(x, 1), 1, 0, made[2]))
         if op.name == "unbind":
             raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
         raise IndexError(f"{op.name}() cannot be applied to a 0-dim tensor.")

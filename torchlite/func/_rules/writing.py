@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..._dispatch import REGISTRY, call, function_for
+from ..._dispatch import REGISTRY, F, call, function_for
 from ..._dispatch.outputs import check_fits
 from ..._dispatch.shapes import broadcast
 from ..._tensor import Tensor
-from .._batched import in_front
-from .common import resumed, rule
+from .._batched import in_front, is_of
+from .common import flat, resumed, rule
 from .indexing import fitting, write_item
+from .views import _ints
 
 # What ops in place do that do not compute their result first: `(level, target, *the op's further arguments)`.
 WRITES: dict[str, Any] = {"_setitem": write_item}
@@ -54,4 +56,19 @@ def _reshaped(level, op, values):
     with resumed(level):
         made = function_for(REGISTRY[name])(*values)
     target._value, target._dim = made._value, made._dim
+    return target
+
+
+@rule("resize_", "resize_as_", kind="writing")
+def _resized(level, op, values):
+    """The first elements of each example, then what nobody wrote."""
+    target, size = values[:2]
+    size = tuple(size.shape) if isinstance(size, Tensor) else _ints(size)
+    if not is_of(target, level):
+        return F.resize_(target, size)
+    found = flat(in_front(target))
+    count, wanted = found.shape[1], math.prod(size)
+    if wanted > count:
+        found = F.cat([found, F.new_empty(found, (found.shape[0], wanted - count))], 1)
+    target._value, target._dim = F.reshape(F.narrow(found, 1, 0, wanted), (found.shape[0], *size)), 0
     return target
