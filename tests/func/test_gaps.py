@@ -40,7 +40,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dim", (0, -1))
+@pytest.mark.parametrize("dim", [0, -1])
 def test_vmap(name, dim):
     function, *args = CALLS[name]
     wanted = torch.stack([function(*row) for row in zip(*args, strict=True)])

@@ -18,9 +18,7 @@ from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly,
 from .._dispatch.promotion import in_64_bits, number_in
 from .._dispatch.shapes import triangle
 from .._dispatch.slots import SLOTS
-from .._types.dtypes import (
-    as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types,
-)  # fmt: skip
+from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
