@@ -64,7 +64,7 @@ class _Namespace:
 class _Ops:
     """The libraries of ops: `aten` and those that programs added."""
 
-    loaded_libraries: frozenset = frozenset()
+    loaded_libraries: set[str] = set()
     refused_libraries: list[str] = []
 
     def __getattr__(self, name: str) -> _Namespace:
@@ -76,7 +76,15 @@ class _Ops:
         return found
 
     def load_library(self, path: Any) -> None:
-        """OSError: a library of compiled ops wants PyTorch's own libraries."""
+        """Make the ops of a compiled library known where torchlite has them itself, as it has torchvision's.
+
+        OSError for others: they want PyTorch's own libraries.
+        """
+        from ._extensions import provide
+
+        if provide(path):
+            self.loaded_libraries.add(str(path))
+            return
         self.refused_libraries.append(str(path))
         raise OSError(
             f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"

@@ -91,6 +91,12 @@ class LibraryOp:
     def run(self, values: list) -> Any:
         """The op on bound values: autocast, then autograd, then the kernel."""
         device = next((t.device for t in tensors_in(values)), None) or get_default_device()
+        casting = self.kernels.get(f"Autocast{key_of(device.type)}")
+        if casting is not None:
+            from ..amp.autocast_mode import is_autocast_enabled
+
+            if is_autocast_enabled(device.type):
+                return self._called(casting, values)
         if self.cast:
             from ..amp.autocast_mode import autocast, is_autocast_enabled
 
