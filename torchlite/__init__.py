@@ -147,6 +147,7 @@ _HOMES = {
         "resize_as_sparse_",
     ),
     "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
+    "_lobpcg": ("lobpcg",),
     "_losses": (
         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div",
         "margin_ranking_loss", "poisson_nll_loss", "triplet_margin_loss",

@@ -73,6 +73,7 @@ _OWN_WORDS = {
     ),
     "addbmm": "self and mat2 must have the same dtype, but got {got} and {want}",
     "float_power": "the output given to float_power has dtype {got} but the operation's result requires dtype {want}",
+    "hash_tensor": "Expected result to be of dtype uint64, but got {got}",
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "histc": "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_want} and "
     "hist {c_got}",

@@ -19,6 +19,7 @@ class Mode(threading.local):
     plain = False  # whether __torch_function__ of subclasses is not asked
     forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
     forward = True  # whether levels of forward-mode differentiation send tangents along
+    leaf_layout = True  # whether a gradient that comes to a leaf gets the leaf's strides
     undispatched = False  # whether __torch_dispatch__ of subclasses is not asked
 
 

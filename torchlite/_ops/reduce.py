@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import NONDIFF, layouts, op
+from .._dispatch import NONDIFF, composite, layouts, op
 from .._dispatch.shapes import reduced, wrap_dims
-from .._types.dtypes import bool_, int64, uint8
+from .._types.dtypes import bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint64
 
 
 def spread(F, g, shape, dim, keepdim):
@@ -111,3 +111,41 @@ for _name in ("argmax", "argmin"):
         tensor, or along `dim`; the first of equal ones.
         """,
     )
+
+
+_HASHED = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+
+
+@composite("hash_tensor(Tensor input, dim=None, *, keepdim=False, mode=0)")
+def hash_tensor(F, input, dim, keepdim, mode):
+    """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
+    of others as int64. `mode` 0 is the only one.
+
+    >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
+    tensor(6, dtype=torch.uint64)
+    """
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    dims = wrap_dims(dim, input.ndim)
+    if 0 in input.shape:
+        if dim is None or dim == ():
+            raise RuntimeError(
+                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
+            )
+        for d in dims:
+            if input.shape[d] == 0:
+                raise RuntimeError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    if input.dtype not in _HASHED and input.device.type != "meta":
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    wide = input.detach().to(float64 if input.is_floating_point() else int64)
+    bits = wide.view(int64) if input.is_floating_point() else wide
+    for d in dims:
+        while (size := bits.shape[d]) > 1:  # the halves onto each other, and the odd one to the first
+            half = size // 2
+            folded = F.bitwise_xor(bits.narrow(d, 0, half), bits.narrow(d, half, half))
+            if size % 2:
+                first = F.bitwise_xor(folded.narrow(d, 0, 1), bits.narrow(d, size - 1, 1))
+                folded = F.cat([first, folded.narrow(d, 1, half - 1)], d)
+            bits = folded
+    return bits.reshape(reduced(input.shape, dim, keepdim)).view(uint64)

@@ -198,8 +198,8 @@ def _to_subclass(result, cls):
 
 
 for _name in (
-    "dequantize", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
-    "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
+    "dequantize", "index", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
+    "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
     setattr(Tensor, _name, refusing(f"torch.Tensor.{_name}"))
 Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart

@@ -13,6 +13,8 @@ _WHY = {
     "int_repr": "quantised tensors stay out",
     "to_mkldnn": "no tensor has the layout of MKL-DNN",
     "to_padded_tensor": "nested tensors stay out",
+    "index": "first-class dimensions (functorch.dim) stay out",
+    "compiler": "nothing is compiled yet",
     "masked": "masked tensors stay out (torch.masked has the reductions)",
     "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
     "autograd": "it belongs to what PyTorch has removed",

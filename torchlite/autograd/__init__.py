@@ -8,6 +8,7 @@ from .entry import backward, grad
 from .grad_mode import (
     _force_original_view_tracking,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_grad_enabled,
     is_multithreading_enabled,
@@ -20,6 +21,7 @@ from .gradcheck import gradcheck, gradgradcheck  # now, so that the module never
 
 _LAZY = {
     "Function": "function",
+    "NestedIOFunction": "function",
     "Variable": "variable",
     "SavedTensor": "saved",
     "variable": None,
@@ -56,7 +58,8 @@ def __getattr__(name: str):
 
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck",
+    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "grad", "gradcheck", "gradgradcheck",
     "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip

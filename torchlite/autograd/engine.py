@@ -503,9 +503,9 @@ class Run:
         if found.grad is None:
             if g.__class__ is not table.array:
                 g = table.as_array(g)
-            if id(g) in self.given or not table.owns(g):
+            if taken := id(g) in self.given or not table.owns(g):
                 g = table.clone(g)
-            if g.strides != tensor._data.strides:
+            if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
                 g = lying_as_leaf(table, g, tensor._data)
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
@@ -674,12 +674,16 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
 
 def _in_a_thread(*arguments):
     """The same in a thread with a stack of its own, in this thread's modes."""
-    modes = (MODE.grad, MODE.inference, MODE.plain, stack.items, saved_tensor_hooks.stack, CURRENT.runs)
+    names = ("inference", "plain", "leaf_layout")
+    modes = [getattr(MODE, name) for name in names]
+    others = (MODE.grad, stack.items, saved_tensor_hooks.stack, CURRENT.runs)
     result: list = []
 
     def body():
-        set_grad(modes[0])
-        MODE.inference, MODE.plain, stack.items, saved_tensor_hooks.stack, CURRENT.runs = modes[1:]
+        set_grad(others[0])
+        stack.items, saved_tensor_hooks.stack, CURRENT.runs = others[1:]
+        for name, mode in zip(names, modes, strict=True):
+            setattr(MODE, name, mode)
         CURRENT.base = len(CURRENT.runs)
         try:
             result.append((run_backward(*arguments), None))

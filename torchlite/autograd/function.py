@@ -577,3 +577,11 @@ class InplaceFunction(Function):
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """A Function of nested tuples, from when Functions were instances; PyTorch's runs no more either."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("torchlite runs no torch.autograd.NestedIOFunction: subclass torch.autograd.Function")

@@ -229,6 +229,34 @@ class _force_original_view_tracking(_ModeSetter):
         return type(self)(self.mode)
 
 
+class enforce_grad_layout_policy(_ModeSetter):
+    """Say whether a first gradient that backward hands to a leaf is laid out as the leaf is (True, as it is without) or
+    may stay as it came, which saves a copy: at once when called, and until the end of the block when used in `with`.
+
+    >>> import torchlite as torch
+    >>> x = torch.ones(3, 2).T.requires_grad_()
+    >>> with torch.autograd.enforce_grad_layout_policy(False):
+    ...     (x * torch.ones(2, 3)).sum().backward()
+    >>> x.stride(), x.grad.stride()
+    ((1, 2), (3, 1))
+    """
+
+    def __init__(self, enable: bool = True):
+        super().__init__()
+        self.enable = enable
+        self.before.append(MODE.leaf_layout)
+        MODE.leaf_layout = enable
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        MODE.leaf_layout = self.before.pop()
+
+    def clone(self):
+        return type(self)(self.enable)
+
+
 class _set_fwd_grad_enabled(_ModeSetter):
     """Say whether levels of forward-mode differentiation send tangents along: at once when called, and until the end of
     the block when used in `with`.

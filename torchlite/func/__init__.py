@@ -10,7 +10,8 @@ tensor([ 3., 12.])
 from __future__ import annotations
 
 from ._forward import hessian, jacfwd, jvp, linearize
-from ._modules import functional_call, stack_module_state
+from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._rearrange import rearrange
 from ._reverse import grad, grad_and_value, jacrev, vjp
 from ._transforms import debug_unwrap, functionalize
 from ._vmap import vmap
@@ -26,6 +27,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from torchlite import Tensor
     from torchlite.nn import Module
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Take the running statistics from every batch norm of `root`, in place: then `vmap` may run it over models.
+
+    >>> net = torchlite.nn.Sequential(torchlite.nn.BatchNorm1d(2))
+    >>> torchlite.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functional_call(

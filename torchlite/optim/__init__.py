@@ -11,6 +11,7 @@ _WHERE = {
     "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
     "Adamax": "adamax", "ASGD": "asgd", "LBFGS": "lbfgs", "Muon": "_muon", "NAdam": "nadam", "Optimizer": "optimizer",
     "RAdam": "radam", "RMSprop": "rmsprop", "Rprop": "rprop", "SGD": "sgd", "SparseAdam": "sparse_adam",
+    "swap_in_optimizer_params_and_state": "_swapping",
 }  # fmt: skip
 _MODULES = {
     "adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "lbfgs", "lr_scheduler", "nadam", "optimizer", "radam",
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from . import swa_utils as swa_utils
     from ._adafactor import Adafactor as Adafactor
     from ._muon import Muon as Muon
+    from ._swapping import swap_in_optimizer_params_and_state as swap_in_optimizer_params_and_state
     from .adadelta import Adadelta as Adadelta
     from .adagrad import Adagrad as Adagrad
     from .adam import Adam as Adam

@@ -3,6 +3,7 @@
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader
+from .datapipes._decorator import argument_validation, guaranteed_datapipes_determinism, non_deterministic
 from .datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe, functional_datapipe
 from .dataset import (
     ChainDataset,
@@ -21,5 +22,6 @@ __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk", "DataLoader", "Dataset",
     "DistributedSampler", "IterDataPipe", "IterableDataset", "MapDataPipe", "functional_datapipe",
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split",
+    "WeightedRandomSampler", "argument_validation", "default_collate", "default_convert", "get_worker_info",
+    "guaranteed_datapipes_determinism", "non_deterministic", "random_split",
 ]  # fmt: skip

@@ -60,7 +60,7 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
         return self.tensors[0].size(0)
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[Item]):
     """Several data sets side by side: item i is the tuple (or dict, if they were given by name) of their items i."""
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
@@ -133,7 +133,7 @@ class ConcatDataset(Dataset[Item]):
         return self.cumulative_sizes
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[Item]):
     """Streams one after the other."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 
 from .dataset import Dataset
-from .sampler import Sampler
+from .sampler import Item, Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class DistributedSampler(Sampler[int]):
+class DistributedSampler(Sampler[Item]):
     """Each of `num_replicas` processes gets every `num_replicas`-th index, beginning at its `rank`; padded so that all
     have as many.
 

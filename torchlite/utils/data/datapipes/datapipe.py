@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dataset import Dataset, IterableDataset
+from ..dataset import Dataset, Item, IterableDataset
 
 __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "functional_datapipe"]
 
@@ -46,7 +46,7 @@ class _Pipe:
         """Go back to the beginning; a pipe with a state of its own has its own."""
 
 
-class IterDataPipe(_Pipe, IterableDataset):
+class IterDataPipe(_Pipe, IterableDataset[Item]):
     """A pipe that is iterated over.
 
     >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
@@ -57,11 +57,11 @@ class IterDataPipe(_Pipe, IterableDataset):
     functions: dict[str, Callable[..., Any]] = {}
 
 
-class DFIterDataPipe(IterDataPipe):
+class DFIterDataPipe(IterDataPipe[Item]):
     """A pipe of data frames."""
 
 
-class MapDataPipe(_Pipe, Dataset):
+class MapDataPipe(_Pipe, Dataset[Item]):
     """A pipe that is indexed."""
 
     functions: dict[str, Callable[..., Any]] = {}

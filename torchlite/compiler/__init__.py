@@ -7,9 +7,16 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from .._types.refused import refusing
+from . import config as config
+
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-    "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset", "set_stance",
+    "allow_in_graph", "assume_constant_result", "compile", "config", "cudagraph_mark_step_begin", "disable",
+    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "keep_portable_guards_unsafe",
+    "keep_tensor_guards_unsafe", "list_backends", "load_cache_artifacts", "load_compiled_function",
+    "nested_compile_region", "reset", "save_cache_artifacts",
+    "set_default_backend", "set_enable_guard_collectives", "set_stance", "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe", "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip
 
@@ -31,7 +38,7 @@ def is_exporting() -> bool:
 
 def compile(*args: Any, **kwargs: Any) -> Any:
     """`torch.compile`."""
-    from ._dynamo.eval_frame import compile as torch_compile
+    from .._dynamo.eval_frame import compile as torch_compile
 
     return torch_compile(*args, **kwargs)
 
@@ -152,3 +159,77 @@ class set_stance:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *error: Any) -> None: ...
+
+
+_state: dict[str, Any] = {"backend": "inductor", "collectives": False}
+load_cache_artifacts = refusing("torch.compiler.load_cache_artifacts")
+load_compiled_function = refusing("torch.compiler.load_compiled_function")
+
+
+def get_default_backend() -> Any:
+    """The compiler that `torch.compile` is told of where it is told none.
+
+    >>> torchlite.compiler.get_default_backend()
+    'inductor'
+    """
+    return _state["backend"]
+
+
+def set_default_backend(backend: Any) -> None:
+    """Name the compiler (or a function) that `torch.compile` is told of where it is told none; None: the first one.
+    TypeError for anything else.
+    """
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError(f"backend must be a string or callable, got {type(backend)}")
+    _state["backend"] = "inductor" if backend is None else backend
+
+
+def save_cache_artifacts() -> None:
+    """What was compiled, to be loaded elsewhere: nothing was, which is None."""
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Say whether processes agree before one compiles again, and get what was said before."""
+    before, _state["collectives"] = _state["collectives"], enabled
+    return before
+
+
+# What a compiler keeps of the conditions ("guards") under which what it made holds, for `options` of `torch.compile`.
+
+
+def skip_all_guards_unsafe(guard_entries: Any) -> list[bool]:
+    """Of each guard whether to keep it: no."""
+    return [False for _ in guard_entries]
+
+
+def skip_guard_on_globals_unsafe(guard_entries: Any) -> list[bool]:
+    """Of each guard whether to keep it: all but those of global variables."""
+    return [not entry.is_global for entry in guard_entries]
+
+
+def skip_guard_on_inbuilt_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
+    """Of each guard whether to keep it: all but those of PyTorch's own modules."""
+    return [not entry.orig_guard.source.is_unspecialized_builtin_nn_module() for entry in guard_entries]
+
+
+def skip_guard_on_all_nn_modules_unsafe(guard_entries: Any) -> list[bool]:
+    """Of each guard whether to keep it: all but those of modules."""
+    return [not entry.orig_guard.source.is_unspecialized_nn_module() for entry in guard_entries]
+
+
+def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False) -> list[bool]:
+    """Of each guard whether to keep it: those of tensors, parameters only where told."""
+    from ..nn import Parameter
+
+    return [
+        entry.guard_type == "TENSOR_MATCH" and (keep_parameters or not isinstance(entry.value, Parameter))
+        for entry in guard_entries
+    ]
+
+
+def keep_portable_guards_unsafe(guard_entries: Any) -> list[bool]:
+    """Of each guard whether to keep it: those that do not need Python, of local tensors, shapes and modes."""
+    return [
+        entry.guard_type in ("TENSOR_MATCH", "SHAPE_ENV", "GLOBAL_STATE") and not entry.is_global
+        for entry in guard_entries
+    ]

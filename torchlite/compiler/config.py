@@ -1,0 +1,18 @@
+"""Settings of all parts of PyTorch's compiler, for programs that set them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._patching import patching
+
+job_id: Any = None
+pgo_extra_read_key: Any = None
+pgo_extra_write_key: Any = None
+cache_key_tag = ""
+force_disable_caches = False
+dynamic_sources = ""
+dynamic_values = ""
+unbacked_sources = ""
+force_cudagraph_gc = False
+patch = patching(__name__, globals())

@@ -1,0 +1,93 @@
+"""What pipes say of themselves: that the order of their elements is not fixed, and what they take and give."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .datapipe import IterDataPipe
+
+__all__ = ["argument_validation", "guaranteed_datapipes_determinism", "non_deterministic"]
+
+
+class guaranteed_datapipes_determinism:
+    """Within this no pipe may be made that is `non_deterministic`."""
+
+    on = False
+
+    def __init__(self) -> None:
+        self.before = guaranteed_datapipes_determinism.on
+        guaranteed_datapipes_determinism.on = True
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: Any) -> None:
+        guaranteed_datapipes_determinism.on = self.before
+
+
+class non_deterministic:
+    """A decorator of pipes whose elements come in no fixed order, or of a function that says of the arguments of a pipe
+    whether they do: TypeError where one is made within `guaranteed_datapipes_determinism`.
+
+    >>> from torchlite.utils.data import IterDataPipe, guaranteed_datapipes_determinism, non_deterministic
+    >>> @non_deterministic
+    ... class Arriving(IterDataPipe):
+    ...     def __iter__(self):
+    ...         yield from {"b", "a"}
+    >>> with guaranteed_datapipes_determinism():
+    ...     Arriving()
+    Traceback (most recent call last):
+        ...
+    TypeError: Arriving is non-deterministic, but you set 'guaranteed_datapipes_determinism'. You can turn off \
+determinism for this DataPipe if that is acceptable for your application
+    """
+
+    def __init__(self, arg: type[IterDataPipe] | Callable[..., bool]) -> None:
+        self.cls: Any = None
+        self.decides: Any = None
+        if isinstance(arg, type):
+            if not issubclass(arg, IterDataPipe):
+                raise TypeError(
+                    f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {arg.__name__} is found"
+                )
+            self.cls = arg
+        elif callable(arg):
+            self.decides = arg
+        else:
+            raise TypeError(f"{arg} can not be decorated by non_deterministic")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.cls is None:
+            pipe = args[0]
+            if not isinstance(pipe, type) or not issubclass(pipe, IterDataPipe):
+                raise TypeError(f"Only `IterDataPipe` can be decorated, but {pipe.__name__} is found")
+            self.cls = pipe
+            return functools.partial(self._made, *args[1:], **kwargs)
+        return self._made(*args, **kwargs)
+
+    def _made(self, *args: Any, **kwargs: Any) -> Any:
+        if self.decides is not None:
+            answer = self.decides(*args, **kwargs)
+            if not isinstance(answer, bool):
+                raise TypeError(
+                    f"The returned value of `non_deterministic` decorator's function should be bool, not {type(answer)}"
+                )
+        else:
+            answer = True
+        if answer and guaranteed_datapipes_determinism.on:
+            raise TypeError(
+                f"{self.cls.__name__} is non-deterministic, but you set 'guaranteed_datapipes_determinism'. You can "
+                "turn off determinism for this DataPipe if that is acceptable for your application"
+            )
+        return self.cls(*args, **kwargs)
+
+
+def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of a pipe's `__init__`. Annotations are not compared with arguments: PyTorch has turned that off."""
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    return wrapper
