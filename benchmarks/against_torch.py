@@ -90,6 +90,25 @@ def large(T: Any) -> dict[str, tuple[Callable, int]]:
     }
 
 
+def sparse(T: Any) -> dict[str, tuple[Callable, int]]:
+    """A sparse matrix of 10,000 x 10,000 with ten elements a row, and dense ones of 64 columns."""
+    n, per, width = 10_000, 10, 64
+    rows, columns = T.arange(n).repeat_interleave(per), T.arange(n * per) * 7919 % n
+    matrix = T.sparse_coo_tensor(T.stack([rows, columns]), T.randn(n * per), (n, n)).coalesce().to_sparse_csr()
+    dense, turned = T.randn(n, width), T.randn(width, n)
+    values = matrix.clone().requires_grad_()
+
+    def step():
+        T.sparse.mm(values, dense.requires_grad_()).sum().backward()
+        values.grad = dense.grad = None
+
+    return {
+        "spmm*": (lambda: T.sparse.mm(matrix, dense.detach()), 1),
+        "spmm_grad*": (step, 1),
+        "sddmm*": (lambda: T.sparse.sampled_addmm(matrix, dense.detach(), turned), 1),
+    }
+
+
 def measure(function: Callable, count: int, clock: Callable[[], float]) -> float:
     """Microseconds a call, over `count` calls."""
     function()
@@ -113,7 +132,7 @@ def main() -> None:
     for library in (torchlite, torch):
         library.set_num_threads(options.threads)
         library.manual_seed(0)
-        rows.append({**small(library), **networks(library), **large(library)})
+        rows.append({**small(library), **networks(library), **large(library), **sparse(library)})
     wanted = set(filter(None, options.only.split(",")))
     print(f"{'row':14} {'torchlite us':>12} {'torch us':>10} {'ratio':>6}")
     for name in rows[0]:

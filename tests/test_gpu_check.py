@@ -144,7 +144,7 @@ def test_kernels_and_bandwidth(start, device, pytestconfig):
         row["share"] == pytest.approx(row["bytes/s"] / max(speed["copies"].values())) and row["ms"] > 0
         for row in speed["rows"]
     )
-    assert len(speed["products"]) == 6 and all(row["torchlite"] > 0 for row in speed["products"])
+    assert len(speed["products"]) == 7 and all(row["torchlite"] > 0 for row in speed["products"])
     assert {row["name"] for row in parts["fused"]["rows"]} == {
         "softmax",
         "layer_norm",

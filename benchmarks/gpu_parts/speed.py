@@ -110,6 +110,14 @@ def products(torch: Any, device: str, quick: bool) -> dict[str, Callable[[], Cal
         grad = torch.randn(batch, heads, length, features, device=device).to(dtype)
         return lambda: torch.autograd.grad(out, (query, key, value), grad, retain_graph=True)
 
+    def sparse() -> Callable:
+        rows, per = (100, 4) if quick else (100_000, 32)
+        starts = torch.arange(0, rows * per + 1, per)
+        columns = (torch.arange(rows * per) * 7919 % rows).reshape(rows, per).sort(1).values.reshape(-1)
+        matrix = torch.sparse_csr_tensor(starts, columns, torch.randn(rows * per), (rows, rows)).to(device)
+        dense = torch.randn(rows, 64, device=device)
+        return lambda: torch.sparse.mm(matrix, dense)
+
     found: dict[str, Callable[[], Callable]] = {
         f"matmul {n} {name}": lambda name=name: matmul(getattr(torch, name)) for name in ("float32", "bfloat16")
     }
@@ -118,7 +126,7 @@ def products(torch: Any, device: str, quick: bool) -> dict[str, Callable[[], Cal
             found[f"causal attention {batch}x{heads}x{length}x{features} {name}{way}"] = (
                 lambda name=name, backward=backward: attention(getattr(torch, name), backward)
             )
-    return found
+    return {**found, "sparse matrix, 32 a row, times 64 columns": sparse}
 
 
 def run(options: Options, result: Result) -> None:
