@@ -211,6 +211,25 @@ def test_embeddings_have_sparse_gradients(device):
         F.embedding(index, weight(device), sparse=True, scale_grad_by_freq=True).sum().backward()
 
 
+def test_ops_that_look_up_take_sparse_gradients(device):
+    index = torch.tensor([[0, 2, 1], [2, 2, 0]], device=device)
+    w = weight(device)
+    torch.embedding(w, index, 2, False, True).sum().backward()
+    assert w.grad.is_sparse and w.grad._indices().tolist() == [[0, 1, 0]]
+    w = weight(device)
+    (torch.gather(w, 0, index, sparse_grad=True) * torch.arange(6.0, device=device).reshape(2, 3)).sum().backward()
+    assert w.grad._indices().tolist() == [[0, 2, 1, 2, 2, 0], [0, 1, 2, 0, 1, 2]]
+    assert w.grad._values().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    w = weight(device)
+    (g,) = torch.autograd.grad(w.gather(1, index[:, :2], sparse_grad=True).pow(2).sum(), w, create_graph=True)
+    g.to_dense().sum().backward()
+    assert g.is_sparse and w.grad.to_dense().sum().item() == 8.0
+    x = torch.tensor(3.0, device=device, requires_grad=True)
+    torch.gather(x, 0, torch.tensor(0, device=device), sparse_grad=True).backward()
+    assert x.grad.is_sparse and x.grad.shape == () and x.grad.to_dense().item() == 1.0
+    assert torch.gather(w.detach(), 0, index, sparse_grad=True).grad_fn is None
+
+
 def test_a_gradient_does_not_see_later_changes_of_the_indices():
     w, index = weight(), INDEX.clone()
     F.embedding(index, w, sparse=True).sum().backward()

@@ -181,6 +181,10 @@ def execute(op: Op, values: list):
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
+    if op.sparse_flag:
+        asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_flag)
+        if values[asked]:
+            return SLOTS.sparse("looked_up")(op, [*values[:asked], False, *values[asked + 1 :]])
     if GLOBALS["SIGNED"]:  # somebody has a tensor with the conjugate or negative bit
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_signs", 0):
             return SLOTS.view_of_signed(op, values)

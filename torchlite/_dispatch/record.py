@@ -144,6 +144,7 @@ class Op:
     # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
     refuses: Mapping[tuple[str, int], str] = {}
     check: Callable | None = None  # refuses some arguments: called with them before promotion
+    sparse_flag = ""  # the argument which, where it is true, asks for a sparse gradient
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made
     # Keywords of the Array API beside the schema's: another name for a parameter, or what makes the call with it; and

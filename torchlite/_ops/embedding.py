@@ -4,7 +4,6 @@ import math
 
 from torchlite._dispatch import composite, op
 from torchlite._dispatch.checks import extremes
-from torchlite._dispatch.slots import SLOTS
 from torchlite._types.dtypes import float32, float64, int32, int64
 
 # --- linear and bilinear --------------------------------------------------------------------------
@@ -221,7 +220,7 @@ op(
     doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
     gets no gradient.
     """,
-)
+).sparse_flag = "sparse"
 
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
@@ -348,8 +347,7 @@ def embedding_bag(
         keep = kept != (padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx)
         kept, kept_bag = kept[keep], bag[keep]
         weights = None if weights is None else weights[keep]
-    looked_up = SLOTS.sparse("embedding") if sparse else F.embedding
-    rows = looked_up(weight, kept, -1, scale_grad_by_freq)
+    rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
     counts = F.index_add(F.new_zeros(bag, (bags,)), 0, kept_bag, F.ones_like(kept_bag))
     if mode == "max":
         largest, place = _largest_of_bags(F, rows, kept_bag, counts)

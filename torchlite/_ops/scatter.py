@@ -178,7 +178,7 @@ op(
             [4]])
     """,
     layout=layouts.contiguous,
-)
+).sparse_flag = "sparse_grad"
 
 
 def _scatter_input_vjp(F, g, dim, index, reduce):

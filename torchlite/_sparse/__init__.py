@@ -15,7 +15,7 @@ from .build import (
 )
 from .convert import dense_of, distinct, like, moved, sparse_mask, to_compressed, to_dense, to_sparse, values_at
 from .data import SparseData, contents, is_sparse, made, no_kernel
-from .embedding import embedding
+from .looking_up import looked_up
 from .parts import (
     coalesce,
     coalesced_,
@@ -45,12 +45,12 @@ __all__ = [
     "csr_to_coo_indices",
     "dense_of",
     "distinct",
-    "embedding",
     "empty",
     "indices",
     "is_coalesced",
     "is_sparse",
     "like",
+    "looked_up",
     "made",
     "moved",
     "nnz",

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.codegen import in_place_method
-from torchlite._dispatch.slots import SLOTS
 from torchlite._ops.embedding import check_indices
 from torchlite._types.refused import refusing
 
@@ -266,9 +265,7 @@ def embedding(
         with torch.no_grad():
             torch.embedding_renorm_(weight, input, max_norm, norm_type)
     padding_idx = -1 if padding_idx is None else padding_idx
-    if sparse:
-        return SLOTS.sparse("embedding")(weight, input, padding_idx, scale_grad_by_freq)
-    return F.embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return F.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def embedding_bag(

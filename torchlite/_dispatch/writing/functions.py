@@ -298,6 +298,9 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
         subject += " that holds all numbers"
         tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
         tests += [_is_small(name) for name in held]
+    if op.sparse_flag:
+        subject += " without a sparse gradient"
+        tests.append(f"not {op.sparse_flag}")
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
