@@ -73,7 +73,7 @@ def _dispatching(name: str) -> Any:
     return first_use
 
 
-_DISPATCHING = ("dispatched", "make_wrapper", "detached")
+_DISPATCHING = ("dispatched", "make_wrapper", "detached", "copied_to")
 for _name in _DISPATCHING:
     setattr(SLOTS, _name, _dispatching(_name))
 for _d in _dtype.ALL.values():

@@ -89,6 +89,13 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     return _finish(out, requires_grad)
 
 
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    place = _geometry(size, stride, storage_offset, dtype)
+    return SLOTS.make_wrapper(
+        cls, *place, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad is True
+    )
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     if not isinstance(data, Tensor):
         raise RuntimeError(f"expected a tensor to make a parameter of, but got {_kind(data)}")

@@ -143,6 +143,11 @@ def _are_functorch_transforms_active() -> bool:
     return levels is not None and bool(levels.levels())
 
 
+def _get_default_device() -> str:
+    """The type of the device whose name printed tensors leave out."""
+    return "cpu"
+
+
 def _get_accelerator(check: bool | None = None) -> Any:
     """The type of the machine's accelerator; the CPU where there is none."""
     found = importlib.import_module(f"{_ROOT}.accelerator").current_accelerator(bool(check))

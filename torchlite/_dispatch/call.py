@@ -579,7 +579,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         values = bind(op, *_parser().in_place_form(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is Tensor or target.__class__ is Parameter
-    if not plain and (classes := dispatching_classes(values)):
+    if (not plain or GLOBALS["DISPATCHES"]) and (classes := dispatching_classes(values)):
         return SLOTS.dispatched(op, values, classes, True)
     if GLOBALS["GUARDED"]:
         guarded(target)

@@ -53,6 +53,7 @@ WRAPPED: list[None] = []
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "SPARSE": False,  # whether any tensor had a sparse layout
+    "DISPATCHES": False,  # whether any subclass has a `__torch_dispatch__` of its own
     "__name__": "torchlite._generated",
     "ACTIVE": 0,
     "REBASED": 0,

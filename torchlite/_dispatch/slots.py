@@ -28,6 +28,7 @@ class Slots:
     # From _library/dispatching, when first called.
     dispatched: Callable[..., Any]  # an op run by `__torch_dispatch__` of its arguments' classes
     detached: Callable[..., Any]  # a tensor of such a class without history
+    copied_to: Callable[..., Any]  # and on another device
     make_wrapper: Callable[..., Any]  # a tensor of such a class without data
 
     # From _ops/inplace.

@@ -23,6 +23,7 @@ from .._dispatch.runtime import MODE, NOWHERE, WRAPPED, recording
 from .._dispatch.slots import SLOTS
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
+from .._types.layouts import contiguous_format
 from .operators import LibraryOp
 
 Handler = Callable[[Any, tuple, tuple, dict], Any]
@@ -87,6 +88,11 @@ def _through_matmul(F: Any, input: Any, other: Any) -> Any:
 DECOMPOSED: dict[str, Callable] = {
     "linear": _through_linear,
     "matmul": _through_matmul,
+    "contiguous": lambda F, input, memory_format: (
+        input
+        if input.is_contiguous(memory_format or contiguous_format)
+        else F.clone(input, memory_format=memory_format or contiguous_format)
+    ),
     "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(
         F.log_softmax(input, 1 if input.ndim > 1 else 0), target, weight, ignore_index=ignore_index, reduction=reduction
     ),
@@ -217,13 +223,18 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
     if op.name == "_slice_index" and not writes:
         steps = _one_by_one(*values)
         if len(steps) > 1:
-            for step in steps:
-                values = [handled(handler, types, op, [values[0], step])]
-            return values[0]
+            result = handled(handler, types, op, [values[0], steps[0]])
+            with _going_on(handler):
+                for step in steps[1:]:
+                    result = op.function(result, step)
+            return result
         values = [values[0], steps[0] if steps else (slice(None),)]
     if op.name in DECOMPOSED:
         with _going_on(handler):
             return DECOMPOSED[op.name](SLOTS.F, *values)
+    if op.name == "_setitem":
+        with _going_on(handler):
+            return _put(handler, *values)
     func, args, kwargs = presented(op, values, writes)
     wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
@@ -235,7 +246,21 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
 
 
 def _first(op: Op, result: Any) -> Any:
-    return result[0] if op.name in _FIRST and isinstance(result, (tuple, list)) else result
+    if isinstance(result, list):
+        result = tuple(result)
+    return result[0] if op.name in _FIRST and isinstance(result, tuple) else result
+
+
+def _put(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
+    """`target[index] = value`: of a view what it is made of, else `index_put_`."""
+    if all(isinstance(i, (int, slice, type(None), type(...))) for i in index):
+        place = target if index == (...,) else target[index]
+        place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
+        return target
+    items = [None if i.__class__ is slice else i for i in _as_tensors([target, index])]
+    value = value if isinstance(value, call.Tensor) else SLOTS.F.scalar_tensor(value, dtype=target.dtype)
+    arguments = (target, items, value)
+    return handler(ops.aten.index_put_.default, dispatching_classes(arguments), arguments, {})
 
 
 def _flat(values: Any) -> Any:
@@ -362,17 +387,7 @@ class DispatchMode(Interceptor):
     def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
         """An op in place."""
         if op.name == "_setitem":
-            target, index, value = args
-            place = target
-            if all(isinstance(i, (int, slice, type(None), type(...))) for i in index):
-                with self._again():
-                    place = target if index == (...,) else target[index]
-                    place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
-                return target
-            func, items = ops.aten.index_put_.default, _as_tensors([target, index])
-            value = value if isinstance(value, call.Tensor) else SLOTS.F.scalar_tensor(value, dtype=target.dtype)
-            items = [None if i.__class__ is slice else i for i in items]
-            return self._handle(func, dispatching_classes(args), (target, items, value), {})
+            return handled(self._handle, (), op, args)
         try:
             values = call.bind(op, args, dict(kwargs))
         except TypeError:
@@ -419,8 +434,13 @@ def make_wrapper(
     **rest: Any,
 ) -> Any:  # fmt: skip
     """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
-    is up to the class. RuntimeError where the class has none.
+    is up to the class. RuntimeError where the class has none, TypeError where it is no class of tensors.
     """
+    if not (isinstance(cls, type) and issubclass(cls, call.Tensor)):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
+        )
     if not cls._dispatches:
         raise RuntimeError(
             f"{cls} must define __torch_dispatch__ to use _make_wrapper_subclass, which makes tensors without data"
@@ -450,6 +470,12 @@ def kept(out: Any, where: Any) -> Packed:
     shallow = _again(out)
     shallow._meta = call.alias_meta(out)
     return Packed(shallow, _again, where)
+
+
+def copied_to(tensor: Any, where: device) -> Any:
+    """A tensor of a subclass with `__torch_dispatch__` on another device: an op that the class sees."""
+    cls = type(tensor)
+    return cls.__torch_dispatch__(ops.aten._to_copy.default, (cls,), (tensor,), {"device": where})
 
 
 def detached(tensor: Any) -> Any:

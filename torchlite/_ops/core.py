@@ -61,8 +61,10 @@ def move(F, input, where):
     """The tensor on another device; its gradient moves back."""
     target = table_of(where)
     source = input._table
-    if target is source:
+    if target is source or input._dispatches and target.device == source.device:
         return input
+    if input._dispatches and not MODE.undispatched:
+        return SLOTS.copied_to(input, where)
     if input._level is not None:  # one example inside `vmap`: all of them
         return input._beside(move(F, input._value, where))
     out = call.wrap(target, source.move_to(target, input._data), input.dtype)

@@ -10,6 +10,7 @@ from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, layou
 from .._dispatch.backend import owner_of
 from .._dispatch.overlap import check_in_place, repeats
 from .._dispatch.record import INPLACE
+from .._dispatch.runtime import GLOBALS
 from .._tensor import Tensor
 from .._types.dtypes import bool_
 
@@ -74,6 +75,8 @@ def getitem(tensor: Tensor, index):
     out = _getitem_view(tensor, basic) if basic else tensor
     if advanced is None:
         return out if basic else tensor.alias()
+    if GLOBALS["DISPATCHES"] and any(isinstance(item, Tensor) for item in advanced):
+        return call.general(take_index, function_for(take_index), (out, advanced), {})
     return _getitem_copy(out, advanced)
 
 
@@ -239,11 +242,14 @@ def _expand_ellipsis(tensor, items):
 
 def _raw_index(tensor, item):
     if isinstance(item, Tensor):
-        if item._level is not None:  # inside `vmap`, which knows what to do with it
+        # Inside `vmap`, which knows what to do with it, or for `__torch_dispatch__`.
+        if item._level is not None or item._dispatches or tensor._dispatches:
             return item
         return item._data if item._table is tensor._table else item.to(tensor.device)._data
     if isinstance(item, np.ndarray):
-        return tensor._table.from_numpy(item)
+        from .._tensor.creation import from_numpy
+
+        return from_numpy(item) if tensor._dispatches else tensor._table.from_numpy(item)
     return item
 
 

@@ -61,6 +61,7 @@ REBUILDERS = {
         "_rebuild_parameter",
         "_rebuild_parameter_with_state",
         "_rebuild_meta_tensor_no_storage",
+        "_rebuild_wrapper_subclass",
         "_rebuild_sparse_tensor",
     )
 } | {

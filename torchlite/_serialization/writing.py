@@ -113,6 +113,9 @@ def _tensor_args(tensor: Any, storages: Storages):
     hooks: OrderedDict = OrderedDict()
     if tensor._sparse:
         return _utils._rebuild_sparse_tensor, SLOTS.sparse("contents")(tensor)
+    if tensor._table.wraps:
+        place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
+        return _utils._rebuild_wrapper_subclass, (type(tensor), *place, tensor.layout, tensor.device, requires_grad)
     if tensor.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, size, tuple(tensor.stride()), requires_grad)
     if tensor._signs and not hasattr(tensor._table.backend, "memory"):

@@ -335,6 +335,7 @@ def sparse_mm(mat1, mat2, reduce=None):
 
 def _reduced(mat1, mat2, reduce: str):
     """The products of each row reduced otherwise than by a sum."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "prod":

@@ -12,6 +12,7 @@ from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.names import is_ours
+from .own_names import is_apart
 
 
 def slots_of(cls: type) -> list[str]:
@@ -39,6 +40,11 @@ def state_of(tensor: Any) -> Any:
 _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
 
 
+def _changes(tensor: Any, name: Any) -> bool:
+    """Whether a state's item would change the tensor itself."""
+    return not isinstance(name, str) or name in _PROTECTED and not is_apart(type(tensor), name)
+
+
 def set_state(tensor: Any, state: Any) -> Any:
     """Give a tensor the state that it had, by its class's `__setstate__` where that has one. RuntimeError for a state
     that would change the tensor itself.
@@ -49,9 +55,7 @@ def set_state(tensor: Any, state: Any) -> Any:
         return tensor
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for values in (attributes, slots):
-        if values and (
-            not isinstance(values, dict) or not all(isinstance(name, str) and name not in _PROTECTED for name in values)
-        ):
+        if values and (not isinstance(values, dict) or any(_changes(tensor, name) for name in values)):
             raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
     if attributes:
         tensor.__dict__.update(attributes)
@@ -62,6 +66,14 @@ def set_state(tensor: Any, state: Any) -> Any:
         for name, value in slots.items():
             setattr(tensor, name, value)
     return tensor
+
+
+def rebuild_wrapper(cls, dtype_name: str, size: tuple, stride: tuple, offset: int, where: str, requires_grad, state):
+    """A tensor without data of its own out of a pickle."""
+    out = SLOTS.make_wrapper(
+        cls, size, stride, offset, dtype=dtypes.ALL[dtype_name], device=where, requires_grad=requires_grad
+    )
+    return set_state(out, state) if state else out
 
 
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state: Any, where: str = "cpu", order=None):
@@ -134,6 +146,9 @@ def reduce_tensor(tensor: Any):
     if tensor._signs:
         return rebuild_signed, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
+    if tensor._table.wraps:
+        place = (tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), str(tensor.device))
+        return rebuild_wrapper, (type(tensor), d.name, *place, tensor.requires_grad, rest[-1])
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
     if hasattr(tensor._table.backend, "memory"):

@@ -12,7 +12,7 @@ from .._dispatch.checks import wanting
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import torch_function_disabled
 from .._dispatch.record import INPLACE, Op
-from .._dispatch.runtime import MODE, recording
+from .._dispatch.runtime import GLOBALS, MODE, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.layouts import preserve_format
@@ -21,6 +21,7 @@ from .._types.refused import refusing
 from .conversions import Conversions
 from .history import History
 from .operators import Operators
+from .own_names import keep_apart
 from .properties import Properties
 from .protocols import Protocols
 from .sparse import Sparse
@@ -115,6 +116,9 @@ class Tensor(_Parts):
         own = cls.__dict__.get("__torch_dispatch__")
         if own is not None:
             cls._dispatches = not getattr(getattr(own, "__func__", own), "leaves_ops", False)
+            GLOBALS["DISPATCHES"] |= cls._dispatches
+        if not is_ours(cls):
+            keep_apart(cls, Tensor)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
