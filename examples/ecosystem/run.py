@@ -1,6 +1,7 @@
 """Run the programs here and compare their numbers with PyTorch's, which `recorded/` has: `python run.py [names]`.
 
-With `--record` under PyTorch itself the numbers are written anew.
+A table is printed, and 0 returned where every number is PyTorch's within the tolerance. With `--record` under PyTorch
+itself the numbers are written anew.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -33,30 +35,52 @@ def read(text: str) -> dict[str, list[float]]:
     return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
 
-def differs(mine: list[float], theirs: list[float]) -> bool:
-    """Whether numbers are not the same within the tolerance."""
-    return len(mine) != len(theirs) or not all(
-        (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-        for a, b in zip(mine, theirs, strict=True)
-    )
+def difference(mine: float, theirs: float) -> float:
+    """How far two numbers are apart: relative to the recorded one, absolute below 1."""
+    if mine == theirs or math.isnan(mine) and math.isnan(theirs):
+        return 0.0
+    apart = abs(mine - theirs) / max(abs(theirs), 1.0)
+    return math.inf if math.isnan(apart) else apart
 
 
-def compare(name: str) -> bool:
-    """Run one program; whether all its numbers are PyTorch's."""
+@dataclass
+class Compared:
+    """What a program's numbers are beside PyTorch's."""
+
+    name: str
+    equal: int
+    all: int
+    largest: float
+    seconds: float
+    failed: bool
+
+    def __str__(self) -> str:
+        counts = f"{self.equal} of {self.all}"
+        verdict = "FAILED" if self.failed else "passed"
+        return f"{self.name:22} {counts:>12} {self.largest:12.1e} {self.seconds:8.1f} s  {verdict}"
+
+
+def compare(name: str) -> Compared:
+    """Run one program."""
     started = time.perf_counter()
     text, error = output(name)
     mine, theirs = read(text), read((HERE / "recorded" / f"{name}.txt").read_text())
-    wrong = [key for key in theirs if key in mine and differs(mine[key], theirs[key])]
-    missing = [key for key in theirs if key not in mine]
-    equal = len(theirs) - len(wrong) - len(missing)
-    print(f"{name:14} {equal:3} of {len(theirs):3} numbers, {time.perf_counter() - started:5.1f} s", flush=True)
-    for key in wrong:
-        print(f"    {key}: {mine[key]}, PyTorch {theirs[key]}")
-    if missing:
-        print(f"    not reached: {', '.join(missing[:8])}{' ...' * (len(missing) > 8)}")
-    if error:
-        print("    " + "\n    ".join(error.strip().splitlines()[-6:]))
-    return not (wrong or missing or error)
+    equal, largest, complaints = 0, 0.0, []
+    for key, numbers in theirs.items():
+        found = mine.get(key, [])
+        if len(found) != len(numbers):
+            complaints.append(f"{key}: {len(found)} numbers, PyTorch {len(numbers)}")
+            continue
+        apart = max(map(difference, found, numbers), default=0.0)
+        largest = max(largest, apart)
+        equal += sum(difference(a, b) <= TOLERANCE for a, b in zip(found, numbers, strict=True))
+        if apart > TOLERANCE:
+            complaints.append(f"{key}: {found}, PyTorch {numbers}")
+    complaints += error.strip().splitlines()[-6:]
+    count, seconds = sum(map(len, theirs.values())), time.perf_counter() - started
+    result = Compared(name, equal, count, largest, seconds, bool(complaints or error))
+    print(result, *complaints[:12], sep="\n    ", flush=True)
+    return result
 
 
 def main() -> int:
@@ -72,14 +96,19 @@ def main() -> int:
         return 1
     names = options.names or NAMES
     if not options.record:
-        equal = [compare(name) for name in names]
-        return 0 if all(equal) else 1
+        results = [compare(name) for name in names]
+        print(f"\n{'program':22} {'numbers':>12} {'difference':>12} {'time':>10}", *results, sep="\n")
+        passed = [result for result in results if not result.failed]
+        numbers, largest = sum(result.equal for result in results), max(result.largest for result in results)
+        print(f"{len(passed)} of {len(results)} programs, {numbers} numbers, largest difference {largest:.1e}")
+        return 0 if len(passed) == len(results) else 1
     for name in names:
         text, error = output(name)
         if error:
             print(error, file=sys.stderr)
             return 1
-        (HERE / "recorded" / f"{name}.txt").write_text(text)
+        lines = [line for line in text.splitlines(keepends=True) if line.startswith("= ")]
+        (HERE / "recorded" / f"{name}.txt").write_text("".join(lines))
     return 0
 
 
