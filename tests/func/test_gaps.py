@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import torchlite as torch
+import torchlite.autograd.forward_ad as fwAD
 from torchlite import func
 from torchlite.nn import functional as nnF
 
@@ -84,6 +87,123 @@ def test_what_nodes_save_before_a_write_has_the_tangents_of_then(name):
     step = 1e-6
     slope = (gradient(x + step * t) - gradient(x - step * t)) / (2 * step)
     np.testing.assert_allclose(func.jvp(gradient, (x,), (t,))[1].numpy(), slope.numpy(), rtol=1e-5, atol=1e-8)
+
+
+def test_autocast_casts_tangents():
+    x, w = X.float(), torch.ones(2, 4)
+    with torch.autocast("cpu"):
+        for function in (lambda t: t @ w, lambda t: t.bfloat16() * 2, lambda t: nnF.linear(t, w.mT).float() * t.sum()):
+            value, tangent = func.jvp(function, (x,), (torch.ones_like(x),))
+            rows = func.vmap(lambda u, f=function: func.jvp(f, (x,), (u,))[1])(torch.stack([torch.ones_like(x)]))
+            _, wanted = func.jvp(lambda t, f=function: f(t).float(), (x,), (torch.ones_like(x),))
+            assert tangent.dtype is value.dtype and tangent.abs().min() > 1
+            assert torch.equal(tangent.float(), wanted) and torch.equal(rows[0], tangent)
+
+
+def test_random_ops_in_jacfwd():
+    def dropped(x):
+        return nnF.dropout(x, 0.5)
+
+    torch.manual_seed(0)
+    different = func.jacfwd(dropped, randomness="different")(torch.ones(8))
+    same = func.jacfwd(dropped, randomness="same")(torch.ones(8))
+    for found in (different, same):
+        assert found.shape == (8, 8) and set(found.diagonal().tolist()) == {0.0, 2.0}
+        assert not (found - found.diagonal().diag()).any()
+
+
+def test_jacrev_by_single_rows_takes_what_vmap_does_not():
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: g * g.sum().item())
+        return y, x.sum()
+
+    first, second = func.jacrev(hooked, chunk_size=1)(torch.ones(3))
+    assert torch.equal(first, 2 * torch.eye(3)) and torch.equal(second, torch.ones(3))
+    with pytest.raises(RuntimeError, match="item"):
+        func.jacrev(hooked)(torch.ones(3))
+
+
+def test_dual_tensors_are_views_to_those_who_ask():
+    a = torch.ones(3)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(a, torch.ones(3))
+        primal = fwAD.unpack_dual(dual).primal
+        assert dual._is_view() and dual._base is a and primal._base is a and not a._is_view()
+        assert dual[1:]._base is a
+        dual[1:].mul_(3)
+        assert torch.equal(a, torch.tensor([1.0, 3.0, 3.0])) and fwAD.unpack_dual(a).tangent is None
+        assert torch.equal(fwAD.unpack_dual(dual).tangent, a)
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with set_"):
+            torch.zeros(3).set_(dual)
+
+
+BN = torch.nn.BatchNorm1d
+
+
+def test_replace_all_batch_norm_modules():
+    net = torch.nn.Sequential(
+        BN(3), torch.nn.Sequential(torch.nn.BatchNorm2d(2), torch.nn.InstanceNorm1d(2, affine=True))
+    )
+    assert func.replace_all_batch_norm_modules_(net) is net
+    assert (
+        net[0].running_mean is None and not net[1][0].track_running_stats and "0.running_mean" not in net.state_dict()
+    )
+    x = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(0))
+    assert torch.allclose(func.vmap(net[0])(x), torch.stack([net[0](one) for one in x]), atol=1e-6)
+    for kind in (BN, torch.nn.InstanceNorm1d):
+        with pytest.raises(RuntimeError, match="Batch norm got a batched tensor"):
+            func.vmap(kind(3, track_running_stats=True))(x.unsqueeze(-1).expand(2, 4, 3, 2))
+
+
+REARRANGED = {
+    "a b c -> c b a": ((4, 3, 2), {}),
+    "a b c -> (a b) c": ((6, 4), {}),
+    "a b (c d) -> a b c d": ((2, 3, 2, 2), {"c": 2}),
+    "... c -> c ...": ((4, 2, 3), {}),
+    "a ... -> a (...)": ((2, 12), {}),
+    "a b c -> a () b c 1": ((2, 1, 3, 4, 1), {}),
+    "(a b) ... -> b (a ...)": ((1, 24), {"a": 2}),
+    "a b ... -> (a ... b)": ((24,), {}),
+}
+REFUSED = {
+    "a b -> a b": "Number of dimensions in pattern (2) must be equal to the number of dimensions in the tensor (3)",
+    "a b c d ... -> a b c d ...": "Number of dimensions in pattern (4) must be less than or equal to",
+    "a b c": "Pattern must contain a single '->' separator",
+    "a a b -> a b": "Indexing expression contains duplicate dimension 'a'",
+    "a b c -> a b": "Identifiers only on one side of rearrange expression (should be on both): {'c'}",
+    "a b c -> a b c ...": "Ellipsis found in right side, but not left side of a pattern",
+    "a (...) c -> a c ...": "Ellipsis is parenthesis in the left side is not allowed",
+    "a (b (c)) -> a b c": "Axis composition is one-level (brackets inside brackets not allowed)",
+    "(a b c -> a b c": "Imbalanced parentheses in expression: '(a b c '",
+    "a b c) -> a b c": "Brackets are not balanced",
+    "a b c -> a 2 b c": "rearrange only supports unnamed axes of size 1",
+    "a b. -> a": "Expression may contain dots only inside ellipsis (...)",
+    "a, b -> a": "Unknown character ','",
+    "a _b c -> c _b a": "axis name should should not start or end with underscore",
+    "a b (c d) -> a b c d": "cannot infer the sizes of two dimensions at once d2 and d3",
+}
+
+
+def test_rearrange():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for pattern, (shape, sizes) in REARRANGED.items():
+        assert func.rearrange(x, pattern, **sizes).shape == shape
+    assert torch.equal(func.rearrange(x, "a b c -> (c a) b"), x.permute(2, 0, 1).reshape(8, 3))
+    assert torch.equal(func.rearrange(x, "a b (c d) -> d c a b", c=2), x.view(2, 3, 2, 2).permute(3, 2, 0, 1))
+    assert torch.equal(func.rearrange(x, "... c -> c (...)"), x.permute(2, 0, 1).reshape(4, 6))
+    assert torch.equal(func.rearrange(list(x), "a b c -> b (a c)"), x.permute(1, 0, 2).reshape(3, 8))
+    assert torch.equal(func.vmap(lambda t: func.rearrange(t, "a b -> b a"))(x), x.mT)
+    for pattern, words in REFUSED.items():
+        with pytest.raises(Exception, match=re.escape(words)) as caught:
+            func.rearrange(x, pattern)
+        assert caught.type.__name__ == ("DimensionBindError" if "infer" in words else "ValueError")
+    for sizes, words in (
+        ({"c": 3}, "4 vs (3, '?')"),
+        ({"c": 2, "d": 3}, "(4 != 6) when matching dimension pack (d2, d3)"),
+    ):
+        with pytest.raises(Exception, match=re.escape(words)):
+            func.rearrange(x, "a b (c d) -> a b c d", **sizes)
 
 
 def test_parts_of_their_own_have_tangents():

@@ -41,6 +41,7 @@ class Meta:
     inference = False  # made in inference mode
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
+    dual_of: Any = None  # the tensor whose memory a dual tensor has: it is a view of that one to those who ask
     apart = False  # of a view: its base has no part in its tangents
 
 

@@ -164,10 +164,12 @@ class History(Properties):
 
     @property
     def _base(self):
-        return base_of(self)
+        base = base_of(self)
+        shown = getattr((self if base is None else base)._meta, "dual_of", None)
+        return base if shown is None else shown
 
     def _is_view(self) -> bool:
-        return base_of(self) is not None
+        return self._base is not None
 
     @property
     def retains_grad(self) -> bool:

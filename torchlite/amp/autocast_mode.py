@@ -70,7 +70,9 @@ class _Autocast(Interceptor):
         ):  # in place, out=, creation: PyTorch casts nothing here
             return function(*args, **kwargs)
         run = op.direct or direct_for(op)
-        if saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
+        if stack.items and not op.is_implicit:  # somebody looks on below
+            run = function
+        elif stack.items or saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
 
             def run(*args, **kwargs):
                 return _call.below(op, function, args, kwargs)
@@ -78,8 +80,9 @@ class _Autocast(Interceptor):
         listed = self.cast(op, args, kwargs)
         if listed is not None:
             args, kwargs = listed
-            return run(*args, **kwargs)
-        stack.items = [*stack.items, self]  # whoever called this puts the stack back
+            return function(*args, **kwargs) if stack.items else run(*args, **kwargs)
+        if run is not function:
+            stack.items = [*stack.items, self]  # whoever called this puts the stack back
         return run(*args, **kwargs)
 
     def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
@@ -174,7 +177,7 @@ def _cached(tensor, where: str, to: dtype):
     """A tensor cast. The cast of a leaf that wants a gradient serves all its uses until the outermost region ends, or
     the leaf changes.
     """
-    cast = F.to if saved_tensor_hooks.stack or tensor._level is not None else _to
+    cast = F.to if saved_tensor_hooks.stack or tensor._level is not None or stack.items else _to
     if tensor._node is not LEAF or not (
         _state.cache_enabled
         and _state.nesting

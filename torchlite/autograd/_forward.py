@@ -88,6 +88,12 @@ class ForwardLevel(Interceptor):
                 )
         if function is not op.function:  # a tensor is made of nothing
             return function(*args, **kwargs)
+        if op.name == "set_" and call.bind(op, args, dict(kwargs))[3] is None:
+            raise NotImplementedError(
+                "Trying to use forward AD with set_ that does not support it because it has not been implemented yet. "
+                "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template="
+                "feature-request.yml so that we can prioritize its implementation."
+            )
         if op.name in _WRITES:
             return _WRITES[op.name](self, *call.bind(op, args, dict(kwargs)))
         if op.name in _DRAWS:

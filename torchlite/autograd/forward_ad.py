@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE
+from .._dispatch.graph import meta_of
 from .._tensor import Tensor
 from . import _forward
 from ._tangents import set_tangent, tangent_of
@@ -73,8 +74,18 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     checked(tensor, tangent, at)
-    made = _forward.alias(tensor, MODE.grad)
+    made = _view(tensor)
     set_tangent(made, at, tangent)
+    return made
+
+
+def _view(tensor: Any) -> Tensor:
+    """A tensor on the same memory, which is a view to those who ask, and a base to its own views: these have parts of
+    its tangent.
+    """
+    made = _forward.alias(tensor, MODE.grad)
+    if made._level is None:
+        meta_of(made).dual_of = tensor if tensor._base is None else tensor._base
     return made
 
 
@@ -109,7 +120,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _primal(tensor: Tensor, at: _forward.ForwardLevel) -> Tensor:
-    made = _forward.alias(tensor, MODE.grad)
+    made = _view(tensor)
     _forward.forget(made, at)
     return made
 

@@ -16,6 +16,11 @@ _ESCAPED = (
     "`vmap`. Either your tensor may have escaped from inside a function being vmapped over, or it has been given to "
     "what reads its memory. This is a user error, see https://pytorch.org/functorch/stable/ux_limitations.html"
 )
+_LEFT = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+    "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+    "`gen_vmap_plumbing` Please file an issue if it looks like the latter"
+)
 _ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
     "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
@@ -43,14 +48,14 @@ class Example:
         return len(self.shape)
 
     def __array_ufunc__(self, *args, **kwargs):
-        raise RuntimeError(_ESCAPED)
+        raise RuntimeError(_LEFT)
 
     __array__ = __array_function__ = __getitem__ = __setitem__ = __array_ufunc__
 
     def __getattr__(self, name: str) -> Any:
         if name in ("flags", "ctypes", "data_ptr") or name.startswith("__") and name != "__array__":
             raise AttributeError(name)
-        raise RuntimeError(_ESCAPED)
+        raise RuntimeError(_LEFT)
 
 
 def _refusing(words: str):

@@ -6,14 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import torchlite as torch
-
 from .._dispatch import MODE, F
 from .._tensor import Tensor
 from ..autograd._forward import ForwardLevel, alias, forget
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
-from ._reverse import Argnums, _chosen, _replaced, _vjp, jacrev
+from ._reverse import Argnums, _chosen, _replaced, _vjp, jacrev, units
 from ._vmap import vmap
 
 _NAME = "jvp(f, primals, tangents)"
@@ -174,18 +172,6 @@ def _check_real(what: str, tensors: list) -> None:
             raise RuntimeError(
                 f"jacfwd: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
             )
-
-
-def units(tensors: list) -> list:
-    """The unit vectors of all elements of these tensors together: for each tensor its parts, a row a vector."""
-    numels = [t.numel() for t in tensors]
-    total, start, found = sum(numels), 0, []
-    for t, n in zip(tensors, numels, strict=True):
-        unit = torch.zeros(total, n, dtype=t.dtype, device=t.device)
-        unit.diagonal(-start).fill_(1)
-        found.append(unit.view(total, *t.shape))
-        start += n
-    return found
 
 
 def _columns(rows: Tensor, tensors: list) -> list:

@@ -92,7 +92,8 @@ class Level(Interceptor):
         return hidden(lifted(value, self), self) if differs(value, self) else value
 
     def intercept(self, op, function, args, kwargs):
-        if MODE.forwards and any(self.has(value) for value in (*args, *kwargs.values())):
+        drawing = op.tags & RANDOM and self.randomness == "different"
+        if MODE.forwards and (drawing or any(self.has(value) for value in (*args, *kwargs.values()))):
             args = tuple(self._lifted(value) for value in args)
             kwargs = {name: self._lifted(value) for name, value in kwargs.items()}
         if isinstance(op, LibraryOp):

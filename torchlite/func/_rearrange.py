@@ -1,142 +1,174 @@
-"""`rearrange`: axes by name, in einops' notation."""
+"""Rearranging the dimensions of a tensor as a pattern says: `rearrange`."""
 
 from __future__ import annotations
 
-import keyword
+import functools
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import torchlite as torch
-from torchlite import Tensor
 
-__all__ = ["rearrange"]
+from .._tensor import Tensor
 
-_ELLIPSIS, _MERGED = "...", "(...)"  # dimensions of their own, or merged into one
-_Axes = list[list[str]]  # one list for each dimension: the names that make it up, none for a dimension of one
+_TOKENS = re.compile(r"\.\.\.|[()]|\w+|\s+|.", re.DOTALL)
+ELLIPSIS = "…"
 
 
-def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, **axes_lengths: int) -> Tensor:
-    """The elements with their axes in another order, split and merged as `pattern` says; a list of tensors is stacked
-    first. ValueError for a pattern that says nothing, or does not fit.
+class DimensionBindError(Exception):
+    """Sizes that do not fit a pattern."""
+
+
+def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:
+    """The tensor with its dimensions in another order, split and joined, as the pattern `"before -> after"` says.
+
+    Names stand for dimensions, names in brackets for one dimension that is their product, `...` for any number of
+    dimensions, `1` and `()` for one of size 1. axes_lengths: sizes of names in brackets, of which one may be left open.
+    tensor: a tensor, or a list of tensors of one shape, stacked along a new first dimension.
+
+    ValueError for a pattern that is none or does not fit the tensor, DimensionBindError where sizes do not fit.
 
     >>> import torchlite as torch
     >>> images = torch.zeros(32, 30, 40, 3)
-    >>> torch.func.rearrange(images, "b h w c -> b c h w").shape
-    torch.Size([32, 3, 30, 40])
-    >>> torch.func.rearrange(images, "b (h h1) (w w1) c -> b h w (c h1 w1)", h1=2, w1=2).shape
-    torch.Size([32, 15, 20, 12])
+    >>> torch.func.rearrange(images, "b h w c -> b (c h w)").shape
+    torch.Size([32, 3600])
+    >>> torch.func.rearrange(images, "b (h1 h) (w1 w) c -> (b h1 w1) h w c", h1=2, w1=2).shape
+    torch.Size([128, 15, 20, 3])
     """
-    if not isinstance(tensor, Tensor):
-        tensor = torch.stack(tuple(tensor))
-    if pattern.count("->") != 1:
+    x = tensor if isinstance(tensor, Tensor) else torch.stack(list(tensor))
+    left, right = _parsed(pattern, tuple(axes_lengths))
+    for size in axes_lengths.values():
+        if not isinstance(size, int):
+            raise TypeError(f"rearrange axis lengths must be integers, got: {type(size)}")
+    before = _spread(left, x.ndim)
+    sizes: dict[str, int] = {}
+    numbers = {name: f"d{i}" for i, name in enumerate(name for group in before for name in group)}
+    for group, size in zip(before, x.shape, strict=True):
+        _bind(group, size, axes_lengths, sizes, numbers)
+    flat = [name for group in before for name in group]
+    more = [name for name in flat if name.startswith(ELLIPSIS)]
+    after: list[list[str]] = []
+    for group in right:
+        whole = group == [ELLIPSIS] and not group.in_brackets
+        after += [[one] for one in more] if whole else [_opened(group, more)]
+    split = x.reshape([sizes[name] for name in flat])
+    order = [flat.index(name) for group in after for name in group]
+    return split.permute(order).reshape([math.prod(sizes[name] for name in group) for group in after])
+
+
+@functools.lru_cache(256)
+def _parsed(pattern: str, given: tuple[str, ...]) -> tuple[list[_Group], list[_Group]]:
+    """Both sides of a pattern, each as the names in each of its dimensions."""
+    sides = pattern.split("->")
+    if len(sides) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
-    left, right = (_parsed(side) for side in pattern.split("->"))
-    left, right = _checked(left, right, pattern, tensor.ndim, axes_lengths)
-    lengths = _lengths(left, tensor.shape, axes_lengths)
-    order = {name: i for i, name in enumerate(name for axis in left for name in axis)}
-    split = tensor.reshape([lengths[name] for axis in left for name in axis])
-    moved = split.permute([order[name] for axis in right for name in axis])
-    return moved.reshape([math.prod(lengths[name] for name in axis) for axis in right])
+    left, right = (_side(text) for text in sides)
+    names_left, names_right = ({name for group in side for name in group} for side in (left, right))
+    if ELLIPSIS in names_right and ELLIPSIS not in names_left:
+        raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
+    if any(ELLIPSIS in group and group.in_brackets for group in left):
+        raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
+    alone = names_left ^ names_right
+    if alone:
+        raise ValueError(f"Identifiers only on one side of rearrange expression (should be on both): {alone}")
+    unknown = set(given) - names_left
+    if unknown:
+        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
+    return left, right
 
 
-def _parsed(side: str) -> _Axes:
-    """The axes of one side; the ellipsis stands among them by that name."""
-    if "." in side.replace(_ELLIPSIS, "") or side.count(_ELLIPSIS) > 1:
-        only = "; only one ellipsis for tensor " if side.count(_ELLIPSIS) > 1 else ""
+class _Group(list):
+    """The names in one dimension."""
+
+    in_brackets = False
+
+
+def _side(text: str) -> list[_Group]:
+    """One side of a pattern."""
+    if "." in text.replace("...", "", 1):
+        only = "; only one ellipsis for tensor " if "..." in text.replace("...", "", 1) else ""
         raise ValueError(f"Expression may contain dots only inside ellipsis (...){only}")
-    axes: _Axes = []
+    groups: list[_Group] = []
+    opened: _Group | None = None
     seen: set[str] = set()
-    group: list[str] | None = None
-    for token in re.findall(r"\.\.\.|\w+|\S", side):
+    for token in _TOKENS.findall(text):
+        if token.isspace():
+            continue
         if token == "(":
-            if group is not None:
+            if opened is not None:
                 raise ValueError("Axis composition is one-level (brackets inside brackets not allowed)")
-            group = []
+            opened = _Group()
+            opened.in_brackets = True
         elif token == ")":
-            if group is None:
+            if opened is None:
                 raise ValueError("Brackets are not balanced")
-            axes.append(group)
-            group = None
+            groups.append(opened)
+            opened = None
         else:
-            name = _name(token)
+            name = ELLIPSIS if token == "..." else _checked(token)
             if name in seen:
                 raise ValueError(f"Indexing expression contains duplicate dimension '{name}'")
-            seen.update([name] if name else [])
-            if group is None:
-                axes.append([name] if name else [])
+            seen |= {name} - {""}
+            if opened is not None:
+                opened += [name] if name else []
             else:
-                group += [_MERGED if name == _ELLIPSIS else name] if name else []
-    if group is not None:
-        raise ValueError(f"Imbalanced parentheses in expression: '{side}'")
-    return axes
+                groups.append(_Group([name] if name else []))
+    if opened is not None:
+        raise ValueError(f"Imbalanced parentheses in expression: '{text}'")
+    return groups
 
 
-def _name(token: str) -> str:
-    """A name, or "" for the axis 1."""
-    if token == _ELLIPSIS or token == "1":
-        return "" if token == "1" else token
+def _checked(token: str) -> str:
+    """The name that a token is; none for a 1."""
     if token.isdecimal():
+        if int(token) == 1:
+            return ""
         raise ValueError("rearrange only supports unnamed axes of size 1")
     if not re.fullmatch(r"\w+", token):
         raise ValueError(f"Unknown character '{token}'")
-    if not token.isidentifier() or keyword.iskeyword(token):
+    if not token.isidentifier():
         raise ValueError(f"Invalid axis identifier: {token}\nnot a valid python identifier")
     if token[0] == "_" or token[-1] == "_":
         raise ValueError(f"Invalid axis identifier: {token}\naxis name should should not start or end with underscore")
     return token
 
 
-def _checked(left: _Axes, right: _Axes, pattern: str, ndim: int, given: dict[str, int]) -> tuple[_Axes, _Axes]:
-    """Both sides fitted to each other and to the number of dimensions, with a name for each that the ellipsis takes."""
-    rest: list[str] = []
-    if any(_MERGED in axis for axis in left):
-        raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
-    if [_ELLIPSIS] in left:
-        rest = [f"...{i}" for i in range(ndim - len(left) + 1)]
-        if ndim < len(left) - 1:
-            raise ValueError(
-                f"Number of dimensions in pattern ({len(left) - 1}) must be less than or equal to the number of "
-                f"dimensions in the tensor ({ndim})"
-            )
-    elif any(_ELLIPSIS in axis or _MERGED in axis for axis in right):
-        raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
-    elif len(left) != ndim:
+def _spread(groups: Sequence[list[str]], ndim: int) -> list[list[str]]:
+    """The left side with a name for each dimension that an ellipsis stands for."""
+    found: list[list[str]] = []
+    several = any(ELLIPSIS in group for group in groups)
+    count = len(groups) - several
+    if count > ndim or not several and count != ndim:
+        than = "less than or equal to" if several else "equal to"
         raise ValueError(
-            f"Number of dimensions in pattern ({len(left)}) must be equal to the number of dimensions in the tensor "
-            f"({ndim})"
+            f"Number of dimensions in pattern ({count}) must be {than} the number of dimensions in the tensor ({ndim})"
         )
-    left, right = _filled(left, rest), _filled(right, rest)
-    names = [{name for axis in side for name in axis} for side in (left, right)]
-    if names[0] != names[1]:
-        raise ValueError(
-            f"Identifiers only on one side of rearrange expression (should be on both): {names[0] ^ names[1]}"
+    for group in groups:
+        found += [[f"{ELLIPSIS}{i}"] for i in range(ndim - count)] if ELLIPSIS in group else [list(group)]
+    return found
+
+
+def _opened(group: list[str], more: list[str]) -> list[str]:
+    """The names of a group, with those that its ellipsis stands for."""
+    return [one for name in group for one in (more if name == ELLIPSIS else [name])]
+
+
+def _bind(group: list[str], size: int, given: dict[str, Any], sizes: dict[str, int], numbers: dict[str, str]) -> None:
+    """Give the names of one dimension their sizes."""
+    unknown = [name for name in group if name not in given]
+    known = math.prod(given[name] for name in group if name in given)
+    if len(unknown) > 1:
+        raise DimensionBindError(
+            f"cannot infer the sizes of two dimensions at once {numbers[unknown[0]]} and {numbers[unknown[1]]}"
         )
-    if unknown := given.keys() - names[0]:
-        raise ValueError(f"Identifiers not found in rearrange expression: {set(unknown)}")
-    return left, right
-
-
-def _filled(side: _Axes, rest: Sequence[str]) -> _Axes:
-    axes: _Axes = []
-    for axis in side:
-        if axis == [_ELLIPSIS]:
-            axes += [[name] for name in rest]
-        else:
-            axes.append([one for name in axis for one in (rest if name == _MERGED else [name])])
-    return axes
-
-
-def _lengths(left: _Axes, shape: Sequence[int], given: dict[str, int]) -> dict[str, int]:
-    """The length of every axis: the given, and what one in each dimension is left with."""
-    lengths = dict(given)
-    for axis, size in zip(left, shape, strict=True):
-        known = math.prod(lengths[name] for name in axis if name in lengths)
-        unknown = [name for name in axis if name not in lengths]
-        if len(unknown) > 1:
-            raise ValueError(f"cannot infer the sizes of several axes at once: {' '.join(unknown)}")
-        if size != known if not unknown else known == 0 or size % known:
-            raise ValueError(f"axes of length {known} do not fit into a dimension of {size}: {' '.join(axis) or '1'}")
-        if unknown:
-            lengths[unknown[0]] = size // known
-    return lengths
+    if unknown and size % known:
+        shown = tuple("?" if name in unknown else given[name] for name in group)
+        raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs {shown}")
+    if not unknown and size != known:
+        names = ", ".join(numbers[name] for name in group) + "," * (len(group) == 1)
+        raise DimensionBindError(
+            f"Dimension sizes to do not match ({size} != {known}) when matching dimension pack ({names})"
+        )
+    for name in group:
+        sizes[name] = given[name] if name in given else size // known

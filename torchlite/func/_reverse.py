@@ -399,17 +399,26 @@ def _real(what: str, tensors) -> None:
             )
 
 
-def _rows(backward, outs, out_spec, chunk_size):
-    """The Jacobian from the vector-Jacobian products with the unit vectors of all outputs."""
-    numels = [t.numel() for t in outs]
-    total, basis, start = sum(numels), [], 0
-    for t, n in zip(outs, numels, strict=True):
+def units(tensors: list) -> list:
+    """The unit vectors of all elements of these tensors together: for each tensor its parts, a row a vector."""
+    numels = [t.numel() for t in tensors]
+    total, start, found = sum(numels), 0, []
+    for t, n in zip(tensors, numels, strict=True):
         unit = torch.zeros(total, n, dtype=t.dtype, device=t.device)
         unit.diagonal(-start).fill_(1)
-        basis.append(unit.view(total, *t.shape))
+        found.append(unit.view(total, *t.shape))
         start += n
-    found = vmap(backward, chunk_size=chunk_size)(tree_unflatten(basis, out_spec))
-    flat, spec = tree_flatten(found)
+    return found
+
+
+def _rows(backward, outs, out_spec, chunk_size):
+    """The Jacobian from the vector-Jacobian products with the unit vectors of all outputs."""
+    numels, basis = [t.numel() for t in outs], units(outs)
+    if chunk_size == 1:  # for what `vmap` does not take
+        rows = [tree_flatten(backward(tree_unflatten([u[i] for u in basis], out_spec))) for i in range(sum(numels))]
+        flat, spec = [torch.stack(column) for column in zip(*(leaves for leaves, _ in rows), strict=True)], rows[0][1]
+    else:
+        flat, spec = tree_flatten(vmap(backward, chunk_size=chunk_size)(tree_unflatten(basis, out_spec)))
     pieces = [t.split(numels, 0) for t in flat]
     jacobians = []
     for i, out in enumerate(outs):

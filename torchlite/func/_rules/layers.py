@@ -9,7 +9,7 @@ from .common import batch, divided, in_parts, joined, parts, resumed, rule, run
 _BATCH_NORM = (
     "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
     "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
-    "False.\nIf you are using a prebuilt module and do not need eval mode, please see the functorch website for "
+    "False.If you are using a prebuilt module and do not need eval mode, please see the functorch website for "
     "resources on how to patch your module to work with vmap"
 )
 
@@ -122,11 +122,12 @@ def _channel_affine(level, op, values):
     return level.wrap(divided(run(op, [joined(in_front(values[0])), *values[1:]]), level.size))
 
 
-@rule("batch_norm", kind="composite")
+@rule("batch_norm", "instance_norm", "native_batch_norm", kind="composite")
 def _batch_norm(level, op, values):
-    x, _, _, mean, var, training, *_ = values
-    if training and any(s is not None and not is_of(s, level) for s in (mean, var)):
-        if is_of(x, level):
+    given = dict(zip((p.name for p in op.params), values, strict=True))
+    states = given["running_mean"], given["running_var"]
+    if given.get("training", given.get("use_input_stats")) and is_of(given["input"], level):
+        if any(s is not None and not is_of(s, level) for s in states):
             raise RuntimeError(_BATCH_NORM)
     with resumed(level):
         return op.composite(F, *values)
