@@ -9,6 +9,7 @@ import pytest
 
 import torchlite as torch
 import torchlite._dynamo.utils
+import torchlite.distributed.nn
 import torchlite.distributed.rpc
 import torchlite.distributed.tensor
 import torchlite.fx.experimental.proxy_tensor
@@ -188,7 +189,21 @@ def test_devices_that_are_not_there(name):
 
 def test_no_process_groups():
     assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
-    assert not torch.distributed.rpc.is_available() and not hasattr(torch.distributed, "all_reduce")
+    assert not torch.distributed.rpc.is_available()
+    assert not torch.distributed.is_nccl_available() and torch.distributed.Backend("GLOO") == "gloo"
+    from torchlite.distributed import all_reduce, init_process_group
+    from torchlite.distributed.optim import ZeroRedundancyOptimizer
+
+    for refused in (
+        all_reduce,
+        torch.distributed.get_rank,
+        torchlite.distributed.nn.all_gather,
+        ZeroRedundancyOptimizer,
+    ):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            refused(torch.ones(1))
+    with pytest.raises(NotImplementedError, match="init_process_group: programs run in one process"):
+        init_process_group("gloo")
     with pytest.raises(NotImplementedError, match="DTensor"):
         torch.distributed.tensor.DTensor()
     with pytest.raises(RuntimeError, match="RPC has not been initialized"):
@@ -435,3 +450,37 @@ def test_aten_names_that_packages_register():
     x = torch.ones(2, 2)
     assert torch.equal(aten._sparse_addmm.default(x, x.to_sparse(), x, beta=2.0), x * 4)
     assert callable(aten._pin_memory.default)
+
+
+def test_names_of_other_packages():
+    """ptflops, fvcore, litdata, pytorch-forecasting and tensordict take these."""
+    from torchlite.ao.quantization import FakeQuantizeBase, ObserverBase
+    from torchlite.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+    from torchlite.utils.data._utils import fetch
+
+    assert torch.ops.aten.relu.default._overloadpacket is torch.ops.aten.relu
+    x, weight = torch.randn(1, 1, 4, 4), torch.randn(1, 1, 3, 3)
+    numbers = (None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1, False, False, True, True)
+    assert torch.equal(torch.ops.aten._convolution(x, weight, *numbers), torch.conv2d(x, weight))
+    assert issubclass(fetch._MapDatasetFetcher, fetch._BaseDatasetFetcher) and isinstance(torch.DeviceObjType, type)
+    assert issubclass(FakeQuantizeBase, ObserverBase) and not isinstance(Net(), ObserverBase)
+    assert torch._utils._get_device_module("cpu") is torch.cpu
+    with pytest.raises(RuntimeError, match="does not have a corresponding module"):
+        torch._utils._get_device_module("nothing")
+    with pytest.raises(NotImplementedError, match="does not trace programs yet"):
+        torch.jit._get_trace_graph(Net(), torch.ones(1, 2))
+    assert isinstance(torch.no_grad(), _DecoratorContextManager)
+    entered = []
+
+    class Counting(_NoParamDecoratorContextManager):
+        def __enter__(self):
+            entered.append(self)
+
+        def __exit__(self, *error):
+            entered.append(None)
+
+    @Counting
+    def function():
+        return len(entered)
+
+    assert (function(), function()) == (1, 3) and entered[0] is not entered[2]

@@ -96,6 +96,7 @@ _MODULES = {
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
     "_alias": ("as_torch",),
+    "types": ("DeviceObjType",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
     "_higher_order": ("cond", "while_loop"),

@@ -134,6 +134,14 @@ def _convolution(
     return getattr(torch, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
+def _convolution_with_flags(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool = True,
+) -> Any:  # fmt: skip
+    """Every convolution, with switches of a library that is not used."""
+    return _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
 def _to_copy(input: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None, **rest: Any) -> Any:
     """A copy with another dtype or on another device."""
     keywords = {"dtype": dtype, "device": device, "memory_format": memory_format}
@@ -215,7 +223,8 @@ def _sparse_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any
 
 # Ops of the library that are no function of torch.
 _OF_THE_LIBRARY = {
-    "native_layer_norm": _layer_norm, "convolution": _convolution, "_to_copy": _to_copy, "slice": _slice,
+    "native_layer_norm": _layer_norm, "convolution": _convolution,
+    "_convolution": _convolution_with_flags, "_to_copy": _to_copy, "slice": _slice,
     "index": _index, "_softmax": _softmax, "_log_softmax": _log_softmax, "threshold_backward": _threshold_backward,
     "max_pool1d_with_indices": _pool_with_indices(1), "max_pool2d_with_indices": _pool_with_indices(2),
     "max_pool3d_with_indices": _pool_with_indices(3), "native_dropout": _native_dropout, "rsub": _rsub,
@@ -251,6 +260,9 @@ _SCHEMAS = {
     "(Tensor, Tensor, Tensor)",
     "convolution": "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
     "bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+    "_convolution": "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
+    "bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, "
+    "bool allow_tf32) -> Tensor",
     "convolution_backward": "(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, "
     "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, "
     "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",

@@ -179,6 +179,26 @@ def _element_size(dtype) -> int:
     return dtype.itemsize
 
 
+def _get_available_device_type():
+    """The type of the machine's first accelerator, None where it has none."""
+    from .accelerator import current_accelerator
+
+    found = current_accelerator()
+    return None if found is None else found.type
+
+
+def _get_device_module(device_type: str):
+    """The module of a device type, such as torch.cuda. RuntimeError where there is none."""
+    import torchlite
+
+    found = getattr(torchlite, device_type, None)
+    if found is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return found
+
+
 def _get_device_index(where, optional: bool = False, allow_cpu: bool = False):
     """The index of a device, a number or a name; -1 for the CPU with `allow_cpu`. `optional`: None where none is
     given. ValueError otherwise.

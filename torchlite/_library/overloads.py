@@ -18,6 +18,11 @@ class OpOverload:
         return self.overloadpacket._qualified_op_name + (f".{self._overloadname}" * (self._overloadname != "default"))
 
     @property
+    def _overloadpacket(self) -> OpOverloadPacket:
+        """The packet, by the name that packages read."""
+        return self.overloadpacket
+
+    @property
     def _qualified_op_name(self) -> str:
         return self.overloadpacket._qualified_op_name
 

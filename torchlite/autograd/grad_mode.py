@@ -30,11 +30,14 @@ def _set_modes(grad: bool, inference: bool) -> None:
     set_grad(grad and not inference)
 
 
-class _ModeSetter:
-    """Sets grad mode for a block, a function or a generator."""
+class _DecoratorContextManager:
+    """A context manager that also decorates functions, generators and classes."""
 
-    def __init__(self):
-        self.before: list = []
+    def __enter__(self):
+        raise NotImplementedError
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        raise NotImplementedError
 
     def __call__(self, function):
         if isinstance(function, type):
@@ -81,7 +84,15 @@ class _ModeSetter:
         return inside
 
     def clone(self):
+        """Another one, for one call of what is decorated."""
         return type(self)()
+
+
+class _ModeSetter(_DecoratorContextManager):
+    """Sets grad mode for a block, a function or a generator."""
+
+    def __init__(self):
+        self.before: list = []
 
     def __exit__(self, *exc):
         _set_modes(*self.before.pop())

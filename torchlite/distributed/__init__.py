@@ -1,14 +1,29 @@
-"""Several processes: not yet. As a PyTorch that was built without them, `is_available()` is False, and there is little
-else.
+"""Several processes: not yet. `is_available()` is False, as of a PyTorch that was built without them; names that
+programs import are there, and say so when they are called.
 """
 
 from __future__ import annotations
 
-__all__ = ["ProcessGroup", "is_available", "is_initialized", "is_torchelastic_launched"]
+from typing import Any
 
+from . import distributed_c10d
+from .distributed_c10d import (
+    Backend,
+    GroupMember,
+    P2POp,
+    ProcessGroup,
+    ReduceOp,
+    Work,
+    group,
+    is_backend_available,
+    is_initialized,
+    is_torchelastic_launched,
+)  # fmt: skip
 
-class ProcessGroup:
-    """A class for annotations: there is no group."""
+__all__ = [
+    "Backend", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group", "is_available",
+    "is_backend_available", "is_initialized", "is_torchelastic_launched",
+]  # fmt: skip
 
 
 def is_available() -> bool:
@@ -16,11 +31,7 @@ def is_available() -> bool:
     return False
 
 
-def is_initialized() -> bool:
-    """Whether there is a default process group: there is none."""
-    return False
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether a launcher started this process: `torchrun` needs `torch.distributed`."""
-    return False
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(distributed_c10d, name)

@@ -30,6 +30,7 @@ from ._trace import (
     TracedModule,
     TracerWarning,
     TracingCheckError,
+    _get_trace_graph,
     _script_if_tracing,
     is_tracing,
     trace,

@@ -53,3 +53,8 @@ def _script_if_tracing(fn: Any) -> Any:
     wrapper.__original_fn = fn  # type: ignore[attr-defined]
     wrapper.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]
     return wrapper
+
+
+def _get_trace_graph(f: Any, args: Any = (), kwargs: Any = None, *rest: Any, **options: Any) -> Any:
+    """Refuses: no graph is traced."""
+    raise NotImplementedError("torch.jit._get_trace_graph: torchlite does not trace programs yet")

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlite.nn.modules.module import Module
 
-__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
+__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper"]
 
 
 class QuantStub(Module):
@@ -40,6 +40,17 @@ class QuantWrapper(Module):
 
     def forward(self, X: Any) -> Any:
         return self.dequant(self.module(self.quant(X)))
+
+
+class ObserverBase(Module):
+    """A class for programs that ask whether a module is one: none is. It cannot be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"torch.ao.quantization.{type(self).__name__}: torchlite does not quantise models")
+
+
+class FakeQuantizeBase(ObserverBase):
+    """A class for programs that ask whether a module is one: none is. It cannot be made."""
 
 
 _ABSENT = (

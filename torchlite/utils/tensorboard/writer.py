@@ -11,6 +11,7 @@ import numpy as np
 
 from . import summary
 from ._packages import as_array, event_writer, proto
+from ._pytorch_graph import graph
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -191,7 +192,7 @@ class SummaryWriter:
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
         """Refuses: there is no traced graph to draw."""
-        raise NotImplementedError("torchlite draws no graph of a model: it wants torch.jit's trace")
+        graph(model, input_to_model, verbose, use_strict_trace)
 
     def flush(self) -> None:
         """Write what waits."""

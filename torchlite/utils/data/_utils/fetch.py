@@ -11,11 +11,20 @@ from ..dataset import IterableDataset, Subset, TensorDataset
 from .collate import default_collate
 
 
-class _MapDatasetFetcher:
-    """Batches of a data set with items by index."""
+class _BaseDatasetFetcher:
+    """How batches of a data set are fetched."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+        self.drop_last = drop_last
+
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        """The next batch. NotImplementedError: classes that derive say it."""
+        raise NotImplementedError
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
+    """Batches of a data set with items by index."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         """One item, or the batch of those that a collection of indices names."""
@@ -38,12 +47,12 @@ class _MapDatasetFetcher:
         return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
 
 
-class _IterableDatasetFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """Batches of a stream. StopIteration at its end."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
-        self.dataset_iter, self.auto_collation, self.collate_fn = iter(dataset), auto_collation, collate_fn
-        self.drop_last, self.ended = drop_last, False
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
+        self.dataset_iter, self.ended = iter(dataset), False
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         """The next item, or a batch of as many as there are indices."""
