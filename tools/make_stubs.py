@@ -333,6 +333,7 @@ def module_stub() -> str:
         ),
         "from .amp import GradScaler as GradScaler\n",
         "from .futures import Future as Future\n",
+        "from .types import DeviceObjType as DeviceObjType\n",
         "from .jit import CompilationUnit as CompilationUnit\n",
         "from .jit import ScriptFunction as ScriptFunction\n",
         "from .jit import ScriptModule as ScriptModule\n",
