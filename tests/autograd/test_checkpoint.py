@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 
@@ -12,6 +13,7 @@ from torchlite.autograd import Function
 from torchlite.utils.checkpoint import (
     CheckpointError,
     CheckpointPolicy,
+    GraphExecGroup,
     checkpoint,
     checkpoint_sequential,
     create_selective_checkpoint_contexts,
@@ -204,3 +206,60 @@ def test_what_checkpoints_are_made_of():
         detach_variable([x])
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True. Gradients will be None"):
         check_backward_validity([torch.ones(1)])
+
+
+def test_groups_of_backward_passes_run_a_part_again_once():
+    runs = []
+
+    def part(x):
+        runs.append(x)
+        return x.exp().sin(), (x * 2).cos()
+
+    x = torch.ones(2, requires_grad=True)
+    for group, count in ((GraphExecGroup(), 2), (contextlib.nullcontext(), 3)):
+        runs.clear()
+        a, b = checkpoint(part, x, use_reentrant=False)
+        with group:
+            a.sum().backward()
+            b.sum().backward()
+        assert len(runs) == count
+    (expected,) = torch.autograd.grad(sum(t.sum() for t in part(x)), x)
+    assert torch.allclose(x.grad, 2 * expected)
+    a, _ = checkpoint(part, x, use_reentrant=False)
+    with GraphExecGroup(), pytest.raises(CheckpointError, match="Performing two backward calls that overlap"):
+        a.sum().backward(retain_graph=True)
+        a.sum().backward()
+    with (
+        GraphExecGroup(),
+        pytest.raises(RuntimeError, match="GraphExecGroup contexts cannot be nested"),
+        GraphExecGroup(),
+    ):
+        pass
+
+
+def test_ops_of_programs_are_kept():
+    runs = []
+
+    @torch.library.custom_op("checkpoints::sine", mutates_args=())
+    def sine(x: torch.Tensor) -> tuple[torch.Tensor, int]:
+        runs.append(x)
+        return x.sin(), 2
+
+    sine.register_autograd(
+        lambda ctx, g, _: g * ctx.saved_tensors[0].cos(),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+
+    def part(x):
+        return (sine(x)[0] * x.exp()).sin()
+
+    x = torch.ones(2, requires_grad=True)
+    (expected,) = torch.autograd.grad((x.sin() * x.exp()).sin().sum(), x)
+    kept, other = torch.ops.checkpoints.sine.default, torch.ops.aten.exp.default
+    for keep, count in ((kept, 1), (other, 2)):
+        runs.clear()
+        out = checkpoint(part, x, use_reentrant=False, context_fn=selective([keep]))
+        (found,) = torch.autograd.grad(out.sum(), x, retain_graph=True)
+        assert len(runs) == count and torch.allclose(found, expected)
+        with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+            torch.autograd.grad(out.sum(), x)

@@ -4,6 +4,9 @@ autograd, and the kernel for the device of its tensors.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -139,12 +142,23 @@ class LibraryOp:
                 )
         for name in names:
             if name in self.kernels and name not in self.off:
-                return self.kernels[name]
+                around = _AROUND.found.get(self)
+                return self.kernels[name] if around is None else functools.partial(around, self.kernels[name])
         raise NotImplementedError(
             f"Could not run '{self.name}' with arguments from the '{key}' backend. This could be because the operator "
             "doesn't exist for this backend, or was omitted during the selective/custom build process (if using "
             f"custom build). '{self.name}' is only available for these backends: [{', '.join(self.kernels)}]."
         )
+
+    @contextlib.contextmanager
+    def around(self, function: Callable) -> Iterator[None]:
+        """In this thread `function(kernel, *args, **kwargs)` is called in place of the op's kernel."""
+        before = _AROUND.found
+        _AROUND.found = {**before, self: function}
+        try:
+            yield
+        finally:
+            _AROUND.found = before
 
     def _called(self, kernel: Callable, values: list) -> Any:
         args, kwargs = self.schema.call_form(values)
@@ -184,6 +198,15 @@ class LibraryOp:
         holder = _Call(rebuild)
         results = self._function.apply(holder, *flat)
         return holder.result(results)
+
+
+class _Around(threading.local):
+    """Of ops, what is called in place of their kernels in a thread."""
+
+    found: dict[LibraryOp, Callable] = {}  # replaced, and never changed
+
+
+_AROUND = _Around()
 
 
 class _Call:

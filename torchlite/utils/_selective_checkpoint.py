@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections import defaultdict, deque
 from typing import Any
 
@@ -10,6 +11,9 @@ from .._aten import OpOverload, OpOverloadPacket, overload_of
 from .._dispatch import call
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.replay import Kept, replayed
+from .._library.operators import LibraryOp
+from .._tensor import Tensor
+from ._pytree import tree_leaves, tree_map_only
 
 # Ops whose results are never kept, whatever the policy says.
 SAC_IGNORED_OPS = {"alias", "detach"}
@@ -43,6 +47,11 @@ class _Selective(Interceptor):
         self.whole = False
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(op, LibraryOp):
+            if not self.keeps(op.overload, args, kwargs):
+                return function(*args, **kwargs)
+            with op.around(functools.partial(self.around, op.overload)):
+                return function(*args, **kwargs)
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
             return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
@@ -68,6 +77,35 @@ class _Selective(Interceptor):
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
+    def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        """What an op that a program added gives in the place of its kernel."""
+        raise NotImplementedError
+
+    def taken(self, name: OpOverload) -> Any:
+        """The result that was kept, once."""
+        if not self.storage[name]:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint."
+            )
+        found = self.storage[name].popleft()
+        if found.is_changed and not self.may_change:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return found
+
+
+class _KeptTree:
+    """What a program's op returned: tensors in any nesting, and other values."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = tree_map_only(Tensor, Tensor.detach, result)
+        self.tensors = [t for t in tree_leaves(self.result) if isinstance(t, Tensor)]
+        self.versions = [t._version for t in self.tensors]
+
+    @property
+    def is_changed(self) -> bool:
+        return any(t._version != before for t, before in zip(self.tensors, self.versions, strict=True))
+
 
 class _CachingTorchDispatchMode(_Selective):
     """The first run: keeps results."""
@@ -77,6 +115,11 @@ class _CachingTorchDispatchMode(_Selective):
         self.storage[name].append(Kept(result))
         return result
 
+    def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        result = kernel(*args, **kwargs)
+        self.storage[name].append(_KeptTree(result))
+        return result
+
 
 class _CachedTorchDispatchMode(_Selective):
     """The second run: takes them."""
@@ -84,15 +127,10 @@ class _CachedTorchDispatchMode(_Selective):
     is_recompute = True
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
-        if not self.storage[name]:
-            raise RuntimeError(
-                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
-                "selective activation checkpoint."
-            )
-        found = self.storage[name].popleft()
-        if found.is_changed and not self.may_change:
-            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
-        return replayed(op, args, kwargs, found)
+        return replayed(op, args, kwargs, self.taken(name))
+
+    def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        return tree_map_only(Tensor, Tensor.detach, self.taken(name).result)
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import threading
 import warnings
 import weakref
 from typing import Any
@@ -26,7 +27,7 @@ from ._selective_checkpoint import (
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "SAC_IGNORED_OPS",
-    "SelectiveCheckpointContext",
+    "GraphExecGroup", "SelectiveCheckpointContext",
     "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
     "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop",
 ]  # fmt: skip
@@ -199,6 +200,44 @@ class CheckpointFunction(Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in fresh))
 
 
+class GraphExecGroup:
+    """Inside, checkpointed parts run again at most once, in however many backward passes; each saved tensor serves one
+    of them. For parts with `use_reentrant=False`. RuntimeError inside another.
+
+    >>> import torchlite as torch
+    >>> from torchlite.utils.checkpoint import GraphExecGroup, checkpoint
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> a, b = checkpoint(lambda x: (x.exp(), x.sin()), x, use_reentrant=False)
+    >>> with GraphExecGroup():
+    ...     a.sum().backward()
+    ...     b.sum().backward()
+    """
+
+    def __enter__(self) -> GraphExecGroup:
+        if _GROUP.current is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {_GROUP.current}")
+        _GROUP.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _GROUP.current = None
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return _GROUP.current
+
+
+class _Group(threading.local):
+    current: GraphExecGroup | None = None
+
+
+_GROUP = _Group()
+_OVERLAP = (
+    "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) "
+    "is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+)
+
+
 class _SaveInputs(Function):
     """A node that holds the arguments, as any node holds what it saves: through the saved-tensor hooks around it."""
 
@@ -230,7 +269,7 @@ class _Place:
     __slots__ = ("made", "__weakref__")
 
     def __init__(self) -> None:
-        self.made: dict[int, Tensor | None] = {}
+        self.made: dict[Any, Tensor | None] = {}
 
 
 def _metadata(tensor: Tensor) -> dict[str, Any]:
@@ -252,7 +291,7 @@ class _Recompute:
         self.complete = False  # whether the first run came to its end
         self.places: list[Any] = []
         self.told: list[Any] = []
-        self.runs: dict[int, list] = {}  # of each pass, what the second run saved
+        self.runs: dict[Any, list] = {}  # of each pass, what the second run saved
         values = [*args, *kwargs.values()]
         tensors = [v for v in values if isinstance(v, Tensor)]
         spots = [None if isinstance(v, Tensor) else (v,) for v in values]
@@ -275,7 +314,8 @@ class _Recompute:
 
     def unpack(self, place: _Place) -> Any:
         inside = graph_task_id()
-        key = next(_passes) if inside == -1 else inside
+        group = _GROUP.current
+        key = group if group is not None else next(_passes) if inside == -1 else inside
         if key not in self.runs:
             self.run_again(key)
         if key not in place.made:
@@ -283,19 +323,19 @@ class _Recompute:
         found = place.made[key]
         if found is None:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
-                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
-                "issue with details on your use case."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                f"{'' if group is None else _OVERLAP}If you are calling ctx.saved_tensors in backward, make sure to do "
+                "so only once. Otherwise please open an issue with details on your use case."
             )
         place.made[key] = None
-        if inside == -1:
+        if inside == -1 and group is None:
             for other in self.places:
                 if other() is not None:
                     other().made.pop(key, None)
             del self.runs[key]
         return found
 
-    def run_again(self, key: int) -> None:
+    def run_again(self, key: Any) -> None:
         made = self.runs[key] = []
         frame = self
 
