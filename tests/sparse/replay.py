@@ -30,7 +30,10 @@ torch.cat([s, t]) | torch.cat([s, t], 1) | torch.stack([s, t]) | torch.stack([s,
 s.is_sparse | s.is_sparse_csr | str(s.layout) | s @ m | torch.mm(s, m) | torch.sparse.mm(s, m) | m.t() @ s.t()
 torch.mv(s, v) | s @ v | torch.addmm(d[:, :2], s, m) | torch.sparse.addmm(d[:, :2], s, m, beta=2, alpha=3)
 torch.sparse.mm(s, t.t()) | s @ t.t() | s.isnan() | s.sgn() | s.neg() | s.positive() | s.expand(2, 4, 4)
-s.reshape(16) | s.stride() | s.shape
+s.reshape(16) | s.stride() | s.shape | torch.ones_like(s) | torch.full_like(s, 2) | torch.real(s) | s.permute(1, 0)
+s.permute(0, 2, 1) | s.resize_as_(t) | torch.ones_like(s, layout=torch.strided)
+torch.zeros_like(s, layout=torch.strided) | torch.unsqueeze(s, 1).is_coalesced() | torch.cat([s, t]).is_coalesced()
+torch.sparse.sum(s, ()) | s[0] @ m | m.t() @ s[0]
 """.replace("\n", " | ").split(" | ")
 OF_NUMBERS = """
 s * torch.stack([d, d]) | torch.stack([m.t(), m.t()]) @ s | torch.mm(s, d[:2]) | torch.mv(s, v[:2]) | s * s.unsqueeze(0)
@@ -40,7 +43,10 @@ s.sign() | s.isinf() | s.isneginf() | s.isposinf() | s.signbit() | s.nan_to_num(
 s.pow(0.5) | s.cos() | s.exp() | s.sigmoid() | s.max() | s.mean() | s.norm() | s.norm(1) | s > 0 | s == t
 s.clamp(0, 1) | s.angle() | torch.sparse.softmax(s, 0) | torch.sparse.softmax(s, 1) | torch.sparse.log_softmax(s, 0)
 torch.sparse.log_softmax(s, 1) | torch.sparse.sampled_addmm(s, m, m.t())
-torch.sparse.sampled_addmm(s, m, m.t(), beta=2, alpha=3) | torch.sparse.mm(s, m, "sum")
+torch.sparse.sampled_addmm(s, m, m.t(), beta=2, alpha=3) | torch.dist(s, t) | torch.dist(s, t, 1)
+s.detach().clone().pow_(2) | s.detach().clone().abs_() | s.detach().clone().sin_() | s.detach().clone().fill_(3)
+torch.imag(s) | torch.sparse.mm(s, m, "prod")
+torch.linalg.norm(s.coalesce()) | torch.sparse.mm(s, m, "sum")
 torch.sparse.mm(s, m, "mean") | torch.sparse.mm(s, m, "amax") | torch.sparse.mm(s, m, "amin") | torch.smm(s, m)
 torch.hspmm(s, m) | torch.sspaddmm(s, s, d) | s.detach().mul_(2) | s.detach().add_(t)
 d.detach().add_(s.detach(), alpha=2) | s.detach().zero_() | s.detach().neg_() | s.detach().copy_(t)
@@ -48,7 +54,7 @@ s.detach().sub_(t) | torch.bmm(s.unsqueeze(0), m.unsqueeze(0)) | s.cumsum(0) | s
 torch.div(s, 2, rounding_mode="floor")
 """.replace("\n", " | ").split(" | ")
 # PyTorch gives a place that is not specified a gradient where one element is picked.
-WITHOUT_GRADIENTS = ("s[1, 2]",)
+WITHOUT_GRADIENTS = ("s[1, 2]", "s[0] @ m", "m.t() @ s[0]")
 ALL = [line.strip() for line in OF_ALL_DTYPES if line.strip()]
 NUMBERS = [line.strip() for line in OF_NUMBERS if line.strip()]
 

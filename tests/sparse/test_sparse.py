@@ -365,10 +365,55 @@ def test_first_and_second_derivatives(function):
     assert torch.autograd.gradgradcheck(of_values, (values, dense))
 
 
+def test_gradients_are_as_sparse_as_pytorchs(device):
+    """Of linear functions as they come; of a product the other factor times the gradient."""
+    ones = torch.ones(2, 3, device=device)
+    for function in (lambda s: s * 2, lambda s: 4 * s / 2, lambda s: -(s * -2)):
+        s = matrix(device, requires_grad=True)
+        function(s).backward(ones)
+        assert s.grad.layout is torch.strided and s.grad.unique().tolist() == [2.0]
+        s.grad = None
+        function(s).backward(matrix(device))
+        assert s.grad.is_sparse and s.grad.to_dense().tolist() == [[0.0, 0.0, 6.0], [8.0, 0.0, 10.0]]
+    s, d = matrix(device).coalesce().requires_grad_(), (ones * 2).requires_grad_()
+    (s * d).to_dense().sum().backward()
+    assert s.grad.to_dense().tolist() == [[0.0, 0.0, 2.0], [2.0, 0.0, 2.0]]
+    assert d.grad.is_sparse and d.grad.to_dense().tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]
+    row = torch.ones(3, device=device, requires_grad=True)
+    (s * row).to_dense().sum().backward()
+    assert row.grad.tolist() == [4.0, 0.0, 8.0]
+    d = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
+    d.to_sparse().sum().backward()
+    assert d.grad.tolist() == ones.tolist()
+    d.grad = None
+    d.to_sparse_csr().values().sum().backward()
+    assert d.grad.tolist() == [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+
+
 def test_uncoalesced_values_have_the_gradient_of_their_place():
     s = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2), requires_grad=True)
     (s.to_dense() * 3).sum().backward()
     assert s.grad.to_dense().tolist() == [[0.0, 3.0], [0.0, 0.0]]
+
+
+def test_places_keep_their_type():
+    csr = torch.sparse_csr_tensor(torch.tensor([0, 1], dtype=torch.int32), torch.tensor([1], dtype=torch.int32), [3.0])
+    assert torch.zeros_like(csr).crow_indices().dtype is torch.int32
+    for made in (torch.ones_like(csr), torch.full_like(csr, 1), csr.clone().fill_(1)):
+        assert made.values().tolist() == [1.0] and made.col_indices().dtype is torch.int32
+
+
+def test_ops_in_place_need_one_value_a_place():
+    s = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+    for ask, error, words in (
+        (lambda: s.sin_(), RuntimeError, "sin_ requires coalesced input"),
+        (lambda: s.pow_(2), NotImplementedError, "Could not run 'aten::pow_.Scalar'"),
+        (lambda: s.share_memory_(), NotImplementedError, "Cannot access storage of SparseTensorImpl"),
+    ):
+        with pytest.raises(error) as found:
+            ask()
+        assert str(found.value).startswith(words)
+    assert s.neg_()._values().tolist() == [-1.0, -2.0]
 
 
 def test_hooks_and_in_place_ops():
@@ -467,12 +512,36 @@ def test_sparse_tensors_are_compared():
         torch.testing.assert_close(s, torch.sparse_coo_tensor((2, 3)))
 
 
+def test_lbfgs_takes_sparse_gradients():
+    w = weight()
+    made = torch.optim.LBFGS([w], lr=0.1)
+
+    def closure():
+        made.zero_grad()
+        loss = (F.embedding(INDEX, w, sparse=True) ** 2).sum()
+        loss.backward()
+        return loss
+
+    before = closure().item()
+    assert made.step(closure).item() == before and closure().item() < before / 4
+
+
+def test_gradcheck_takes_sparse_inputs():
+    s = matrix(dtype=torch.float64).coalesce().requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: torch.sparse.sum(s, 0).to_dense(), s, masked=True)
+    assert torch.autograd.gradcheck(lambda s: s.to_dense(masked_grad=False), s)
+    assert torch.autograd.gradgradcheck(lambda s: (s * s).to_dense(), s, masked=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(lambda s: s.detach().to_dense() * s.to_dense(), s, masked=True)
+
+
 def test_gradcheck_of_sparse_functions():
     check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
     s = matrix(dtype=torch.float64).coalesce().requires_grad_()
     d = torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
     assert check(lambda s, d: torch.sparse.mm(s, d), (s, d), masked=True)
     assert check(lambda s: s.to_dense(), (s,), masked=True)
+    assert check(lambda s: s.to_dense(), (s,), masked=False)
 
 
 def test_dense_ops_are_as_before():

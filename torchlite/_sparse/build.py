@@ -91,7 +91,7 @@ def _no_negative(indices) -> None:
                 raise RuntimeError(f"found negative index {lowest} for dim {dim}")
 
 
-def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = None) -> Any:
+def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = None, index_dtype=torch.int64) -> Any:
     """A sparse tensor without specified elements."""
     size = tuple(size)
     if kind is torch.sparse_coo:
@@ -104,7 +104,7 @@ def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = 
     long = size[-2] if kind in BY_ROWS else size[-1]
     if blocks:
         long //= blocks[kind not in BY_ROWS]
-    first = torch.zeros(*size[:-2], long + 1, dtype=torch.int64, device=device)
+    first = torch.zeros(*size[:-2], long + 1, dtype=index_dtype, device=device)
     values = torch.zeros(*size[:-2], 0, *(blocks or ()), dtype=dtype, device=device)
     data = SparseData(kind, size, (first, first.new_zeros((*size[:-2], 0))), values)
     return _finished(data, values, requires_grad, False)
@@ -411,11 +411,13 @@ def spdiags(diagonals, offsets, shape, layout=None):
         )
     if layout not in (None, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
         raise RuntimeError("Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got " + KINDS[layout])
+    if offsets.dtype is not torch.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype.scalar_name}")
     if torch.unique(offsets).shape[0] != offsets.shape[0]:
         raise RuntimeError("Offset tensor contains duplicate values")
     count, length = diagonals.shape
     columns = torch.arange(length, device=diagonals.device).expand(count, length)
-    rows = columns - offsets.to(torch.int64).unsqueeze(1)
+    rows = columns - offsets.unsqueeze(1)
     inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     index = torch.stack([rows[inside], columns[inside]])
     made = sparse_coo_tensor(index, diagonals[inside], tuple(shape))

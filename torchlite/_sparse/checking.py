@@ -1,10 +1,14 @@
-"""How gradcheck sees sparse tensors: through the dense tensors that they are made from and become."""
+"""How gradcheck sees sparse tensors: as functions of the dense tensors that they are made from, their values or, where
+elements that are not specified count too, all elements.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .convert import like
+import torchlite as torch
+
+from .convert import like, values_at
 from .data import is_sparse
 from .history import with_values
 
@@ -13,20 +17,20 @@ def over_values(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]:
     """A function of dense tensors that does as `func` does with sparse ones, and its inputs."""
     inputs = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
     given: list[Any] = []
+    places: list[Any] = []
     for value in inputs:
         if is_sparse(value) and value.requires_grad:
             dense = value._data.values if masked else value.detach().to_dense()
+            places.append(value._data if masked else like(torch.ones_like(dense), value._data)._data)
             value = dense.detach().clone().requires_grad_()
+        else:
+            places.append(None)
         given.append(value)
 
     def of_dense(*values):
         args = [
-            value
-            if not (is_sparse(old) and old.requires_grad)
-            else with_values(old._data, value)
-            if masked
-            else like(value, old._data)
-            for old, value in zip(inputs, values, strict=True)
+            value if where is None else with_values(where, value if masked else values_at(value, where))
+            for where, value in zip(places, values, strict=True)
         ]
         out = func(*args)
         if isinstance(out, (list, tuple)):

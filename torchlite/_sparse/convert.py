@@ -287,10 +287,22 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
         return _compressed_dense(tensor, kind, blocksize, dense_dim or 0)
     sparse_dim = tensor.ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
     _check_sparse_dim(tensor, sparse_dim)
-    data = _coo_of_dense(tensor, sparse_dim)
-    if tensor._node is None:
+    return _FromDense.apply(tensor, _coo_of_dense(tensor, sparse_dim))
+
+
+class _FromDense(Function):
+    """A dense tensor as a sparse one; its gradient is dense, wherever the sparse one has elements."""
+
+    @staticmethod
+    def forward(ctx, tensor, data):
         return made(data)
-    return with_values(data, values_at(tensor, data), "ToSparseBackward0")
+
+    @staticmethod
+    def backward(ctx, g):
+        return dense_of(g) if is_sparse(g) else g, None
+
+
+_FromDense._backward_cls.__name__ = "ToSparseBackward0"
 
 
 def _check_sparse_dim(tensor, sparse_dim: int) -> None:
@@ -313,9 +325,7 @@ def _compressed_dense(tensor, kind, blocksize, dense_dim: int):
     data = _coo_of_dense(tensor, tensor.ndim - dense_dim)
     with recording(False):
         out = compressed(made(data), kind, blocksize)
-    if tensor._node is None:
-        return out
-    return with_values(out._data, values_at(tensor, out._data), "ToSparseBackward0")
+    return _FromDense.apply(tensor, out._data)
 
 
 def _checked_blocks(name: str, shape, batch: int, blocksize) -> tuple[int, int]:

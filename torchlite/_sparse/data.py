@@ -229,13 +229,7 @@ class SparseTensor(Tensor):
     def to(self, *args, **kwargs):
         return SLOTS.sparse("moved")(self, *args, **kwargs)
 
-    def share_memory_(self):
-        for part in (*self._data.parts, self._data.values):
-            part.share_memory_()
-        return self
-
-    def is_shared(self) -> bool:
-        return self.untyped_storage()
+    share_memory_ = is_shared = untyped_storage
 
     def __dlpack__(self, **keywords):
         raise BufferError("Can't export tensors with layout other than torch.strided")

@@ -15,11 +15,11 @@ from .history import values_of, with_values
 # Ops of one tensor that take zero to zero, so that they are ops of the values.
 OF_VALUES = frozenset((
     "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1",
-    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "neg", "rad2deg",
+    "floor", "frac", "isinf", "isnan", "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg",
     "relu", "round", "sgn", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
 ))  # fmt: skip
 # Of these, those that are linear: they need no coalesced tensor.
-LINEAR = frozenset(("neg", "conj_physical"))
+LINEAR = frozenset(("conj_physical",))
 # The names in PyTorch's history.
 _BACKWARD = {"square": "PowBackward0"}
 
@@ -147,6 +147,55 @@ def sub(input, other):
     return added(input, other, -1)
 
 
+class _Multiple(Function):
+    """A linear function of a sparse tensor's values; a gradient goes back as it comes, sparse or dense."""
+
+    @staticmethod
+    def forward(ctx, tensor, function, back):
+        ctx.back = back
+        return made(tensor._data.over(function(tensor._data.values.detach())))
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.back(g), None, None
+
+
+class _Divided(_Multiple):
+    """A quotient."""
+
+
+class _Negative(_Multiple):
+    """The negative."""
+
+
+class _Product(Function):
+    """A product of which one factor at least is sparse. As in PyTorch a factor's gradient is the other factor times the
+    gradient, sparse where one of these is.
+    """
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _product(a, b)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return tuple(
+            _reduced_to(torch.mul(g, other.conj()), own) if needed else None
+            for own, other, needed in ((a, b, ctx.needs_input_grad[0]), (b, a, ctx.needs_input_grad[1]))
+        )
+
+
+_Multiple._backward_cls.__name__ = _Product._backward_cls.__name__ = "MulBackward0"
+_Divided._backward_cls.__name__, _Negative._backward_cls.__name__ = "DivBackward0", "NegBackward0"
+
+
+def _reduced_to(g, tensor):
+    """A gradient in the shape of what it is for, which was broadcast."""
+    return g if g.shape == tensor.shape else dense_of(g).sum_to_size(tensor.shape)
+
+
 def _is_number(value) -> bool:
     return not isinstance(value, torch.Tensor) or not is_sparse(value) and value.ndim == 0
 
@@ -155,14 +204,27 @@ def mul(input, other):
     """`a * b`: what is zero in one of them is zero."""
     if not is_sparse(input):
         input, other = other, input
-    if _is_number(other):
+    if not _is_number(other):
+        return _Product.apply(input, other)
+    if getattr(other, "_node", None) is not None:
         new = torch.mul(values_of(input), other)
         return with_values(input._data.over(new), new, "MulBackward0")
-    if not is_sparse(other):
-        input = broadcast(input, torch.broadcast_shapes(tuple(input.shape), tuple(other.shape)))
-        new = torch.mul(values_of(input), values_at(other.expand(input.shape), input._data))
-        return with_values(input._data.over(new), new, "MulBackward0")
-    return _intersection(input, other)
+    factor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
+    return _Multiple.apply(input, lambda values: torch.mul(values, other), lambda g: torch.mul(g, factor))
+
+
+def neg(input):
+    """`-a`."""
+    return _Negative.apply(input, torch.neg, torch.neg)
+
+
+def _product(input, other):
+    """The product of two tensors, without history."""
+    if is_sparse(input) and is_sparse(other):
+        return _intersection(input, other)
+    input, other = (input, other) if is_sparse(input) else (other, input)
+    input = broadcast(input, torch.broadcast_shapes(tuple(input.shape), tuple(other.shape)))
+    return made(input._data.over(torch.mul(input._data.values, values_at(other.expand(input.shape), input._data))))
 
 
 def broadcast(tensor, shape):
@@ -229,6 +291,9 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for "
             "divisor)"
         )
+    if function is None and getattr(other, "_node", None) is None:
+        divisor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
+        return _Divided.apply(input, lambda values: torch.div(values, other), lambda g: torch.div(g, divisor))
     if function is not None and input.layout is torch.sparse_coo:
         input = coalesced(input)
     new = (function or torch.div)(values_of(input), other)

@@ -92,6 +92,13 @@ def part(tensor, name: str):
     return tensor._data.parts[0 if name[0] == "c" and name[1] in "rc" else 1].detach()
 
 
+def resize_as_(tensor, other):
+    """`resize_as_`: the other's size and numbers of dimensions."""
+    if tensor.layout is not torch.sparse_coo and tensor.layout is other.layout and tensor.shape == other.shape:
+        return tensor
+    return resize_(tensor, other.shape, other.sparse_dim(), other.dense_dim())
+
+
 def resize_(tensor, size, sparse_dim: int, dense_dim: int, clear: bool = False):
     """`sparse_resize_`, and with `clear` `sparse_resize_and_clear_`."""
     if tensor.layout is not torch.sparse_coo:

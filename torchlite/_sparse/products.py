@@ -11,7 +11,7 @@ from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
 from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, row_numbers
-from .data import IN_BLOCKS, SparseData, is_sparse, made, no_kernel
+from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .elementwise import added
 from .history import values_of, with_values
 
@@ -199,6 +199,10 @@ _Turned._backward_cls.__name__ = "MmBackward0"
 def _both_sparse(a, b):
     """Row by row: each element of `a` meets the row of `b` that its column names."""
     kind = a.layout
+    if kind in IN_BLOCKS:
+        raise RuntimeError(
+            f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {KINDS[kind]}"
+        )
     left, right = coalesced(coo_of(a)), coalesced(coo_of(b))
     one, two = left._data, right._data
     starts = compressed_of(two.parts[0][0], b.shape[0])
@@ -215,7 +219,7 @@ def _both_sparse(a, b):
     if kind is torch.sparse_coo:
         return with_values(SparseData(kind, shape, out._data.parts, out._data.values, True), values_of(out),
                            "SparseSparseMatmulBackward0")  # fmt: skip
-    return compressed(out, kind if b.layout is kind else torch.sparse_csr)
+    return compressed(out, torch.sparse_csr)
 
 
 class _SparseMm(Function):
@@ -275,11 +279,15 @@ def _swapped(tensor):
 def matmul(input, other):
     """`torch.matmul`, `@`."""
     if input.ndim == 2 and other.ndim == 1:
-        return mv(input, other)
+        if not is_sparse(other):
+            return mv(input, other)
+        return multiplied(input, torch.unsqueeze(other, 1)).squeeze(1)
     if input.ndim == 2 and other.ndim == 2:
         return multiplied(input, other)
-    if input.ndim == 1 and other.ndim == 2 and is_sparse(other):
-        return mv(_swapped(other), input)
+    if input.ndim == 1 and other.ndim == 2:
+        if not is_sparse(input):
+            return mv(_swapped(other), input)
+        return multiplied(torch.unsqueeze(input, 0), other).squeeze(0)
     if input.ndim == 3 and other.ndim == 3:
         return bmm(input, other)
     if is_sparse(input) and not is_sparse(other) and input.ndim == 2:
@@ -338,10 +346,10 @@ def _reduced(mat1, mat2, reduce: str):
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce == "prod":
-        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if mat1.layout is not torch.sparse_csr:
         raise no_kernel("_sparse_mm_reduce_impl", mat1)
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     _check("mm", mat1, mat2)
     if not mat1.dtype.is_floating_point:
         raise NotImplementedError(f"\"spmm_reduce_kernel\" not implemented for '{mat1.dtype.scalar_name}'")

@@ -105,7 +105,7 @@ def sparse_sum(input, dim=None, dtype=None):
     if dim is None:
         return values_of(coalesced(input)).sum(dtype=dtype)
     if not isinstance(dim, int) and not len(dim):
-        raise RuntimeError("dim must not be empty")
+        return with_values(coalesced(input)._data, values_of(coalesced(input)), "SparseSumBackward0")
     return _over(input, _dims(dim, input.ndim), dtype, "SparseSumBackward0")
 
 

@@ -19,8 +19,9 @@ from . import elementwise, products, reduce, shape
 from .build import _empty_coo, empty
 from .convert import coo_of, grid, lines, moved, to_dense
 from .data import IN_BLOCKS, KINDS, is_sparse, made, no_kernel
-from .elementwise import OF_VALUES, of_values
+from .elementwise import LINEAR, OF_VALUES, of_values
 from .history import values_of, with_values
+from .parts import resize_as_
 
 RULES: dict[str, Callable[..., Any]] = {
     "add": elementwise.add,
@@ -42,6 +43,10 @@ RULES: dict[str, Callable[..., Any]] = {
     "sum": reduce.sum_op,
     "any": reduce.any_op,
     "norm": reduce.norm,
+    "dist": lambda input, other, p: reduce.norm(torch.sub(input, other), p),
+    "real": lambda input: of_values("real", torch.real, input) if input.is_complex() else input,
+    "neg": elementwise.neg,
+    "resize_as_": lambda input, other, memory_format: resize_as_(input, other),
     "permute": shape.permute,
     "transpose": shape.transpose,
     "t": shape.t,
@@ -119,6 +124,14 @@ for _name in ("resolve_conj", "resolve_neg", "alias", "positive"):
     RULES[_name] = lambda input: input
 
 
+@rule("imag")
+def imag(input):
+    """The imaginary part."""
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return of_values("imag", torch.imag, input)
+
+
 @rule("contiguous")
 def contiguous(input, memory_format=None):
     """Refused."""
@@ -142,16 +155,27 @@ def reshape(input, size):
     return input.is_contiguous()
 
 
+def _check_like(input, layout) -> None:
+    if layout is torch.strided and input.layout is not torch.sparse_coo:
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {KINDS[input.layout]} but you "
+            "requested Strided)"
+        )
+
+
 def _like(input, dtype, layout, device, requires_grad, size=None):
     layout = input.layout if layout is None else layout
+    if size is None:
+        _check_like(input, layout)
     size = tuple(input.shape) if size is None else size
     dtype, device = dtype or input.dtype, device or input.device
     if layout is torch.strided:
         return torch.zeros(size, dtype=dtype, device=device, requires_grad=requires_grad)
-    if layout is torch.sparse_coo and input._sparse and size == tuple(input.shape):
+    if layout is torch.sparse_coo and size == tuple(input.shape):
         return _empty_coo(size, dtype, device, requires_grad, input._data.dense_dim)
-    blocks = input._data.blocksize if input._sparse and layout in IN_BLOCKS else None
-    return empty(size, dtype, device, layout, requires_grad, blocks)
+    blocks = input._data.blocksize if layout in IN_BLOCKS else None
+    kind = torch.int64 if input.layout is torch.sparse_coo else input._data.parts[0].dtype
+    return empty(size, dtype, device, layout, requires_grad, blocks, kind)
 
 
 @rule("_zeros_like")
@@ -183,8 +207,35 @@ def _refuse_fill(input, *rest):
     raise no_kernel("fill_.Scalar", input)
 
 
-for _name in ("_ones_like", "_full_like", "_new_ones", "_new_full", "fill_", "_fill"):
+for _name in ("_new_ones", "_new_full"):
     RULES[_name] = _refuse_fill
+
+
+@rule("_full_like")
+def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, form=None):
+    """Dense where it is asked for; else the specified elements of a compressed tensor, all of them the number."""
+    _check_like(input, layout)
+    dtype, device = dtype or input.dtype, device or input.device
+    if layout is torch.strided:
+        return torch.full(input.shape, value, dtype=dtype, device=device, requires_grad=requires_grad)
+    if input.layout is torch.sparse_coo or layout not in (None, input.layout):
+        _refuse_fill(input)
+    data = input._data.mapped(lambda part: part.to(device))
+    out = made(data.over(torch.full_like(data.values, value, dtype=dtype)))
+    return out.requires_grad_(requires_grad)
+
+
+@rule("_ones_like")
+def ones_like(input, *how):
+    """As `full_like`."""
+    return full_like(input, 1, *how)
+
+
+@rule("fill_")
+def fill_(input, value):
+    """The specified elements of a compressed tensor."""
+    _check_leaf(input)
+    return _written(input, full_like(input, value))
 
 
 # -- in place ---------------------------------------------------------------------------
@@ -285,6 +336,10 @@ def run_in_place(op, values: list):
     _check_leaf(target)
     if op.name == "copy_":
         return copy_(target, *rest)
+    if op.name == "pow":
+        raise no_kernel("pow_.Scalar", target)
+    if op.name in OF_VALUES - LINEAR and target.layout is torch.sparse_coo and not target._data.coalesced:
+        raise RuntimeError(f"{op.name}_ requires coalesced input")
     before = made(target._data)
     if target._node is not None and target._node is not LEAF:
         before._node = edge(target)

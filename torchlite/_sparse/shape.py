@@ -13,7 +13,9 @@ from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, made, no_kernel
 from .history import values_of, with_values
 
 
-def _made(data: SparseData, shape, index, values, coalesced: bool, name: str):
+def _made(shape, index, values, name: str, coalesced: bool = False):
+    """A COO tensor, which fewer than two elements make a coalesced one."""
+    coalesced = coalesced or index.shape[1] < 2
     return with_values(SparseData(torch.sparse_coo, shape, (index,), values, coalesced), values, name)
 
 
@@ -40,7 +42,7 @@ class _Permuted(Function):
         cut = data.sparse_dim
         index = data.parts[0].index_select(0, torch.tensor(order[:cut], dtype=torch.int64, device=tensor.device))
         values = data.values.permute(0, *(dim - cut + 1 for dim in order[cut:]))
-        kept = data.coalesced and order[:cut] == list(range(cut))
+        kept = data.nnz < 2 or data.coalesced and order[:cut] == list(range(cut))
         shape = [data.shape[dim] for dim in order]
         return made(SparseData(torch.sparse_coo, shape, (index,), values, kept))
 
@@ -76,16 +78,16 @@ for _name in ("Permute", "Transpose", "T"):
 def permute(input, dims, name: str = "Permute"):
     """Sparse dimensions change places with sparse ones, dense with dense ones."""
     data = input._data
+    if len(dims) != data.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {data.ndim} is not equal to len(dims) = {len(dims)}"
+        )
     if data.layout is not torch.sparse_coo:
         raise no_kernel("permute", input)
     order = [wrap_dim(dim, data.ndim) for dim in dims]
     if sorted(order) != list(range(data.ndim)):
-        raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {data.ndim} is not equal to len(dims) = {len(order)}"
-            if len(order) != data.ndim
-            else "permute(): duplicate dims are not allowed."
-        )
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     cut = data.sparse_dim
     if any(dim >= cut for dim in order[:cut]):
         raise RuntimeError(
@@ -151,7 +153,7 @@ def select(input, dim, index):
     cut, shape = data.sparse_dim, data.shape[:dim] + data.shape[dim + 1 :]
     if dim >= cut:
         values = values.select(dim - cut + 1, index)
-        return _made(data, shape, data.parts[0], values, data.coalesced, "SelectBackward0")
+        return _made(shape, data.parts[0], values, "SelectBackward0")
     kept = (data.parts[0][dim] == index).nonzero().reshape(-1)
     values = values.index_select(0, kept)
     if cut == 1:
@@ -159,7 +161,7 @@ def select(input, dim, index):
     rows = [d for d in range(cut) if d != dim]
     where = data.parts[0].index_select(1, kept)
     where = where.index_select(0, torch.tensor(rows, device=where.device))
-    return _made(data, shape, where, values, data.coalesced, "SelectBackward0")
+    return _made(shape, where, values, "SelectBackward0")
 
 
 def selected(tensor, key):
@@ -204,7 +206,7 @@ class _Unsqueezed(Function):
             index = torch.cat([index[:dim], index.new_zeros((1, index.shape[1])), index[dim:]])
         else:
             values = values.unsqueeze(dim - cut + 1)
-        return made(SparseData(torch.sparse_coo, shape, (index,), values, data.coalesced))
+        return made(SparseData(torch.sparse_coo, shape, (index,), values, data.nnz < 2))
 
     @staticmethod
     def backward(ctx, g):
@@ -237,12 +239,12 @@ def narrow_copy(input, dim, start, length):
         raise RuntimeError(f"Invalid range to narrow. range(start, start+length) = range({start}, {start + length})")
     shape, index, name = [*data.shape[:dim], length, *data.shape[dim + 1 :]], data.parts[0], "NarrowCopyBackward0"
     if dim >= cut:
-        return _made(data, shape, index, values.narrow(dim - cut + 1, start, length), data.coalesced, name)
+        return _made(shape, index, values.narrow(dim - cut + 1, start, length), name, data.coalesced)
     kept = ((index[dim] >= start) & (index[dim] < start + length)).nonzero().reshape(-1)
     shift = torch.zeros(cut, 1, dtype=torch.int64, device=index.device)
     shift[dim] = start
     index = index.index_select(1, kept) - shift
-    return _made(data, shape, index, values.index_select(0, kept), data.coalesced, name)
+    return _made(shape, index, values.index_select(0, kept), name, data.coalesced)
 
 
 def index_select(input, dim, index):
@@ -265,7 +267,7 @@ def index_select(input, dim, index):
     index = torch.where(index < 0, index + size, index)
     shape, name = [*data.shape[:dim], count, *data.shape[dim + 1 :]], "IndexSelectBackward0"
     if dim >= cut:
-        return _made(data, shape, data.parts[0], values.index_select(dim - cut + 1, index), data.coalesced, name)
+        return _made(shape, data.parts[0], values.index_select(dim - cut + 1, index), name, data.coalesced)
     # Each element stands wherever the index names its row.
     ordered, order = torch.sort(index, stable=True)
     row = data.parts[0][dim].contiguous()
@@ -277,7 +279,7 @@ def index_select(input, dim, index):
     place = order.index_select(0, first.index_select(0, which) + step)
     where = data.parts[0].index_select(1, which)
     where = torch.cat([where[:dim], place.unsqueeze(0), where[dim + 1 :]])
-    out = _made(data, shape, where, values.index_select(0, which), False, name)
+    out = _made(shape, where, values.index_select(0, which), name)
     if not data.coalesced:
         return out
     out = coalesced(out)
@@ -322,8 +324,7 @@ def cat(tensors, dim=0):
         parts.append(index)
         values.append(held)
         start += data.shape[dim]
-    sorted_still = dim == 0 and cut > 0 and all(t._data.coalesced for t in tensors)
-    return _made(first, shape, torch.cat(parts, 1), torch.cat(values), sorted_still, "CatBackward0")
+    return _made(shape, torch.cat(parts, 1), torch.cat(values), "CatBackward0")
 
 
 def stack(tensors, dim=0):

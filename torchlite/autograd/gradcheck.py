@@ -61,7 +61,7 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
     ]
     v = [tensor(c, dtype=o.dtype, device=o.device) for c, o in zip(cotangents, outputs, strict=True)]
     (g,) = grad(outputs, [x], v, allow_unused=True)
-    analytic_g = np.zeros(x.shape) if g is None else g.detach().numpy(force=True)
+    analytic_g = np.zeros(x.shape) if g is None else _dense(g.detach()).numpy(force=True)
     flat_v = np.concatenate([c.reshape(-1) for c in cotangents]) if cotangents else np.zeros(0)
     for u in _vectors(x.shape, x.is_complex(), rng, count):
         step = tensor(u * eps, dtype=x.dtype, device=x.device)
@@ -74,6 +74,19 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
                 "(projected on a random cotangent, in the direction "
                 f"{np.array2string(u.reshape(-1)[:4], precision=3)} …)"
             )
+
+
+def _dense(tensor):
+    return tensor.to_dense() if tensor._sparse else tensor
+
+
+def _of_dense(function, inputs, masked: bool):
+    """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
+    if any(isinstance(x, Tensor) and x._sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
+        from .._sparse.checking import over_values
+
+        return over_values(function, inputs, masked)
+    return function, inputs
 
 
 def _prepare(inputs):
@@ -151,6 +164,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    func, inputs = _of_dense(func, inputs, bool(masked))
     inputs, wanted = _prepare(inputs)
     rng = np.random.default_rng(0)
     try:
@@ -200,6 +214,7 @@ def gradgradcheck(
     """
     from .._tensor.creation import tensor
 
+    func, inputs = _of_dense(func, inputs, masked)
     inputs, wanted = _prepare(inputs)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
@@ -219,7 +234,7 @@ def gradgradcheck(
     def gradient(*everything):
         x, g = everything[:count], everything[count:]
         found = grad(_outputs(func, x), [x[i] for i in wanted], g, create_graph=True, allow_unused=True)
-        return tuple(f for f in found if f is not None and f.requires_grad)
+        return tuple(_dense(f) for f in found if f is not None and f.requires_grad)
 
     if not gradient(*inputs, *grad_outputs):
         return True

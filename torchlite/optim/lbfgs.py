@@ -157,6 +157,7 @@ def _flat_gradient(optimizer):
     parts = []
     for param in optimizer.param_groups[0]["params"]:
         grad = torch.zeros_like(param) if param.grad is None else param.grad
+        grad = grad.to_dense() if grad._sparse else grad
         parts.append((torch.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
     return torch.cat(parts)
 
