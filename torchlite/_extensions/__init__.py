@@ -8,10 +8,11 @@ import importlib
 import pathlib
 from typing import Any
 
-# By the folder and the name of the library's file: the module here that has its ops in `OPS`, and their library's name.
+# By the end of the library's path: the ops' namespace, and where they are listed.
 _KNOWN = {
-    ("torchvision", "_C"): ("torchvision.operators", "torchvision"),
-    ("torchvision", "image"): ("torchvision.images", "image"),
+    "torchvision/_C": ("torchvision", "torchvision.operators", "OPS"),
+    "torchaudio/lib/_torchaudio": ("_torchaudio", "torchaudio", "EXTENSION"),
+    "torchaudio/lib/libtorchaudio": ("torchaudio", "torchaudio", "OPS"),
 }
 _provided: set[str] = set()
 
@@ -19,17 +20,18 @@ _provided: set[str] = set()
 def provide(path: Any) -> bool:
     """Declare the ops of the library that lies at `path`; False where torchlite has nothing in its place."""
     file = pathlib.Path(path)
-    known = _KNOWN.get((file.parent.name, file.name.partition(".")[0]))
+    place = file.with_name(file.name.partition(".")[0]).as_posix()
+    known = next((known for end, known in _KNOWN.items() if place.endswith(f"/{end}")), None)
     if known is None:
         return False
-    module, namespace = known
-    if module not in _provided:
+    namespace, module, listed = known
+    if namespace not in _provided:
         from .._library.operators import declare
 
-        for op in importlib.import_module(f"{__name__}.{module}").OPS:
+        for op in getattr(importlib.import_module(f"{__name__}.{module}"), listed):
             declared = declare(namespace, op.schema)
             if op.kernel is not None:
                 declared.kernels["CompositeExplicitAutograd"] = op.kernel
             declared.backward, declared.setup_context = op.backward, op.setup_context
-        _provided.add(module)
+        _provided.add(namespace)
     return True
