@@ -192,6 +192,7 @@ def test_no_process_groups():
     assert not torch.distributed.rpc.is_available()
     assert not torch.distributed.is_nccl_available() and torch.distributed.Backend("GLOO") == "gloo"
     from torchlite.distributed import all_reduce, init_process_group
+    from torchlite.distributed import fsdp
     from torchlite.distributed.optim import ZeroRedundancyOptimizer
 
     for refused in (
@@ -204,6 +205,13 @@ def test_no_process_groups():
             refused(torch.ones(1))
     with pytest.raises(NotImplementedError, match="init_process_group: programs run in one process"):
         init_process_group("gloo")
+    with pytest.raises(NotImplementedError, match=r"fsdp.FullyShardedDataParallel: programs run in one process"):
+        fsdp.FullyShardedDataParallel(Net())
+    with pytest.raises(NotImplementedError, match=r"distribute_tensor: programs run in one process"):
+        torch.distributed.tensor.distribute_tensor(torch.ones(1))
+    assert not isinstance(torch.ones(2), torch.distributed.tensor.DTensor) and torch.distributed.group.WORLD is None
+    with torch.distributed.tensor.experimental.implicit_replication():
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
     with pytest.raises(NotImplementedError, match="DTensor"):
         torch.distributed.tensor.DTensor()
     with pytest.raises(RuntimeError, match="RPC has not been initialized"):

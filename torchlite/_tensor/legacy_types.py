@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._device.streams import accelerator_of
 from .._dispatch import call
-from .._types import dtypes
+from .._types import dtypes, layouts
 from .creation import legacy_tensor
 
 if TYPE_CHECKING:
@@ -18,17 +18,25 @@ class _TypedTensor(type):
 
     dtype: dtypes.dtype
     where: str  # a device type
+    layout: layouts.layout = layouts.strided
 
     def __call__(cls, *args: Any, device: Any = None, size: Any = None) -> Tensor:
-        if cls.where != "cpu":
-            missing = accelerator_of(cls.where).why_not()
-            if missing:
-                raise TypeError(f"type torch.{cls.where}.{cls.__name__} not available. {missing}")
+        cls._check_there()
         made = legacy_tensor(args, cls.dtype, device, size, cls.where)
         return made.to(cls.where) if made.device.type != cls.where else made
 
+    def _check_there(cls) -> None:
+        missing = cls.where != "cpu" and accelerator_of(cls.where).why_not()
+        if missing:
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. {missing}")
+
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, call.Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.where
+        return (
+            isinstance(instance, call.Tensor)
+            and instance.dtype is cls.dtype
+            and instance.device.type == cls.where
+            and instance.layout is cls.layout
+        )
 
     def __new__(mcs, name: str, bases: tuple, body: dict) -> Any:
         if bases:
@@ -73,7 +81,7 @@ def place_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
         return "cpu", dtypes.get_default_dtype()
     names = {f"{d.scalar_name}Tensor": d for d in dtypes.ALL.values()}
     prefix, _, last = str(kind).rpartition(".")
-    where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix)
+    where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix.removesuffix(".sparse"))
     return None if where is None or last not in names else (where, names[last])
 
 

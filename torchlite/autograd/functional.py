@@ -253,6 +253,19 @@ def _rows_at_once(out, inputs, create_graph: bool) -> tuple:
     )
 
 
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """The unit vectors of all tensors' elements together, cut for each tensor: of shapes (sum of the numbers of
+    elements, number of elements), in the tensors' dtypes and on their devices. Packages call this name.
+    """
+    total, basis, start = sum(tensor_numels), [], 0
+    for t, n in zip(tensors, tensor_numels, strict=True):
+        unit = torch.zeros(total, n, dtype=t.dtype, device=t.device)
+        unit.diagonal(-start).fill_(1)
+        basis.append(unit)
+        start += n
+    return tuple(basis)
+
+
 def _rows_of(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
     """The Jacobian of one output, a tensor for each input."""
     columns = []

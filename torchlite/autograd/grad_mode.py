@@ -88,6 +88,17 @@ class _DecoratorContextManager:
         return type(self)()
 
 
+class _NoParamDecoratorContextManager(_DecoratorContextManager):
+    """Made without arguments: `@name` decorates as `@name()` does."""
+
+    def __new__(cls, function=None):
+        made = object.__new__(cls)
+        if function is None:
+            return made
+        made.__init__()
+        return made(function)
+
+
 class _ModeSetter(_DecoratorContextManager):
     """Sets grad mode for a block, a function or a generator."""
 
@@ -102,7 +113,7 @@ class _ModeSetter(_DecoratorContextManager):
         _set_modes(grad, inference)
 
 
-class no_grad(_ModeSetter):
+class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
     """Nothing is recorded inside.
 
     >>> import torchlite as torch
@@ -111,13 +122,6 @@ class no_grad(_ModeSetter):
     ...     (x * 2).requires_grad
     False
     """
-
-    def __new__(cls, function=None):
-        made = object.__new__(cls)
-        if function is None:
-            return made
-        made.__init__()
-        return made(function)
 
     def __init__(self, function=None):
         super().__init__()

@@ -72,7 +72,7 @@ set_stream, current_stream, default_stream = cuda.set_stream, cuda.current_strea
 has_half, has_magma = True, False
 
 _GRAPHS = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
-_MODULES = ("amp", "graphs", "nvtx", "profiler")
+_MODULES = ("amp", "graphs", "nvtx", "profiler", "sparse")
 _TYPES = (
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
     "IntTensor", "LongTensor", "ShortTensor",

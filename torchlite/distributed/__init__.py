@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import distributed_c10d
+from .device_mesh import DeviceMesh, init_device_mesh
 from .distributed_c10d import (
     Backend,
     GroupMember,
@@ -21,7 +22,7 @@ from .distributed_c10d import (
 )  # fmt: skip
 
 __all__ = [
-    "Backend", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group", "is_available",
+    "Backend", "DeviceMesh", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group", "init_device_mesh", "is_available",
     "is_backend_available", "is_initialized", "is_torchelastic_launched",
 ]  # fmt: skip
 

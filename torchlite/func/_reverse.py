@@ -20,6 +20,7 @@ from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
 from .._tensor import Tensor
 from ..autograd._tangents import carried
+from ..autograd.functional import _construct_standard_basis_for
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._batched import Batched, hidden, stripped
 from ._levels import Level, levels
@@ -401,14 +402,8 @@ def _real(what: str, tensors) -> None:
 
 def units(tensors: list) -> list:
     """The unit vectors of all elements of these tensors together: for each tensor its parts, a row a vector."""
-    numels = [t.numel() for t in tensors]
-    total, start, found = sum(numels), 0, []
-    for t, n in zip(tensors, numels, strict=True):
-        unit = torch.zeros(total, n, dtype=t.dtype, device=t.device)
-        unit.diagonal(-start).fill_(1)
-        found.append(unit.view(total, *t.shape))
-        start += n
-    return found
+    found = _construct_standard_basis_for(tensors, [t.numel() for t in tensors])
+    return [unit.view(len(unit), *t.shape) for unit, t in zip(found, tensors, strict=True)]
 
 
 def _rows(backward, outs, out_spec, chunk_size):

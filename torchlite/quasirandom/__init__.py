@@ -14,7 +14,7 @@ class SobolEngine:
     of volume 2**-k has about one.
 
     ``dimension`` is from 1 to 21201, else ValueError. With ``scramble=True`` the points are mixed by a random linear
-    map and a random shift, drawn with ``seed`` (or a seed of its own), which keeps the evenness; the stream is
+    map and a random shift, drawn with ``seed`` (or by the global generator), which keeps the evenness; the stream is
     PyTorch's. Direction numbers are those of Joe and Kuo. There are 2**30 points.
 
     >>> engine = torch.quasirandom.SobolEngine(2)
@@ -135,11 +135,7 @@ class SobolEngine:
     def _scramble(self) -> None:
         """Draws the shift and, for each dimension, a lower triangular matrix over the field of two elements, with ones
         on its diagonal, which maps the digits of every direction number."""
-        generator = torch.Generator()
-        if self.seed is None:
-            generator.seed()
-        else:
-            generator.manual_seed(self.seed)
+        generator = None if self.seed is None else torch.Generator().manual_seed(self.seed)
         digits = torch.arange(MAX_BIT, device="cpu")
         shape = (self.dimension, MAX_BIT)
         drawn = torch.randint(2, shape, device="cpu", generator=generator)

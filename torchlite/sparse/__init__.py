@@ -139,4 +139,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(
             f"torch.sparse.{name}: semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
         )
+    if name.endswith("Tensor"):
+        from . import _typed
+
+        if name in _typed.NAMES:
+            made = globals()[name] = _typed.sparse_type(name)
+            return made
     raise AttributeError(f"module 'torchlite.sparse' has no attribute '{name}'")

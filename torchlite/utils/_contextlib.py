@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..autograd.grad_mode import _DecoratorContextManager
+from ..autograd.grad_mode import _DecoratorContextManager, _NoParamDecoratorContextManager
 
-__all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager"]
+__all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
-class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """Made without arguments: `@name` decorates as `@name()` does."""
+class _Made(_DecoratorContextManager):
+    """The context managers that a function makes."""
 
-    def __new__(cls, orig_func: Any = None) -> Any:
-        if orig_func is None:
-            return super().__new__(cls)
-        return cls()(orig_func)
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.clone = make  # type: ignore[method-assign]
+
+
+def context_decorator(ctx: Any, func: Callable) -> Callable:
+    """A function that runs `func` inside of `ctx`: a context manager, or a function that makes one for each call."""
+    return _Made(ctx if callable(ctx) and not hasattr(ctx, "__enter__") else lambda: ctx)(func)

@@ -1,0 +1,121 @@
+"""What packages of science and probability ask for: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
+
+import warnings
+
+import pytest
+
+import torchlite as torch
+import torchlite.utils._contextlib as contextlib_
+
+
+def test_scrambled_sobol_points_without_a_seed_come_from_the_global_generator():
+    torch.manual_seed(1)
+    drawn = torch.quasirandom.SobolEngine(2, scramble=True).draw(2)
+    torch.manual_seed(1)
+    digits = torch.randint(2, (2, 30)), torch.randint(2, (2, 30, 30))
+    after = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(torch.quasirandom.SobolEngine(2, scramble=True).draw(2), drawn)
+    assert torch.equal(torch.rand(1), after) and [int(d.sum()) for d in digits] == [32, 882]  # PyTorch's
+
+
+class TestSparseTypes:
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+
+    @pytest.fixture(autouse=True)
+    def silent(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+
+    def test_made(self):
+        made = torch.sparse.FloatTensor(self.indices, self.values, torch.Size([2, 3]))
+        assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
+        assert torch.sparse.FloatTensor(self.indices, self.values).shape == (2, 2)
+        assert torch.sparse.LongTensor(2, 3).dtype is torch.int64 and torch.sparse.LongTensor(2, 3).shape == (2, 3)
+        assert torch.sparse.FloatTensor().shape == (0,) and torch.sparse.FloatTensor(torch.Size([2])).shape == (2,)
+        assert torch.sparse.FloatTensor(self.indices, self.values.double()).dtype is torch.float64
+
+    def test_gradient(self):
+        values = self.values.clone().requires_grad_()
+        torch.sparse.FloatTensor(self.indices, values).to_dense()[0, 1].backward()
+        assert values.grad.tolist() == [1, 0]
+
+    def test_kinds(self):
+        made = torch.sparse.FloatTensor(self.indices, self.values)
+        assert made.type() == "torch.sparse.FloatTensor" and isinstance(made, torch.sparse.FloatTensor)
+        assert not isinstance(made, torch.FloatTensor) and not isinstance(self.values, torch.sparse.FloatTensor)
+        assert made.type(torch.sparse.DoubleTensor).dtype is torch.float64
+        assert made.type("torch.sparse.DoubleTensor").is_sparse and torch.sparse.FloatTensor.is_sparse
+
+    @pytest.mark.parametrize("arguments", [([2],), (values,), (indices, [1.0, 2.0]), (indices, values, 2, 3)])
+    def test_refused(self, arguments):
+        with pytest.raises(TypeError, match=r"only accepts sizes|new\(\) received an invalid combination"):
+            torch.sparse.FloatTensor(*arguments)
+
+
+class Noting(contextlib_._DecoratorContextManager):
+    log: list = []
+
+    def __init__(self, name="a"):
+        self.name = name
+
+    def clone(self):
+        return type(self)(self.name)
+
+    def __enter__(self):
+        self.log.append(f"in {self.name}")
+
+    def __exit__(self, *exc):
+        self.log.append("out")
+
+
+def test_context_managers_that_decorate():
+    Noting.log = log = []
+
+    @Noting("b")
+    def function(x):
+        log.append("runs")
+        return x + 1
+
+    assert function(1) == 2 and function.__name__ == "function" and log == ["in b", "runs", "out"]
+
+    @Noting("c")
+    def generator():
+        log.append((yield 1))
+
+    log.clear()
+    for item in generator():
+        log.append(item)
+    assert log == ["in c", "out", 1, "in c", None, "out"]
+    log.clear()
+    assert contextlib_.context_decorator(Noting("d"), lambda: 3)() == 3 and log == ["in d", "out"]
+    assert isinstance(torch.no_grad(), contextlib_._NoParamDecoratorContextManager)
+    assert isinstance(torch.inference_mode(), contextlib_._DecoratorContextManager)
+
+
+def test_context_managers_that_decorate_without_an_instance():
+    class Quiet(contextlib_._NoParamDecoratorContextManager):
+        count = 0
+
+        def __enter__(self):
+            Quiet.count += 1
+
+        def __exit__(self, *exc):
+            Quiet.count += 10
+
+    @Quiet
+    def function():
+        return 5
+
+    with Quiet():
+        assert function() == Quiet()(function)() == 5
+    assert Quiet.count == 44
+
+
+def test_standard_basis():
+    made = torch.autograd.functional._construct_standard_basis_for(
+        (torch.ones(2), torch.ones(1, dtype=torch.float64)), (2, 1)
+    )
+    assert made[0].tolist() == [[1, 0], [0, 1], [0, 0]] and made[1].tolist() == [[0], [0], [1]]
+    assert made[1].dtype is torch.float64

@@ -1,0 +1,5 @@
+"""torch.cuda.sparse.FloatTensor and its kind."""
+
+from ..sparse._typed import NAMES, sparse_type
+
+globals().update({name: sparse_type(name, "cuda") for name in NAMES})

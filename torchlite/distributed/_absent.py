@@ -1,0 +1,22 @@
+"""Classes of `torch.distributed` that programs name in annotations and ask about: there are no process groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlite._types.refused import refusing
+
+
+def kind(name: str, module: str = "torch.distributed", base: type = object) -> type:
+    """A class that nothing is an instance of: making one raises NotImplementedError."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        refusing(f"{module}.{name}")()
+
+    doc = "For annotations, and for programs that ask whether something is one: nothing is."
+    return type(name, (base,), {"__init__": __init__, "__module__": module, "__doc__": doc})
+
+
+def absent(name: str, module: str) -> Any:
+    """A function that would begin work in several processes: it raises NotImplementedError."""
+    return refusing(f"{module}.{name}")

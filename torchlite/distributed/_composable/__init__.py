@@ -1,0 +1,1 @@
+"""Modules that PyTorch wraps in place, over several processes: none."""

@@ -1,0 +1,16 @@
+"""`torch.distributed.fsdp`'s later half by its older name."""
+
+from ..fsdp import (  # type: ignore[attr-defined]
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+
+__all__ = [
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
+    "register_fsdp_forward_method",
+]  # fmt: skip

@@ -1,0 +1,24 @@
+"""What PyTorch tries out for tensors over several processes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from .._absent import absent
+
+_HERE = "torch.distributed.tensor.experimental"
+
+__all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
+
+context_parallel, local_map, register_sharding = (
+    absent(name, _HERE) for name in ("context_parallel", "local_map", "register_sharding")
+)
+
+
+@contextlib.contextmanager
+def implicit_replication() -> Iterator[None]:
+    """In this context an op of a DTensor takes plain tensors for replicated ones. Ops of plain tensors alone, which are
+    all that there are, stay as they are.
+    """
+    yield
