@@ -61,6 +61,8 @@ else:
     raise AssertionError
 import warnings
 warnings.simplefilter("error", append=True)
+import functorch, functorch.experimental
+assert functorch.vmap is torch.vmap and functorch.make_functional.__module__.startswith("torch._functorch")
 assert (torch.tensor([1e38]) * torch.tensor([1e38])).isinf() and torch.nn.functional.softplus(torch.ones(1) / 0).isinf()
 """
 

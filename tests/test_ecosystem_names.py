@@ -1,11 +1,14 @@
 """What packages of science and probability ask for: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
 
+import collections
 import warnings
 
 import pytest
 
 import torchlite as torch
 import torchlite.utils._contextlib as contextlib_
+from torchlite._functorch import make_functional
+from torchlite.nn.parallel import scatter_gather
 
 
 def test_scrambled_sobol_points_without_a_seed_come_from_the_global_generator():
@@ -119,3 +122,67 @@ def test_standard_basis():
     )
     assert made[0].tolist() == [[1, 0], [0, 1], [0, 0]] and made[1].tolist() == [[0], [0], [1]]
     assert made[1].dtype is torch.float64
+
+
+class TestParallelFunctions:
+    Pair = collections.namedtuple("Pair", "a b")
+
+    def test_scatter_and_gather(self):
+        x = torch.arange(5.0, requires_grad=True)
+        parts = torch.nn.parallel.scatter({"x": (x, 3), "pair": self.Pair(x, None)}, ["cpu", "cpu"])
+        assert [part["x"][0].tolist() for part in parts] == [[0, 1, 2], [3, 4]] and parts[1]["x"][1] == 3
+        assert type(parts[0]["pair"]) is self.Pair and parts[1]["pair"].a.tolist() == [3, 4]
+        joined = torch.nn.parallel.gather(
+            [self.Pair(part["pair"].a * 2, part["pair"].a.sum()) for part in parts], "cpu"
+        )
+        assert joined.a.tolist() == [0, 2, 4, 6, 8] and joined.b.tolist() == [3, 7]
+        joined.a.sum().backward()
+        assert x.grad.tolist() == [2] * 5
+
+    def test_scatter_of_keywords(self):
+        args, kwargs = scatter_gather.scatter_kwargs((torch.ones(2),), {"a": 1}, ["cpu", "cpu"])
+        assert [len(arg[0]) for arg in args] == [1, 1] and kwargs == ({"a": 1}, {"a": 1})
+        assert scatter_gather.scatter_kwargs((), None, ["cpu"]) == ((), ())
+
+    def test_replicas(self):
+        tied = torch.nn.Linear(2, 2)
+        model = torch.nn.Sequential(tied, torch.nn.BatchNorm1d(2), tied)
+        copies = torch.nn.parallel.replicate(model, ["cpu", "cpu"])
+        outs = torch.nn.parallel.parallel_apply(copies, [torch.eye(2), (torch.ones(3, 2),)])
+        sum(out.pow(2).sum() for out in outs).backward()
+        grads = [p.grad.clone() for p in model.parameters()]
+        model.zero_grad()
+        for module in model:
+            if isinstance(module, torch.nn.BatchNorm1d):
+                module.reset_running_stats()
+        sum(model(x).pow(2).sum() for x in (torch.eye(2), torch.ones(3, 2))).backward()
+        assert all(torch.allclose(a, p.grad) for a, p in zip(grads, model.parameters(), strict=True))
+        assert len(list(copies[0].parameters())) == 0 and copies[0][0] is copies[0][2]
+
+
+class TestMakeFunctional:
+    def test_parameters_and_buffers(self):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+        function, params, buffers = make_functional.make_functional_with_buffers(model)
+        assert function.param_names == ("0.weight", "0.bias", "1.weight", "1.bias") and len(buffers) == 3
+        assert all(p.requires_grad for p in params) and params[0] is not model[0].weight
+        assert torch.allclose(function(params, buffers, torch.eye(2)), model(torch.eye(2)))
+        with pytest.raises(RuntimeError, match="has buffers. Please use make_functional_with_buffers"):
+            make_functional.make_functional(model)
+
+    def test_tied_parameters(self):
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+        model[1].weight = model[0].weight
+        function, params = make_functional.make_functional(model, disable_autograd_tracking=True)
+        assert function.param_names == ("0.weight", "0.bias", "1.bias") and not any(p.requires_grad for p in params)
+        given = [torch.eye(2) * 2, torch.ones(2), torch.zeros(2)]
+        assert function(given, torch.ones(1, 2)).tolist() == [[6, 6]]
+
+    def test_ensemble(self):
+        models = [torch.nn.Linear(2, 3) for _ in range(4)]
+        function, params, buffers = make_functional.combine_state_for_ensemble(models)
+        out = torch.vmap(function, (0, 0, None))(params, buffers, torch.ones(1, 2))
+        assert torch.allclose(out, torch.stack([model(torch.ones(1, 2)) for model in models]))
+        for wrong in ([], [models[0], torch.nn.Linear(2, 3).eval()], [models[0], torch.nn.ReLU()]):
+            with pytest.raises(RuntimeError, match="combine_state_for_ensemble: Expected"):
+                make_functional.combine_state_for_ensemble(wrong)

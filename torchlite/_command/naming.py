@@ -15,6 +15,7 @@ import sysconfig
 from .._alias import DIST_INFO, PATH
 from ..torch_version import __version__
 
+_PACKAGES = ("torch", "functorch")  # what PyTorch installs
 RUN_HELP = "run a program that finds torchlite as `torch`: `run script.py ...`, `run -m module ...`, `run -c code ...`"
 
 
@@ -69,10 +70,8 @@ def _stranger(site: str) -> str:
     for found in importlib.metadata.distributions(name="torch"):
         if "torchlite" not in found.version:
             return f"torch {found.version} in {found.locate_file('')}"
-    place = os.path.join(site, "torch")
-    if os.path.exists(place) and not _is_ours(place):
-        return place
-    return ""
+    places = [os.path.join(site, package) for package in _PACKAGES]
+    return next((place for place in places if os.path.exists(place) and not _is_ours(place)), "")
 
 
 def _is_ours(place: str) -> bool:
@@ -87,7 +86,7 @@ def install(site: str) -> str:
     """Copy the package and its metadata to a folder of packages; what was done."""
     remove(site)
     names = []
-    for package in ("torch", DIST_INFO):
+    for package in (*_PACKAGES, DIST_INFO):
         shutil.copytree(
             os.path.join(PATH, package), os.path.join(site, package), ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -112,7 +111,7 @@ def _entry(site: str, name: str) -> str:
 
 def remove(site: str) -> str:
     """Take the package and its metadata away, of whatever version; what was done."""
-    ours = [os.path.join(site, "torch")] if _is_ours(os.path.join(site, "torch")) else []
+    ours = [place for place in (os.path.join(site, package) for package in _PACKAGES) if _is_ours(place)]
     ours += [
         os.path.join(site, name)
         for name in os.listdir(site)

@@ -22,8 +22,8 @@ from .distributed_c10d import (
 )  # fmt: skip
 
 __all__ = [
-    "Backend", "DeviceMesh", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group", "init_device_mesh", "is_available",
-    "is_backend_available", "is_initialized", "is_torchelastic_launched",
+    "Backend", "DeviceMesh", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group",
+    "init_device_mesh", "is_available", "is_backend_available", "is_initialized", "is_torchelastic_launched",
 ]  # fmt: skip
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 Item = TypeVar("Item", covariant=True)
+_collate_fn_t = Callable[[list[Any]], Any]  # packages annotate with these two
+_worker_init_fn_t = Callable[[int], None]
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 

@@ -1,0 +1,5 @@
+"""Rearranging by name."""
+
+from torchlite.func import rearrange
+
+__all__ = ["rearrange"]

@@ -1,0 +1,1 @@
+"""Older names of `torch.func`, where packages look for them."""

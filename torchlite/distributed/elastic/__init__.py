@@ -1,0 +1,1 @@
+"""What `torchrun` stands on: not yet."""

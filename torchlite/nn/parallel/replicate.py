@@ -1,0 +1,42 @@
+"""A model on several devices."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from torchlite.nn.modules.module import Module
+
+__all__ = ["replicate"]
+
+
+def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
+    """Copies of a model, one a device. Gradients go through their parameters, which are no leaves, to the model's own,
+    unless `detach`.
+    """
+    return [_copied(network, device, detach, {}) for device in devices]
+
+
+def _copied(module: Module, device: Any, detach: bool, known: dict[int, Any]) -> Module:
+    if id(module) in known:
+        return known[id(module)]
+    made = known[id(module)] = copy.copy(module)
+    made._modules = {
+        name: child if child is None else _copied(child, device, detach, known)
+        for name, child in module._modules.items()
+    }
+    made._parameters = {}
+    for name, value in module._parameters.items():
+        if value is not None and id(value) not in known:
+            moved = value.to(device)
+            known[id(value)] = moved.detach() if detach else moved.view_as(moved)
+        found = None if value is None else known[id(value)]
+        if found is None:
+            made._parameters[name] = None
+        else:
+            made.__dict__[name] = found
+    made._buffers = {
+        name: value if value is None else value.detach().to(device) for name, value in module._buffers.items()
+    }
+    return made

@@ -1,0 +1,67 @@
+"""Parts of a batch on several devices, and results from them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+__all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Whether something is a named tuple."""
+    return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
+
+
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+    """`inputs` for each of several devices: tensors are cut along `dim`, as `chunk` does, and moved, those in tuples,
+    lists and dicts too; what else there is goes to each as it is. Gradients come back to the tensors.
+
+    >>> import torchlite as torch
+    >>> [list(part.shape) for part in torch.nn.parallel.scatter(torch.ones(5, 2), ["cpu", "cpu"])]
+    [[3, 2], [2, 2]]
+    """
+    if isinstance(inputs, Tensor):
+        parts = inputs.chunk(len(target_gpus), dim)
+        return tuple(part.to(where) for part, where in zip(parts, target_gpus, strict=False))
+    if inputs and isinstance(inputs, (tuple, list)):
+        parts = zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False)
+        make = (lambda part: type(inputs)(*part)) if is_namedtuple(inputs) else type(inputs)
+        return [make(part) for part in parts]
+    if inputs and isinstance(inputs, dict):
+        parts = zip(*(scatter(item, target_gpus, dim) for item in inputs.items()), strict=False)
+        return [type(inputs)(part) for part in parts]
+    return [inputs for _ in target_gpus]
+
+
+def scatter_kwargs(
+    inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, target_gpus: Sequence[Any], dim: int = 0
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """`scatter` of positional and of keyword arguments: as many of the ones as of the others."""
+    args = list(scatter(inputs, target_gpus, dim)) if inputs else []
+    named = list(scatter(kwargs, target_gpus, dim)) if kwargs else []
+    count = max(len(args), len(named))
+    args += [() for _ in range(count - len(args))]
+    named += [{} for _ in range(count - len(named))]
+    return tuple(args), tuple(named)
+
+
+def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+    """The results of several devices as one: tensors are joined along `dim` on `target_device`, numbers of no
+    dimension as a vector; dicts and tuples of them item by item.
+    """
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        moved = [out.to(target_device) for out in outputs]
+        return torch.cat([out.reshape(1) for out in moved]) if first.ndim == 0 else torch.cat(moved, dim)
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        if any(len(out) != len(first) for out in outputs):
+            raise ValueError("All dicts must have the same number of keys")
+        return type(first)((key, gather([out[key] for out in outputs], target_device, dim)) for key in first)
+    joined = (gather(list(items), target_device, dim) for items in zip(*outputs, strict=False))
+    return type(first)(*joined) if is_namedtuple(first) else type(first)(joined)
