@@ -13,6 +13,7 @@ from .build import (
     validate_compressed_args,
     validate_coo_args,
 )
+from .checking import over_values
 from .convert import dense_of, distinct, like, moved, sparse_mask, to_compressed, to_dense, to_sparse, values_at
 from .data import SparseData, contents, is_sparse, made, no_kernel
 from .looking_up import looked_up
@@ -55,6 +56,7 @@ __all__ = [
     "moved",
     "nnz",
     "no_kernel",
+    "over_values",
     "part",
     "raw_dim",
     "raw_indices",

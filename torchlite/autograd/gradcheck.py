@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .entry import grad
 
@@ -83,9 +84,7 @@ def _dense(tensor):
 def _of_dense(function, inputs, masked: bool):
     """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
     if any(isinstance(x, Tensor) and x._sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
-        from .._sparse.checking import over_values
-
-        return over_values(function, inputs, masked)
+        return SLOTS.sparse("over_values")(function, inputs, masked)
     return function, inputs
 
 

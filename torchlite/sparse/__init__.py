@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._sparse.build import CHECKS, spdiags
+from .._sparse.checking import over_values
 from .._sparse.data import no_kernel
 from .._sparse.products import sampled_addmm, sparse_addmm, sparse_mm
 from .._sparse.reduce import softmax as _softmax
@@ -126,8 +127,6 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
     """
 
     def checked(func: Callable, inputs: Any, **kwargs: Any) -> bool:
-        from .._sparse.checking import over_values
-
         return gradcheck(*over_values(func, inputs, kwargs.get("masked", False)), **kwargs)
 
     checked.masked = True  # type: ignore[attr-defined]
