@@ -36,7 +36,7 @@ def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: i
     >>> torch.func.rearrange(images, "b (h1 h) (w1 w) c -> (b h1 w1) h w c", h1=2, w1=2).shape
     torch.Size([128, 15, 20, 3])
     """
-    x = tensor if isinstance(tensor, Tensor) else torch.stack(list(tensor))
+    x: Any = tensor if isinstance(tensor, Tensor) else torch.stack(list(tensor))
     left, right = _parsed(pattern, tuple(axes_lengths))
     for size in axes_lengths.values():
         if not isinstance(size, int):
