@@ -117,7 +117,7 @@ def test_batch_norms_lose_their_statistics():
     assert list(net[0].state_dict()) == ["weight", "bias"] and not net[0].track_running_stats
     assert net[1].track_running_stats
     parameters, buffers = torch.func.stack_module_state([net[0], copy.deepcopy(net[0])])
-    run = lambda p, b, x: torch.func.functional_call(net[0], (p, b), (x,))  # noqa: E731
+    run = lambda p, b, x: torch.func.functional_call(net[0], (p, b), (x,))
     x = torch.arange(18.0).reshape(6, 3)
     torch.testing.assert_close(torch.vmap(run, (0, 0, None))(parameters, buffers, x)[1], net[0](x))
 

@@ -336,3 +336,64 @@ def test_names_of_ops():
         torch.library.Library("aten", "FRAGMENT").define("new(Tensor x) -> Tensor")
     overload = torch.ops.aten.add.Tensor
     assert pickle.loads(pickle.dumps(overload)) is overload and copy.deepcopy(overload) is overload
+
+
+def test_tags_of_ops():
+    aten, Tag = torch.ops.aten, torch.Tag
+    for overload, held in (
+        (aten.add.Tensor, "core pointwise pt2_compliant_tag"),
+        (aten.add_.Tensor, "inplace pointwise pt2_compliant_tag"),
+        (aten.mm.default, "core pt2_compliant_tag"),
+        (aten.sum.dim_IntList, "core pt2_compliant_tag reduction"),
+        (aten.nonzero.default, "core dynamic_output_shape pt2_compliant_tag"),
+        (aten.t_.default, "inplace inplace_view pt2_compliant_tag"),
+        (aten.bernoulli.p, "nondeterministic_seeded pt2_compliant_tag"),
+    ):
+        assert [tag.name for tag in overload.tags] == held.split()
+    assert repr(Tag.pt2_compliant_tag) == "<Tag.pt2_compliant_tag: 17>" and torch._C.Tag is Tag
+
+    @torch.library.custom_op("lib_test::tagged", mutates_args=(), tags=Tag.core)
+    def tagged(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    assert tagged._opoverload.tags == [Tag.pt2_compliant_tag, Tag.core]
+    with torch.library._scoped_library("lib_tags", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor", tags=(Tag.needs_fixed_stride_order,))
+        assert torch.ops.lib_tags.f.default.tags == [Tag.needs_fixed_stride_order]
+
+
+def test_a_kernel_is_put_in_place_of_another_and_back():
+    with torch.library._scoped_library("lib_over", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: x + 1, "CPU")
+        with torch.library._scoped_library("lib_over", "IMPL") as other:
+            other.impl("f", lambda x: x + 2, "CPU")
+            assert torch.ops.lib_over.f(torch.zeros(1)).item() == 2
+            with pytest.raises(RuntimeError, match="already a kernel registered from python overriding f's behavior"):
+                other.impl("f", lambda x: x, "CPU", allow_override=False)
+        assert torch.ops.lib_over.f(torch.zeros(1)).item() == 1
+
+
+def test_schemas_of_the_library_name_ops_and_types():
+    schema = torch.ops.aten.add.Tensor._schema
+    assert str(schema) == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+    assert str(torch.ops.aten.transpose.int._schema) == (
+        "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"
+    )
+
+
+def test_classes_of_ops_have_their_names():
+    from torchlite._ops import OpOverload, OpOverloadPacket
+
+    assert isinstance(torch.ops.aten.add.Tensor, OpOverload) and isinstance(torch.ops.aten.add, OpOverloadPacket)
+
+
+def test_opcheck_wants_the_rule_of_the_meta_device_for_compilers_too():
+    @torch.library.custom_op("lib_test::no_fake", mutates_args=())
+    def no_fake(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    answers = torch.library.opcheck(no_fake, (torch.ones(2),), raise_exception=False)
+    assert [name for name, answer in answers.items() if answer != "SUCCESS"] == [
+        "test_faketensor", "test_aot_dispatch_dynamic",
+    ]  # fmt: skip

@@ -53,12 +53,16 @@ def _of_sparse(name: str) -> Any:
     return getattr(importlib.import_module("._sparse", __name__), name)
 
 
+def _of_overloads(name: str) -> Any:
+    return getattr(importlib.import_module("._library.overloads", __name__), name)
+
+
 def _vmap(*args: Any, **kwargs: Any) -> Any:
     """`torchlite.vmap`, loaded when it is first called."""
     return importlib.import_module(".func", __name__).vmap(*args, **kwargs)
 
 
-SLOTS.sparse, SLOTS.vmap = _of_sparse, _vmap
+SLOTS.sparse, SLOTS.vmap, SLOTS.overloads = _of_sparse, _vmap, _of_overloads
 
 
 def _dispatching(name: str) -> Any:
@@ -148,6 +152,11 @@ _HOMES = {
         "resize_as_sparse_",
     ),
     "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
+    "_C": (
+        "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "has_lapack",
+        "has_mkl", "has_openmp",
+    ),
+    "_library.tags": ("Tag",),
     "_lobpcg": ("lobpcg",),
     "_losses": (
         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div",

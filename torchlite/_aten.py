@@ -7,10 +7,12 @@ are beside `aten`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ._dispatch.codegen import function_for, in_place_method
 from ._dispatch.record import NAMESPACES, REGISTRY, VIEW, Op
+from ._dispatch.signatures import public_name, signatures
 from ._library.operators import DEFINED, LibraryOp, declare
 from ._library.overloads import OpOverload, OpOverloadPacket
 from ._library.schema import FunctionSchema
@@ -287,6 +289,21 @@ _SCHEMAS = {
     },
 }
 _TYPES = {"tensor": "Tensor", "optional": "Tensor?", "number": "Tensor", "list": "Tensor[]", "varargs": "int[]"}
+# The parser's words for types, where the library has others.
+_LIBRARY_TYPES = {
+    "Number": "Scalar", "ints": "SymInt[]", "floats": "float[]", "dtype": "ScalarType", "layout": "Layout",
+    "device": "Device", "memory_format": "MemoryFormat", "generator": "Generator", "Tensors": "Tensor[]",
+}  # fmt: skip
+
+
+@functools.cache
+def _parsed_types(record: Op) -> dict[str, str]:
+    """The types that PyTorch's parser gives a record's arguments, in the library's words."""
+    found: dict[str, str] = {}
+    for form in signatures(public_name(record)):
+        for a in form.arguments:
+            found.setdefault(a.name, _LIBRARY_TYPES.get(a.type, a.type) + "?" * a.nullable)
+    return found
 
 
 def schema_of(packet: OpOverloadPacket, overload: str) -> FunctionSchema:
@@ -303,15 +320,15 @@ def schema_of(packet: OpOverloadPacket, overload: str) -> FunctionSchema:
     for position, p in enumerate(record.params):
         if p.kwonly and "*" not in parts:
             parts.append("*")
-        kind = _TYPES.get(p.kind) or "Any"
+        kind = _TYPES.get(p.kind) or _parsed_types(record).get(p.name, "Any")
         if p.kind == "number" and overload == "Scalar" and position:
             kind = "Scalar"
         if position == 0 and kind.startswith("Tensor"):
             kind = kind[:6] + mark + kind[6:]
-        name = "self" if position == 0 and p.name == "input" else p.name
+        argument = "self" if position == 0 and p.name == "input" else p.name
         default = p.default
         written = isinstance(default, (int, float, bool)) or default is None
-        parts.append(f"{kind} {name}" + (f"={default}" if written else "=None" if default == () else ""))
+        parts.append(f"{kind} {argument}" + (f"={default}" if written else "=None" if default == () else ""))
     count = len(record.outputs or ()) or 1
     results = ", ".join([f"Tensor{mark}"] * count)
     return FunctionSchema(f"{name}({', '.join(parts)}) -> " + (f"({results})" if count > 1 else results))

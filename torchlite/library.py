@@ -58,7 +58,10 @@ class Library:
             if ns in _DEFINING:
                 raise RuntimeError(
                     f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
-                    "definitions in a single TORCH_LIBRARY block."
+                    "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, "
+                    "consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you really intended to define "
+                    "operators for a single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to "
+                    "explicitly indicate this."
                 )
             _DEFINING.add(ns)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
@@ -77,7 +80,7 @@ class Library:
             raise RuntimeError(f"cannot define {schema!r} in a Library of kind IMPL")
         if self.ns == "aten":
             raise NotImplementedError("torchlite has PyTorch's ops as records, and adds none to the library aten")
-        op = operators.declare(self.ns, schema)
+        op = operators.declare(self.ns, schema, tags)
         self._undo.append(functools.partial(operators.forget, op))
         return schema.partition("(")[0].strip()
 
@@ -100,10 +103,11 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ) -> None:
         """Add a kernel under a key: "CPU", "CUDA", "OpenCL", "Meta", "CompositeExplicitAutograd" (any device),
-        "CompositeImplicitAutograd" (any device, differentiated through) or "Autograd". RuntimeError for other keys.
+        "CompositeImplicitAutograd" (any device, differentiated through) or "Autograd". RuntimeError for other keys,
+        and without `allow_override` where there is a kernel.
         """
         key = str(getattr(dispatch_key, "name", dispatch_key)) or self.dispatch_key or "CompositeImplicitAutograd"
         if not callable(fn):
@@ -114,8 +118,15 @@ class Library:
         if fn is fallthrough_kernel:
             kernels.pop(key, None)
             return
-        kernels[key] = functools.partial(fn, None) if with_keyset else fn
-        self._undo.append(functools.partial(kernels.pop, key, None))
+        before = kernels.get(key)
+        if before is not None and not allow_override:
+            name = getattr(op_name, "__name__", str(op_name)).rpartition("::")[2]
+            raise RuntimeError(
+                "This is not allowed since there's already a kernel registered from python overriding "
+                f"{name}'s behavior for {key} dispatch key and {self.ns} namespace."
+            )
+        made = kernels[key] = functools.partial(fn, None) if with_keyset else fn
+        self._undo.append(functools.partial(_put_back, kernels, key, made, before))
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Refuses: a kernel stands for one op."""
@@ -124,6 +135,14 @@ class Library:
     def _destroy(self) -> None:
         """Take away what was added."""
         self._finalizer()
+
+
+def _put_back(kernels: dict[str, Callable], key: str, kernel: Callable, before: Callable | None) -> None:
+    """Take a kernel away, unless another one has its place by now."""
+    if kernels.get(key) is kernel:
+        kernels.pop(key)
+        if before is not None:
+            kernels[key] = before
 
 
 def _undone(undo: list[Callable], name: str | None) -> None:

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._dispatch.codegen import in_place_method
-from ._dispatch.interceptors import Interceptor, Writing, overridden, overriding, stack, torch_function_disabled
+from ._dispatch.interceptors import (
+    Interceptor,
+    Writing,
+    as_called,
+    overridden,
+    overriding,
+    stack,
+    torch_function_disabled,
+)
 from ._dispatch.record import NAMESPACES
 from ._library.operators import LibraryOp
 from ._tensor import Tensor
@@ -23,6 +31,22 @@ __all__ = [
 disabled = torch_function_disabled
 # What users call where a record's function is none of theirs.
 _METHODS = {"_slice_index": "__getitem__", "_index": "__getitem__", "_setitem": "__setitem__"}
+
+
+@functools.cache
+def _public(op: Any, writes: bool) -> Any:
+    """The function or method by which programs name an op; None where that is the op's own function."""
+    if op.name in _METHODS:
+        return getattr(Tensor, _METHODS[op.name])
+    name = op.name.strip("_")
+    if writes:
+        return getattr(Tensor, f"{name}_", None) or in_place_method(op)
+    import torchlite as torch
+
+    space = next((space for space in op.where.split() if NAMESPACES.get(space, {}).get(op.name) is op), None)
+    if space == "Tensor" or space is None and name not in NAMESPACES["torch"]:
+        return getattr(Tensor, name, None)
+    return getattr(torch if space is None else _module(space), op.name if space else name, None)
 
 
 class TorchFunctionMode(Interceptor):
@@ -42,6 +66,7 @@ class TorchFunctionMode(Interceptor):
     """
 
     inner: TorchFunctionMode
+    sees_functions = True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -51,10 +76,13 @@ class TorchFunctionMode(Interceptor):
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
             function = op.overload
-        elif op.name in _METHODS:
-            function = getattr(Tensor, _METHODS[op.name])
-        elif function.__class__ is Writing:
-            function = in_place_method(op)
+        else:
+            args, kwargs = as_called(op, args, kwargs)
+            function = _public(op, function.__class__ is Writing) or function
+        return self.called(function, args, kwargs)
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A call of a function that programs name."""
         types = tuple(
             dict.fromkeys(
                 type(v)
@@ -203,10 +231,18 @@ def _overridable() -> tuple[dict[Any, list], dict[Any, str]]:
     for space in _SPACES:
         module = _module(space)
         prefix = "torch" if space == "torch" else f"torch.{space}"
-        for name in sorted(NAMESPACES.get(space, {})):
+        hand_written = dir(module) if space == "nn.functional" else ()
+        for name in sorted({*NAMESPACES.get(space, {}), *hand_written}):
             function = getattr(module, name, None)
-            if name[0] != "_" and callable(function) and function not in ignored:
+            if name[0] == "_" or not callable(function):
+                continue
+            if function in ignored:
+                names.setdefault(function, f"{prefix}.{name}")
+            else:
                 add(module, function, f"{prefix}.{name}")
+    for function in ignored:
+        home = "torch.Tensor" if getattr(Tensor, function.__name__, None) is function else "torch"
+        names.setdefault(function, f"{home}.{function.__name__}")
     for name in dir(Tensor):
         value = inspect.getattr_static(Tensor, name)
         if name.startswith("__") and name in vars(object) and name not in ("__eq__", "__ne__", "__lt__"):
@@ -297,3 +333,16 @@ def resolve_name(f: Any) -> str | None:
         return _overridable()[1].get(f)
     except TypeError:  # what cannot be a key is no function
         return None
+
+
+class DisableTorchFunction(torch_function_disabled):
+    """Inside, neither `__torch_function__` of subclasses nor modes are asked (per thread)."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._items = stack.items
+        stack.items = [item for item in stack.items if not isinstance(item, TorchFunctionMode)]
+
+    def __exit__(self, *error: Any) -> None:
+        stack.items = self._items
+        super().__exit__(*error)

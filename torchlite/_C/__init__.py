@@ -33,6 +33,8 @@ _HOMES = {
     ".autograd.grad_mode": (
         "_is_fwd_grad_enabled", "_is_multithreading_enabled", "_is_view_replay_enabled",
     ),
+    "._library.tags": ("Tag",),
+    ".overrides": ("DisableTorchFunction",),
     ".random": ("default_generator",),
     ".futures": ("Future",),
     ".jit": ("CompilationUnit", "ScriptFunction"),

@@ -41,7 +41,16 @@ from .graph import (
     write,
 )
 from .hooks import pack
-from .interceptors import Writing, any_sparse, dispatching_classes, intercepted, overridden, overriding, stack
+from .interceptors import (
+    Writing,
+    any_sparse,
+    as_called,
+    dispatching_classes,
+    intercepted,
+    overridden,
+    overriding,
+    stack,
+)
 from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
 from .overlap import check_in_place, set_together
 from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
@@ -117,6 +126,7 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
     if overriding(bound) is not None:
+        args, kwargs = as_called(op, args, kwargs)
         return overridden(function, bound, args, kwargs if out is None else {**kwargs, "out": out})
     classes = () if op.is_implicit and op.name[-1] != "_" else dispatching_classes(bound)
     if classes:

@@ -228,7 +228,9 @@ _OPERANDS: set = {int, float, bool, complex}
 
 
 def _is_operand(value) -> bool:
-    return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic))
+    return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic)) or hasattr(
+        value.__class__, "__torch_function__"
+    )
 
 
 def _renamed(op: Op, function, given: dict, also: dict):

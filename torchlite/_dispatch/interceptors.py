@@ -42,6 +42,7 @@ class Interceptor:
 
     batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
     sees_library = True  # whether ops that programs added come here as one
+    sees_functions = False  # whether functions that are no op come here too, by `called`
     is_forward = False  # whether it is a level of forward-mode differentiation
     # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
     # what stands in the engine's `RawMode`'s place.
@@ -102,6 +103,32 @@ def intercepted_above(op, function, args, kwargs):
             stack.items = [*items[:place], *items[place + 1 :]]
             try:
                 return items[place].intercept(op, function, args, kwargs)
+            finally:
+                stack.items = items
+    return NotImplemented
+
+
+def as_called(op, args, kwargs):
+    """The arguments of a call as a program writes it: without those that are a parameter's default."""
+    defaults = {p.name: p.default for p in op.params}
+    places = [p for p in op.params if not p.kwonly]
+    args = tuple(args)
+    while args and len(args) <= len(places) and args[-1] is places[len(args) - 1].default:
+        args = args[:-1]
+    return args, {name: value for name, value in kwargs.items() if value is not defaults.get(name, NotImplemented)}
+
+
+def called(function, args, kwargs):
+    """What the innermost mode that sees functions makes of a call of one that is no op, with the others still in force;
+    NotImplemented where there is none.
+    """
+    items = stack.items
+    for place in range(len(items) - 1, -1, -1):
+        if items[place].sees_functions:
+            stack.items = [*items[:place], *items[place + 1 :]]
+            try:
+                given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
+                return items[place].called(function, args, given)
             finally:
                 stack.items = items
     return NotImplemented

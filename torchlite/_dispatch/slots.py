@@ -46,6 +46,9 @@ class Slots:
     # From torchlite itself: a function of `torchlite._sparse` by its name; the package is loaded when one is asked for.
     sparse: Callable[[str], Any]
 
+    # From torchlite itself: a class of `torchlite._library.overloads` by its name.
+    overloads: Callable[[str], Any]
+
     # From torchlite itself: `torchlite.vmap`, loaded when it is first called.
     vmap: Callable[..., Callable]
 

@@ -10,6 +10,7 @@ from .._types.devices import device
 from . import operators
 from .operators import LibraryOp, key_of
 from .schema import infer_schema
+from .tags import Tag, as_tags
 
 OPS: dict[str, CustomOpDef] = {}
 
@@ -20,11 +21,12 @@ class CustomOpDef:
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self.__name__ = name
-        self._tags = tags
         before = OPS.get(self._qualname)
         if before is not None:
             operators.forget(before._op)
-        self._op: LibraryOp = operators.declare(namespace, name + schema)
+        self._op: LibraryOp = operators.declare(
+            namespace, name + schema, list(dict.fromkeys([Tag["pt2_compliant_tag"], *as_tags(tags)]))
+        )
         self._op.is_custom, self._op.shown = True, repr(self)
         OPS[self._qualname] = self
 

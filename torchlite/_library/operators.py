@@ -18,6 +18,7 @@ from .._types.devices import get_default_device
 from ..autograd.function import Function
 from .overloads import OpOverload, OpOverloadPacket
 from .schema import FunctionSchema
+from .tags import as_tags
 
 # The added ops: by library and name, the packet with its overloads.
 DEFINED: dict[tuple[str, str], OpOverloadPacket] = {}
@@ -64,6 +65,7 @@ class LibraryOp:
         self.cast: dict[str, Any] = {}  # the dtype of `register_autocast`, by device type
         self.by_class: dict[type, Callable] = {}  # functions of `register_torch_dispatch`
         self.off: set[str] = set()  # kernels that are switched off
+        self.labels: list[Any] = []  # of `torch.Tag`
         self.overload: OpOverload
         self._function: Any = None
 
@@ -343,8 +345,8 @@ def _not_recorded(op: LibraryOp, result: Any) -> Any:
     return result
 
 
-def declare(namespace: str, text: str) -> LibraryOp:
-    """Add an op by its schema. RuntimeError where its overload is there already."""
+def declare(namespace: str, text: str, tags: Any = ()) -> LibraryOp:
+    """Add an op by its schema, with tags. RuntimeError where its overload is there already."""
     schema = FunctionSchema(text if "::" in text.partition("(")[0] else f"{namespace}::{text}")
     name = schema.name.partition("::")[2]
     overload = schema.overload_name or "default"
@@ -355,6 +357,7 @@ def declare(namespace: str, text: str) -> LibraryOp:
             "overload's schema should only be registered with a single call to def()."
         )
     op = LibraryOp(schema)
+    op.labels = as_tags(tags)
     if packet is None:
         packet = DEFINED[namespace, name] = OpOverloadPacket(name, None, namespace, None)
         packet._function = _Choice(packet)
@@ -372,6 +375,10 @@ class _Overload(OpOverload):
     def __init__(self, packet: OpOverloadPacket, name: str, op: LibraryOp):
         super().__init__(packet, name)
         self._op = op
+
+    @property
+    def tags(self) -> list:
+        return list(self._op.labels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._op(*args, **kwargs)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._dispatch.record import REGISTRY
+from .tags import tags_of
+
 
 class OpOverload:
     """One overload of an op."""
@@ -38,7 +41,10 @@ class OpOverload:
 
     @property
     def tags(self) -> list:
-        return []
+        """What `torch.Tag` says of the overload."""
+        packet = self.overloadpacket
+        record = REGISTRY.get(packet._name.rstrip("_")) or getattr(packet._function, "op", None)
+        return tags_of(packet._name, self._overloadname, record)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.overloadpacket(*args, **kwargs)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
+
+from .._dispatch.slots import SLOTS
 
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
@@ -19,3 +22,9 @@ def load() -> None:
     """Import every family."""
     for name in FAMILIES:
         importlib.import_module(f"{__name__}.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("OpOverload", "OpOverloadPacket"):  # PyTorch has these classes in a module of this name
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return SLOTS.overloads(name)

@@ -430,3 +430,16 @@ def triplet_margin_loss(
     swap: _b.bool = False,
     reduction: _b.int = 1,
 ) -> Tensor: ...
+
+class DisableTorchFunction:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *error: Any) -> None: ...
+
+class DisableTorchFunctionSubclass(DisableTorchFunction): ...
+
+Tag: Any
+DispatchKey: Any
+DispatchKeySet: Any
+has_lapack: _b.bool
+has_mkl: _b.bool
+has_openmp: _b.bool

@@ -9,6 +9,8 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.checks import wanting
 from .._dispatch.graph import meta_of
+from .._dispatch.interceptors import called
+from .._dispatch.runtime import GLOBALS
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -129,6 +131,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
+    if GLOBALS["ACTIVE"]:
+        given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+        if (found := called(tensor, (data,), given)) is not NotImplemented:
+            return found
     dtype = None if dtype is None else as_argument(dtype, "tensor")
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
@@ -222,6 +228,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
     unless its memory is bytes or a file.
     """
+    if GLOBALS["ACTIVE"] and (found := called(from_numpy, (array,), {})) is not NotImplemented:
+        return found
     if not isinstance(array, np.ndarray):
         numpys = "numpy." if isinstance(array, np.generic) else ""
         raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__})")
@@ -247,6 +255,10 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory where dtype and device allow."""
+    if GLOBALS["ACTIVE"]:
+        found = called(as_tensor, (data,), {"dtype": dtype, "device": device})
+        if found is not NotImplemented:
+            return found
     dtype = None if dtype is None else as_argument(dtype, "as_tensor")
     if isinstance(data, call.Tensor):
         return data.to(device=device, dtype=dtype)
@@ -276,6 +288,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
     `dtype`, the default one when None), a storage, numbers and nested sequences.
     """
+    if GLOBALS["ACTIVE"]:
+        given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
+        if (found := called(asarray, (obj,), given)) is not NotImplemented:
+            return found
     dtype = None if dtype is None else as_argument(dtype, "asarray")
     if isinstance(obj, np.generic) and copy is False:
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")

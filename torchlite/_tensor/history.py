@@ -21,6 +21,7 @@ from .._dispatch.graph import (
     version,
 )
 from .._dispatch.hooks import RemovableHandle
+from .._dispatch.interceptors import overridden, overriding
 from .._dispatch.runtime import LEAF, MODE, NOWHERE
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
@@ -183,6 +184,8 @@ class History(Properties):
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
         if self._dispatches and not MODE.undispatched:
             return SLOTS.detached(self)
+        if not self._is_plain and overriding((self,)) is not None:
+            return overridden(call.Tensor.detach, (self,), (self,), {})
         out = _new(call.Tensor)
         out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
         out._meta = alias_meta(self)
@@ -204,6 +207,8 @@ class History(Properties):
 
     @property
     def data(self):
+        if not self._is_plain and overriding((self,)) is not None:
+            return overridden(call.Tensor.data.__get__, (self,), (self,), {})
         out = _new(call.Tensor)
         out._data, out._table, out.dtype, out._node, out._meta = self._data, self._table, self.dtype, None, None
         if MODE.inference or is_inference(self):

@@ -15,7 +15,7 @@ from .._dispatch.record import INPLACE, Op
 from .._dispatch.runtime import GLOBALS, MODE, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
-from .._types.layouts import preserve_format
+from .._types.layouts import Size, preserve_format
 from .._types.names import is_ours
 from .._types.refused import refusing
 from .conversions import Conversions
@@ -102,7 +102,7 @@ class Tensor(_Parts):
 
         made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device, size, any_dtype=dtype is None)
         wanting(made, requires_grad)
-        return made if cls is Tensor else made.as_subclass(cls)
+        return made if made.__class__ is cls else made.as_subclass(cls)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -196,7 +196,7 @@ def default_torch_function(cls, func, args, kwargs):
 def _to_subclass(result, cls):
     if type(result) is Tensor:
         return result.as_subclass(cls)
-    if type(result) in (tuple, list):
+    if isinstance(result, (tuple, list)) and not isinstance(result, Size):
         return type(result)(_to_subclass(r, cls) for r in result)
     return result
 

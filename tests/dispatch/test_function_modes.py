@@ -1,0 +1,129 @@
+"""`TorchFunctionMode` and `__torch_function__` see calls as programs write them."""
+
+import pytest
+
+import torchlite as torch
+from torchlite.overrides import TorchFunctionMode
+
+
+class Calls(TorchFunctionMode):
+    def __init__(self):
+        self.seen = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append((func, len(args), kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "call, func, count, keywords",
+    [
+        (lambda x: x + 1, torch.add, 2, {}),
+        (lambda x: 1 - x, torch.sub, 2, {}),
+        (lambda x: x.add(1, alpha=2), torch.add, 2, {"alpha": 2}),
+        (lambda x: x.add_(1), torch.Tensor.add_, 2, {}),
+        (lambda x: -x, torch.neg, 1, {}),
+        (lambda x: x.sum(), torch.sum, 1, {}),
+        (lambda x: x.sum(0), torch.sum, 2, {}),
+        (lambda x: x.std(), torch.std, 1, {}),
+        (lambda x: x.max(0), torch.max, 2, {}),
+        (lambda x: x[0:1], torch.Tensor.__getitem__, 2, {}),
+        (lambda x: x.to(torch.float64), torch.Tensor.to, 2, {}),
+        (lambda x: torch.ones(2), torch.ones, 1, {"device": None}),
+        (lambda x: torch.tensor([1.0]), torch.tensor, 1, {}),
+        (lambda x: torch.as_tensor([1.0], dtype=torch.float64), torch.as_tensor, 1, {"dtype": torch.float64}),
+        (lambda x: torch.asarray([1.0]), torch.asarray, 1, {}),
+        (lambda x: torch.softmax(x, 0), torch.softmax, 2, {}),
+    ],
+)
+def test_a_mode_sees_the_public_function_and_what_was_given(call, func, count, keywords):
+    x = torch.ones(2, 2)
+    with Calls() as mode:
+        result = call(x)
+    seen, n, kwargs = mode.seen[0]
+    assert seen == func and n == count
+    assert {name: value for name, value in kwargs.items() if value is not None} == {
+        name: value for name, value in keywords.items() if value is not None
+    }
+    assert result is not None
+
+
+def test_a_mode_that_gives_factories_a_device():
+    class OnMeta(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if func in (torch.ones, torch.tensor, torch.randn, torch.as_tensor) and kwargs.get("device") is None:
+                kwargs["device"] = "meta"
+            return func(*args, **kwargs)
+
+    with OnMeta():
+        made = [torch.ones(2), torch.tensor([1.0]), torch.randn(3), torch.as_tensor([2.0])]
+    assert [t.device.type for t in made] == ["meta"] * 4
+
+
+def test_nested_modes_see_functions_that_are_no_op_from_inside_out():
+    with Calls() as outer, Calls() as inner:
+        torch.tensor(1.0)
+    assert len(inner.seen) == len(outer.seen) == 1
+
+
+def test_all_of_it_can_be_left_out():
+    with Calls() as mode, torch._C.DisableTorchFunction():
+        torch.ones(2) + 1
+        torch.tensor(1)
+    assert mode.seen == []
+    with Calls() as mode, torch._C.DisableTorchFunctionSubclass():
+        torch.ones(2) + 1
+    assert len(mode.seen) == 2
+
+
+class Sub(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.detach(),
+        lambda x: x.data,
+        lambda x: x.cpu().data,
+        lambda x: x.max(0)[0],
+        lambda x: x.sort().values,
+        lambda x: torch.linalg.svd(x).S,
+        lambda x: x.topk(1).indices,
+    ],
+)
+def test_results_of_a_subclass_have_it(call):
+    assert type(call(torch.ones(2, 2).as_subclass(Sub))) is Sub
+    assert type(torch.Tensor(torch.ones(2).as_subclass(Sub))) is torch.Tensor
+
+
+def test_detach_comes_to_the_class():
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            names.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    names: list = []
+    x = torch.ones(2).as_subclass(Named)
+    x.detach()
+    assert names[-1] == "detach"
+
+
+def test_operators_ask_objects_that_are_no_tensors():
+    class Answering:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, len(args)
+
+    x = torch.ones(1)
+    assert x + Answering() == ("add", 2) and x @ Answering() == ("matmul", 2) and torch.sub(x, Answering())[1] == 2
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x + object()
+
+
+def test_names_of_what_no_class_overrides():
+    resolve = torch.overrides.resolve_name
+    assert resolve(torch.ones) == "torch.ones" and resolve(torch.tensor) == "torch.tensor"
+    assert resolve(torch.nn.functional.dropout) == "torch.nn.functional.dropout"
