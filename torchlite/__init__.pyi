@@ -99,10 +99,10 @@ from ._stubs.reductions import _unique2 as _unique2
 from ._stubs.tensor import *
 from .amp import GradScaler as GradScaler
 from .futures import Future as Future
+from .types import DeviceObjType as DeviceObjType
 from .jit import CompilationUnit as CompilationUnit
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
-from .types import DeviceObjType as DeviceObjType
 
 __version__: str
 __torchlite_version__: str
