@@ -135,57 +135,20 @@ def _part_names(kind) -> tuple[str, str]:
     return ("crow_indices", "col_indices") if kind in BY_ROWS else ("ccol_indices", "row_indices")
 
 
-def _check_layout(kind, layout) -> None:
-    if layout is not None and layout is not kind:
-        raise RuntimeError(f"{kind.name}_tensor: layout must be {KINDS[kind]} but got {KINDS[layout]}")
-
-
-def _by_rows(kind):
-    def function(
-        crow_indices,
-        col_indices,
-        values,
-        size=None,
-        *,
-        dtype=None,
-        layout=None,
-        device=None,
-        pin_memory=False,
-        requires_grad=False,
-        check_invariants=None,
-    ):
-        _check_layout(kind, layout)
-        return compressed_tensor(
-            kind, crow_indices, col_indices, values, size, dtype, device, requires_grad, check_invariants
-        )
-
-    return _described(function, kind)
-
-
-def _by_columns(kind):
-    def function(
-        ccol_indices,
-        row_indices,
-        values,
-        size=None,
-        *,
-        dtype=None,
-        layout=None,
-        device=None,
-        pin_memory=False,
-        requires_grad=False,
-        check_invariants=None,
-    ):
-        _check_layout(kind, layout)
-        return compressed_tensor(
-            kind, ccol_indices, row_indices, values, size, dtype, device, requires_grad, check_invariants
-        )
-
-    return _described(function, kind)
-
-
-def _described(function, kind):
+def _declare(kind):
+    """The constructor of a compressed layout. Its first two parameters are called as the layout's indices are: Python
+    keeps the names of parameters in the code.
+    """
     first, second = _part_names(kind)
+
+    def function(first, second, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
+                 requires_grad=False, check_invariants=None):  # fmt: skip
+        if layout is not None and layout is not kind:
+            raise RuntimeError(f"{kind.name}_tensor: layout must be {KINDS[kind]} but got {KINDS[layout]}")
+        return compressed_tensor(kind, first, second, values, size, dtype, device, requires_grad, check_invariants)
+
+    code = function.__code__
+    function.__code__ = code.replace(co_varnames=(first, second, *code.co_varnames[2:]), co_name=f"{kind.name}_tensor")
     function.__name__ = function.__qualname__ = f"{kind.name}_tensor"
     function.__doc__ = (
         f"A sparse tensor in the {kind.name[7:].upper()} layout out of `{first}`, `{second}` and `values`; without "
@@ -195,8 +158,8 @@ def _described(function, kind):
     return function
 
 
-sparse_csr_tensor, sparse_bsr_tensor = _by_rows(torch.sparse_csr), _by_rows(torch.sparse_bsr)
-sparse_csc_tensor, sparse_bsc_tensor = _by_columns(torch.sparse_csc), _by_columns(torch.sparse_bsc)
+sparse_csr_tensor, sparse_csc_tensor = _declare(torch.sparse_csr), _declare(torch.sparse_csc)
+sparse_bsr_tensor, sparse_bsc_tensor = _declare(torch.sparse_bsr), _declare(torch.sparse_bsc)
 
 
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,

@@ -55,6 +55,16 @@ def compressed_of(rows, size: int, dtype=torch.int64):
     return torch.searchsorted(rows.contiguous(), bounds).to(dtype)
 
 
+def spread(first, counts):
+    """Runs of numbers, one for each number in `first`, from that on and as long as `counts` says: which run each of the
+    numbers is in, and the numbers.
+    """
+    which = torch.repeat_interleave(torch.arange(counts.shape[0], device=counts.device), counts)
+    before = torch.cumsum(counts, 0) - counts
+    step = torch.arange(which.shape[0], device=counts.device) - before.index_select(0, which)
+    return which, first.index_select(0, which) + step
+
+
 def cells(data: SparseData):
     """The indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all blocks)."""
     first, second = (part.to(torch.int64) for part in data.parts)

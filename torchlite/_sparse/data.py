@@ -7,11 +7,10 @@ plain one; the general path sees it and asks the table of rules (`rules.py`).
 
 from __future__ import annotations
 
-import copy
 from typing import Any, NoReturn
 
 from .._dispatch.graph import alias_meta, is_inference, meta_of
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, recording
+from .._dispatch.runtime import GLOBALS, MODE
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .._types.layouts import (
@@ -237,21 +236,8 @@ class SparseTensor(Tensor):
     def __repr__(self, *, tensor_contents=None) -> str:
         return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + SLOTS.sparse("text_of")(self)
 
-    def __deepcopy__(self, memo):
-        if id(self) in memo:
-            return memo[id(self)]
-        if not self.is_leaf:
-            return Tensor.__deepcopy__(self, memo)
-        with recording(False):
-            out = made(self._data.mapped(lambda part: part.clone()))
-        if self._node is LEAF:
-            out.requires_grad_()
-        memo[id(self)] = out
-        if self.grad is not None:
-            meta_of(out).grad = copy.deepcopy(self.grad, memo)
-        if self.__dict__:
-            out.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return out
+    def _copied_with_storage(self, memo):
+        return made(self._data.mapped(lambda part: part.clone()))
 
 
 SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"

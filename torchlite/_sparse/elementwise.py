@@ -10,7 +10,7 @@ import torchlite as torch
 from ..autograd.function import Function
 from .convert import coalesced, compressed, coo_of, dense_of, found_in, grid, lines, values_at
 from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
-from .history import values_of, with_values
+from .history import named, values_of, with_values
 
 # Ops of one tensor that take zero to zero, so that they are ops of the values.
 OF_VALUES = frozenset((
@@ -72,7 +72,7 @@ def added(a, b, scale=1):
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}"
         )
-    return (_Subtracted if scale == -1 else _Added).apply(a, b, scale)
+    return named(_Added, "SubBackward0" if scale == -1 else "AddBackward0").apply(a, b, scale)
 
 
 class _Added(Function):
@@ -87,13 +87,6 @@ class _Added(Function):
     def backward(ctx, g):
         needs = ctx.needs_input_grad
         return g if needs[0] else None, (g if ctx.scale == 1 else torch.mul(g, ctx.scale)) if needs[1] else None, None
-
-
-class _Subtracted(_Added):
-    """The difference."""
-
-
-_Added._backward_cls.__name__, _Subtracted._backward_cls.__name__ = "AddBackward0", "SubBackward0"
 
 
 def _sum_of(a, b, scale):
@@ -160,14 +153,6 @@ class _Multiple(Function):
         return ctx.back(g), None, None
 
 
-class _Divided(_Multiple):
-    """A quotient."""
-
-
-class _Negative(_Multiple):
-    """The negative."""
-
-
 class _Product(Function):
     """A product of which one factor at least is sparse. As in PyTorch a factor's gradient is the other factor times the
     gradient, sparse where one of these is.
@@ -187,8 +172,7 @@ class _Product(Function):
         )
 
 
-_Multiple._backward_cls.__name__ = _Product._backward_cls.__name__ = "MulBackward0"
-_Divided._backward_cls.__name__, _Negative._backward_cls.__name__ = "DivBackward0", "NegBackward0"
+_Product._backward_cls.__name__ = "MulBackward0"
 
 
 def _reduced_to(g, tensor):
@@ -210,12 +194,14 @@ def mul(input, other):
         new = torch.mul(values_of(input), other)
         return with_values(input._data.over(new), new, "MulBackward0")
     factor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
-    return _Multiple.apply(input, lambda values: torch.mul(values, other), lambda g: torch.mul(g, factor))
+    return named(_Multiple, "MulBackward0").apply(
+        input, lambda values: torch.mul(values, other), lambda g: torch.mul(g, factor)
+    )
 
 
 def neg(input):
     """`-a`."""
-    return _Negative.apply(input, torch.neg, torch.neg)
+    return named(_Multiple, "NegBackward0").apply(input, torch.neg, torch.neg)
 
 
 def _product(input, other):
@@ -293,7 +279,9 @@ def div(input, other, function: Any = None, name: str = "DivBackward0"):
         )
     if function is None and getattr(other, "_node", None) is None:
         divisor = other.conj() if isinstance(other, torch.Tensor) else other.conjugate()
-        return _Divided.apply(input, lambda values: torch.div(values, other), lambda g: torch.div(g, divisor))
+        return named(_Multiple, "DivBackward0").apply(
+            input, lambda values: torch.div(values, other), lambda g: torch.div(g, divisor)
+        )
     if function is not None and input.layout is torch.sparse_coo:
         input = coalesced(input)
     new = (function or torch.div)(values_of(input), other)

@@ -62,15 +62,15 @@ class _Dense(Function):
 
 _Values._backward_cls.__name__ = "ValuesBackward0"
 _Dense._backward_cls.__name__ = "ToDenseBackward0"
-_NODES: dict[str, Any] = {}
+_NAMED: dict[tuple[type, str], Any] = {}
 
 
-def _named(name: str):
-    """The function `_Sparse` with a node of this name."""
-    found: Any = _NODES.get(name)
+def named(function: type, node: str) -> Any:
+    """A Function whose nodes are shown under this name."""
+    found: Any = _NAMED.get((function, node))
     if found is None:
-        found = _NODES[name] = type(f"_{name}", (_Sparse,), {})
-        found._backward_cls.__name__ = name
+        found = _NAMED[function, node] = type(function.__name__, (function,), {})
+        found._backward_cls.__name__ = node
     return found
 
 
@@ -85,4 +85,4 @@ def with_values(places: SparseData, values, name: str = "SparseBackward0"):
     """A sparse tensor of these values, with their history; `name` is what the node is shown as."""
     if values._node is None or not MODE.grad:
         return made(places.over(values.detach()))
-    return _named(name).apply(values, places)
+    return named(_Sparse, name).apply(values, places)

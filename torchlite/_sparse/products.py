@@ -10,10 +10,10 @@ import torchlite as torch
 from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
-from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, row_numbers
+from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, row_numbers, spread
 from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .elementwise import added
-from .history import values_of, with_values
+from .history import named, values_of, with_values
 
 
 def _entries(data: SparseData):
@@ -117,12 +117,6 @@ class _Times(Function):
         return to_sparse, to_dense, None, None
 
 
-for _name in ("Mm", "Mv", "Bmm", "Addmm", "SparseAddmm", "SparseMmReduceImpl"):
-    _made: Any = type(f"_{_name}", (_Times,), {})
-    _made._backward_cls.__name__ = f"{_name}Backward0"
-    globals()[f"_{_name}"] = _made
-
-
 def adjoint(tensor):
     """The conjugate transpose of a sparse matrix, or of each of a batch."""
     flat = coo_of(tensor)
@@ -157,18 +151,18 @@ def _check(name: str, a, b) -> None:
         )
 
 
-def times(tensor, dense, masked: bool, name: str = "Mm"):
+def times(tensor, dense, masked: bool, node: str = "MmBackward0"):
     """Sparse matrices times dense ones of the same batch."""
-    return globals()[f"_{name}"].apply(tensor, dense, masked, False)
+    return named(_Times, node).apply(tensor, dense, masked, False)
 
 
-def multiplied(a, b, masked: bool = False, name: str = "Mm"):
+def multiplied(a, b, masked: bool = False, node: str = "MmBackward0"):
     """The product of two matrices, of which one at least is sparse; of two sparse ones it is sparse."""
     _check("mm", a, b)
     if is_sparse(a) and is_sparse(b):
         return _both_sparse(a, b) if masked else _SparseMm.apply(a, b)
     if is_sparse(a):
-        return times(a, b, masked, name)
+        return times(a, b, masked, node)
     turned: Any = _Turned.apply(a, b, masked)
     return turned
 
@@ -207,11 +201,7 @@ def _both_sparse(a, b):
     one, two = left._data, right._data
     starts = compressed_of(two.parts[0][0], b.shape[0])
     rows, columns = one.parts[0]
-    counts = (starts[1:] - starts[:-1]).index_select(0, columns)
-    which = torch.repeat_interleave(torch.arange(one.nnz, device=a.device), counts)
-    ends = torch.cumsum(counts, 0)
-    step = torch.arange(which.shape[0], device=a.device) - (ends - counts).index_select(0, which)
-    there = starts.index_select(0, columns.index_select(0, which)) + step
+    which, there = spread(starts.index_select(0, columns), torch.diff(starts).index_select(0, columns))
     values = values_of(left).index_select(0, which) * values_of(right).index_select(0, there)
     index = torch.stack([rows.index_select(0, which), two.parts[0][1].index_select(0, there)])
     shape = (a.shape[0], b.shape[1])
@@ -253,7 +243,7 @@ def mv(input, vec):
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    return times(input, vec.unsqueeze(1), False, "Mv").squeeze(1)
+    return times(input, vec.unsqueeze(1), False, "MvBackward0").squeeze(1)
 
 
 def bmm(input, mat2):
@@ -269,7 +259,7 @@ def bmm(input, mat2):
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but "
             f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
         )
-    return times(input, mat2, False, "Bmm")
+    return times(input, mat2, False, "BmmBackward0")
 
 
 def _swapped(tensor):
@@ -315,7 +305,7 @@ def addmm(input, mat1, mat2, beta=1, alpha=1):
     """`torch.addmm`."""
     if not is_sparse(mat1) and not is_sparse(mat2):
         return scaled_sum(input, torch.mm(mat1, mat2), beta, alpha)
-    return scaled_sum(input, multiplied(mat1, mat2, False, "Addmm"), beta, alpha)
+    return scaled_sum(input, multiplied(mat1, mat2, False, "AddmmBackward0"), beta, alpha)
 
 
 def addmv(input, mat, vec, beta=1, alpha=1):
@@ -338,7 +328,7 @@ def sparse_mm(mat1, mat2, reduce=None):
         return _reduced(mat1, mat2, reduce)
     if not is_sparse(mat1) and not is_sparse(mat2):
         raise no_kernel("_sparse_mm", mat1)
-    return multiplied(mat1, mat2, True, "SparseAddmm")
+    return multiplied(mat1, mat2, True, "SparseAddmmBackward0")
 
 
 def _reduced(mat1, mat2, reduce: str):
@@ -355,7 +345,7 @@ def _reduced(mat1, mat2, reduce: str):
         raise NotImplementedError(f"\"spmm_reduce_kernel\" not implemented for '{mat1.dtype.scalar_name}'")
     if reduce in ("amax", "amin"):
         return _extremes(mat1, mat2, reduce)
-    out = times(mat1, mat2, True, "SparseMmReduceImpl")
+    out = times(mat1, mat2, True, "SparseMmReduceImplBackward0")
     return out if reduce == "sum" else out / torch.diff(mat1._data.parts[0]).clamp_min(1).unsqueeze(1)
 
 
@@ -379,7 +369,7 @@ def _extremes(mat1, mat2, reduce: str):
 
 def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
     """`torch.sparse.addmm`."""
-    return scaled_sum(mat, multiplied(mat1, mat2, True, "SparseAddmm"), beta, alpha)
+    return scaled_sum(mat, multiplied(mat1, mat2, True, "SparseAddmmBackward0"), beta, alpha)
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torchlite as torch
 
 from .._dispatch.shapes import wrap_dim
 from ..autograd.function import Function
-from .convert import coalesced, compressed, coo_of, summed
+from .convert import coalesced, compressed, coo_of, spread, summed
 from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, made, no_kernel
-from .history import values_of, with_values
+from .history import named, values_of, with_values
 
 
 def _made(shape, index, values, name: str, coalesced: bool = False):
@@ -68,13 +66,6 @@ class _Turned(Function):
         return torch.transpose(g, *ctx.dims)
 
 
-for _name in ("Permute", "Transpose", "T"):
-    for _base in (_Permuted, _Turned):
-        _kind: Any = type(f"{_base.__name__}{_name}", (_base,), {})
-        _kind._backward_cls.__name__ = f"{_name}Backward0"
-        globals()[_kind.__name__] = _kind
-
-
 def permute(input, dims, name: str = "Permute"):
     """Sparse dimensions change places with sparse ones, dense with dense ones."""
     data = input._data
@@ -95,7 +86,7 @@ def permute(input, dims, name: str = "Permute"):
             if name.startswith("T")
             else "permute(sparse_coo): mixing of sparse and dense dimensions is not supported"
         )
-    return globals()[f"_Permuted{name}"].apply(input, order)
+    return named(_Permuted, f"{name}Backward0").apply(input, order)
 
 
 def transpose(input, dim0, dim1, name: str = "Transpose"):
@@ -114,7 +105,7 @@ def transpose(input, dim0, dim1, name: str = "Transpose"):
             "transpose(): can only transpose the rows and columns of compressed sparse tensors, but got dimensions "
             f"{dim0} and {dim1}"
         )
-    return globals()[f"_Turned{name}"].apply(input)
+    return named(_Turned, f"{name}Backward0").apply(input)
 
 
 def t(input):
@@ -272,11 +263,8 @@ def index_select(input, dim, index):
     ordered, order = torch.sort(index, stable=True)
     row = data.parts[0][dim].contiguous()
     first = torch.searchsorted(ordered, row)
-    counts = torch.searchsorted(ordered, row, right=True) - first
-    which = torch.repeat_interleave(torch.arange(row.shape[0], device=row.device), counts)
-    ends = torch.cumsum(counts, 0)
-    step = torch.arange(which.shape[0], device=row.device) - (ends - counts).index_select(0, which)
-    place = order.index_select(0, first.index_select(0, which) + step)
+    which, place = spread(first, torch.searchsorted(ordered, row, right=True) - first)
+    place = order.index_select(0, place)
     where = data.parts[0].index_select(1, which)
     where = torch.cat([where[:dim], place.unsqueeze(0), where[dim + 1 :]])
     out = _made(shape, where, values.index_select(0, which), name)
