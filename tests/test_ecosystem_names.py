@@ -9,6 +9,8 @@ import torchlite as torch
 import torchlite.utils._contextlib as contextlib_
 from torchlite._functorch import make_functional
 from torchlite.nn.parallel import scatter_gather
+from torchlite.optim import lbfgs
+from torchlite.utils import _foreach_utils
 
 
 def test_scrambled_sobol_points_without_a_seed_come_from_the_global_generator():
@@ -186,3 +188,55 @@ class TestMakeFunctional:
         for wrong in ([], [models[0], torch.nn.Linear(2, 3).eval()], [models[0], torch.nn.ReLU()]):
             with pytest.raises(RuntimeError, match="combine_state_for_ensemble: Expected"):
                 make_functional.combine_state_for_ensemble(wrong)
+
+
+class TestLineSearch:
+    """PyTorch 2.13's numbers."""
+
+    def test_cubic_interpolation(self):
+        points = [((0, 1, -1, 1, 0.5, 0.3), 0.8550), ((0, 1, 5, 1, 0.9, 5), 0.7943), ((1, 0.5, 0.3, 0, 1, -1), 0.8550)]
+        for numbers, wanted in points:
+            found = lbfgs._cubic_interpolate(*(torch.tensor(float(n)) for n in numbers))
+            assert float(found) == pytest.approx(wanted, abs=1e-4)
+        numbers = (0, 1, -1, 1, 0.5, 0.3)
+        assert lbfgs._cubic_interpolate(*(torch.tensor(float(n)) for n in numbers), bounds=(0.2, 0.4)) == 0.4
+
+    @pytest.mark.parametrize(
+        "guess, loss, gradient, length",
+        [(1.0, -1.08337044, [1.5335, -3.9383], 0.4848), (0.01, -0.18313157, [1.6578, 1.3743], 0.05505)],
+    )
+    def test_strong_wolfe(self, guess, loss, gradient, length):
+        def objective(x, t, d):
+            p = (x + t * d).detach().requires_grad_()
+            f = (p**4 - p**2 + p).sum()
+            return float(f.detach()), torch.autograd.grad(f, p)[0]
+
+        x = torch.tensor([1.0, -0.5])
+        f, g = objective(x, 0, torch.zeros(2))
+        found = lbfgs._strong_wolfe(objective, x, guess, -g, f, g, g.dot(-g))
+        assert found[0] == pytest.approx(loss, abs=1e-4) and found[1].tolist() == pytest.approx(gradient, abs=1e-4)
+        assert float(found[2]) == pytest.approx(length, abs=1e-4) and found[3] == 2
+
+
+def test_helpers_of_autograd_functional():
+    x = torch.ones(2, requires_grad=True)
+    y, ours = x * 2, torch.autograd.functional
+    assert ours._as_tuple(x) == (False, (x,)) and ours._as_tuple((x,), "inputs", "f") == (True, (x,))
+    for wrong in ((1,), [1], 1):
+        with pytest.raises(TypeError, match="The inputs given to f must be either a Tensor or a tuple of Tensors"):
+            ours._as_tuple(wrong, "inputs", "f")
+    assert ours._grad_postprocess((y,), True)[0] is y and not ours._grad_postprocess(((y,),), False)[0][0].requires_grad
+    assert ours._tuple_postprocess((y,), False) is y and ours._tuple_postprocess((y,), True) == (y,)
+    assert ours._tuple_postprocess(((y,), (x,)), (True, False)) == (y, x)
+
+
+def test_tensors_sorted_by_device_and_dtype():
+    one, two = torch.ones(2), torch.ones(1, dtype=torch.float64)
+    found = _foreach_utils._group_tensors_by_device_and_dtype([[one, two], [two, None]], with_indices=True)
+    cpu = torch.device("cpu")
+    assert found == {(cpu, torch.float32): ([[one], [two]], [0]), (cpu, torch.float64): ([[two], [None]], [1])}
+    assert _foreach_utils._has_foreach_support([one, None], cpu)
+
+
+def test_casts_by_name():
+    assert torch._cast_Long(torch.ones(2)).dtype is torch.int64 and torch._cast_Half(torch.ones(2)).dtype is torch.half

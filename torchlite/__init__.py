@@ -122,7 +122,8 @@ _HOMES = {
     ),
     "_tensor.functions": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
-        "_shape_as_tensor", "_softmax_backward_data",
+        "_shape_as_tensor", "_softmax_backward_data", "_cast_Byte", "_cast_Char", "_cast_Short", "_cast_Int",
+        "_cast_Long", "_cast_Half", "_cast_Float", "_cast_Double",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "is_distributed",
         "set_default_tensor_type", "AcceleratorError",
         "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",

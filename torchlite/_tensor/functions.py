@@ -156,6 +156,23 @@ def _shape_as_tensor(self: Any) -> Any:
     return tensor(tuple(self.shape))
 
 
+def _cast(name: str, method: str) -> Any:
+    def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
+        return getattr(self, method)()
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as `{method}()` gives it."
+    return cast
+
+
+_cast_Byte, _cast_Char, _cast_Short, _cast_Int = (
+    _cast(f"_cast_{name.title()}", name) for name in ("byte", "char", "short", "int")
+)
+_cast_Long, _cast_Half, _cast_Float, _cast_Double = (
+    _cast(f"_cast_{name.title()}", name) for name in ("long", "half", "float", "double")
+)
+
+
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
     """The gradient of a softmax's input, from that of its output and the output."""
     products = grad_output * output

@@ -11,7 +11,7 @@ from .grad_mode import enable_grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _as_tuple(value, what: str, name: str):
+def _one_or_more(value, what: str, name: str):
     """Whether a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
     if isinstance(value, Tensor):
         return True, (value,)
@@ -24,9 +24,35 @@ def _as_tuple(value, what: str, name: str):
     return False, value
 
 
+def _as_tuple(inp, arg_name=None, fn_name=None):
+    """Whether a value is a tuple (of tensors), and the value as one. TypeError for what is neither a Tensor nor a
+    tuple of them. Packages call this name and those of the next two.
+    """
+    if arg_name is None and fn_name is None:
+        return isinstance(inp, tuple), inp if isinstance(inp, tuple) else (inp,)
+    single, values = _one_or_more(inp, arg_name, fn_name)
+    return not single, values
+
+
+def _grad_postprocess(inputs, create_graph):
+    """A tuple of tensors, or of tuples of them, without history unless it is to be differentiated again."""
+    if create_graph:
+        return inputs
+    return tuple(x.detach() if isinstance(x, Tensor) else _grad_postprocess(x, False) for x in inputs)
+
+
+def _tuple_postprocess(res, to_unpack):
+    """A tuple, or its only item where `to_unpack` is False; with a pair, the same for the tuples in it."""
+    if isinstance(to_unpack, tuple):
+        outer, inner = to_unpack
+        rows = res if inner else tuple(row[0] for row in res)
+        return rows if outer else rows[0]
+    return res if to_unpack else res[0]
+
+
 def _outputs_of(func, inputs, name: str, strict: bool):
     """(whether the output is a single Tensor, the outputs)."""
-    single, outs = _as_tuple(func(*inputs), "outputs of the user-provided function", name)
+    single, outs = _one_or_more(func(*inputs), "outputs of the user-provided function", name)
     for i, out in enumerate(outs):
         if strict and not out.requires_grad:
             raise RuntimeError(
@@ -101,7 +127,7 @@ def _vectors(v, like, single: bool, name: str, absent: str):
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if the {absent} a single Tensor with a single element.")
         return (torch.ones_like(like[0]),)
-    vectors = _as_tuple(v, "v", name)[1]
+    vectors = _one_or_more(v, "v", name)[1]
     if len(vectors) != len(like):
         if single:
             raise RuntimeError("The given v should contain a single Tensor.")
@@ -124,7 +150,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     tensor([1., 1.])
     """
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs", "vjp")
+        single, inputs = _one_or_more(inputs, "inputs", "vjp")
         inputs = _fresh(inputs, create_graph)
         single_out, outs = _outputs_of(func, inputs, "vjp", strict)
         vectors = _vectors(v, outs, single_out, "vjp", "user-provided function returns")
@@ -140,7 +166,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     v: like the input(s); may be None for one input of one element. `strict` as for `vjp`.
     """
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs", "jvp")
+        single, inputs = _one_or_more(inputs, "inputs", "jvp")
         inputs = _fresh(inputs, create_graph)
         vectors = _vectors(v, inputs, single, "jvp", "input to the user-provided function is")
         single_out, outs = _outputs_of(func, inputs, "jvp", strict)
@@ -197,7 +223,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             "Please either set `strict=False` or `vectorize=False`."
         )
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        single, inputs = _one_or_more(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, create_graph)
         single_out, outs = _outputs_of(func, inputs, "jacobian", strict)
         if vectorize:
@@ -213,7 +239,7 @@ def _columns_at_once(func, inputs):
     from .forward_ad import dual_level, make_dual, unpack_dual
 
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        single, inputs = _one_or_more(inputs, "inputs", "jacobian")
         inputs = _fresh(inputs, False)
         numels, start, units = [x.numel() for x in inputs], 0, []
         for x, n in zip(inputs, numels, strict=True):
@@ -288,13 +314,13 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are
     several inputs).
     """
-    single, inputs = _as_tuple(inputs, "inputs", "hessian")
+    single, inputs = _one_or_more(inputs, "inputs", "hessian")
     _check_strategy(outer_jacobian_strategy)
 
     def gradient(*x):
         found = jacobian(lambda *y: _scalar_of(func, y, "hessian", strict), x[0] if single else x, create_graph=True)
         if strict:
-            _depends(_as_tuple(found, "", "")[1], _OF_HESSIAN)
+            _depends(_one_or_more(found, "", "")[1], _OF_HESSIAN)
         return found
 
     return jacobian(gradient, inputs[0] if single else inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -312,7 +338,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
     with enable_grad():
-        single, inputs = _as_tuple(inputs, "inputs", name)
+        single, inputs = _one_or_more(inputs, "inputs", name)
         inputs = _fresh(inputs, create_graph)
         vectors = _vectors(v, inputs, single, name, "input to the user-provided function is")
         out = _scalar_of(func, inputs, name, strict)

@@ -176,6 +176,8 @@ def __getattr__(name: str) -> Any:
         found = storage_named(name, "cuda")
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
+    elif name == "_initialized":
+        return is_initialized()
     elif name == "default_generators":
         return cuda.default_generators()
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["LBFGS"]
 
 
-def _cubic_minimum(x1, f1, g1, x2, f2, g2, bounds=None):
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
     """The minimum within bounds of the cubic through two points with values and slopes (Nocedal and
     Wright, eq. 3.59).
     """
@@ -61,7 +61,7 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
         if point.slope >= 0:
             return [previous, point.kept()], evaluations, False, iteration
         low, high = t + 0.01 * (t - previous.t), t * 10
-        following = _cubic_minimum(
+        following = _cubic_interpolate(
             previous.t, previous.loss, previous.slope, t, point.loss, point.slope, bounds=(low, high)
         )
         previous, t = point.kept(), following
@@ -70,7 +70,7 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
     return [start, evaluate(t).kept()], evaluations + 1, False, iteration
 
 
-def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _wolfe_point(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
     """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6). Returns
     (point, evaluations).
     """
@@ -80,7 +80,9 @@ def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chan
     while not found and iteration < max_ls:
         if abs(points[1].t - points[0].t) * step_size < tolerance_change:
             break
-        t = _cubic_minimum(points[0].t, points[0].loss, points[0].slope, points[1].t, points[1].loss, points[1].slope)
+        t = _cubic_interpolate(
+            points[0].t, points[0].loss, points[0].slope, points[1].t, points[1].loss, points[1].slope
+        )
         largest, smallest = max(points[0].t, points[1].t), min(points[0].t, points[1].t)
         margin = 0.1 * (largest - smallest)
         if min(largest - t, t - smallest) < margin:
@@ -105,6 +107,21 @@ def _strong_wolfe(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chan
                 points[high] = points[low]
             points[low] = point.kept()
     return points[low] if len(points) == 2 else points[0], evaluations
+
+
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """A step length along `d` from `x` that satisfies the strong Wolfe conditions, from the first guess `t`.
+    `obj_func(x, t, d)` returns the loss and the flat gradient at `x + t * d`; f, g, gtd: those at `x`, and the slope
+    there. Returns (loss, gradient, length, evaluations). Packages call this name.
+    """
+
+    def evaluate(length):
+        loss, gradient = obj_func(x, length, d)
+        return _Point(length, loss, gradient, gradient.dot(d))
+
+    start, size = _Point(0, f, g.clone(), gtd), d.abs().max()
+    point, evaluations = _wolfe_point(evaluate, start, t, size, c1, c2, tolerance_change, max_ls)
+    return point.loss, point.grad, point.t, evaluations
 
 
 class LBFGS(Optimizer):
@@ -286,7 +303,7 @@ def _search(optimizer, loss_of, loss, gradient, slope, t, direction):
             param.copy_(value_before)
         return _Point(length, value, found, found.dot(direction).item())
 
-    point, evaluations = _strong_wolfe(
+    point, evaluations = _wolfe_point(
         evaluate, _Point(0, loss, gradient, slope.item()), _number(t), direction.abs().max().item()
     )
     return point.loss, point.grad, point.t, evaluations

@@ -1,0 +1,51 @@
+"""Lists of tensors, sorted for ops that take many at once."""
+
+from __future__ import annotations
+
+import torchlite as torch
+from torchlite import Tensor
+
+__all__: list[str] = []
+
+_Groups = dict[tuple[torch.device, torch.dtype], tuple[list[list[Tensor | None]], list[int]]]
+
+
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: list[list[Tensor | None]], with_indices: bool = False
+) -> _Groups:
+    """Several lists cut alike into parts of one device and dtype, those of the first list's tensors: for each device
+    and dtype the lists' parts, and with `with_indices` their places.
+    """
+    groups: _Groups = {}
+    for place, first in enumerate(tensorlistlist[0]):
+        if first is None:
+            raise RuntimeError(
+                "Tensors of the same index must be on the same device and the same dtype: the first is None"
+            )
+        parts, places = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for part, tensors in zip(parts, tensorlistlist, strict=True):
+            part.append(tensors[place])
+        if with_indices:
+            places.append(place)
+    return groups
+
+
+def _get_foreach_kernels_supported_devices() -> list[str]:
+    """Device types where an op over a list of tensors is worth it."""
+    return ["cuda", "opencl"]
+
+
+def _get_fused_kernels_supported_devices() -> list[str]:
+    """Device types whose optimizers have fused steps."""
+    return ["cpu", "cuda", "opencl"]
+
+
+def _device_has_foreach_support(device: torch.device) -> bool:
+    return device.type in (*_get_foreach_kernels_supported_devices(), "cpu")
+
+
+def _has_foreach_support(tensors: list[Tensor], device: torch.device) -> bool:
+    """Whether ops over lists take these tensors."""
+    return _device_has_foreach_support(device) and all(
+        t is None or type(t) in (Tensor, torch.nn.Parameter) for t in tensors
+    )
