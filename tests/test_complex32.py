@@ -135,3 +135,55 @@ def test_large_and_strided(device):
     got = (x.mT * x.mT).cfloat().cpu().numpy()
     np.testing.assert_allclose(got, (want.T * want.T), rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose((x[:, ::3] + 1j).cfloat().cpu().numpy(), want[:, ::3] + 1j, rtol=2e-3, atol=2e-3)
+
+
+def test_convolutions_are_computed_in_complex64():
+    x, w = torch.tensor([1 + 2j, 3 - 4j]).chalf().reshape(1, 1, 2), torch.tensor([1 + 2j, 3 - 4j]).chalf()[None, None]
+    out = torch.nn.functional.conv1d(x, w, x[0, 0, :1])
+    assert out.dtype is torch.complex32 and out.tolist() == [[[-9 - 18j]]]
+    turned = torch.nn.functional.conv_transpose1d(x, w)
+    assert turned.tolist() == [[[-3 + 4j, 22 + 4j, -7 - 24j]]]
+
+
+CPU_REFUSES = {
+    lambda h: h @ h: (NotImplementedError, '"dot" not implemented for'),
+    lambda h: h**2: (NotImplementedError, '"pow" not implemented for'),
+    lambda h: torch.lerp(h, h, 0.5): (NotImplementedError, '"lerp_kernel_scalar" not implemented for'),
+    lambda h: torch.baddbmm(h, h.expand(1, 2, 2), h.expand(1, 2, 2)): (
+        NotImplementedError,
+        '"baddbmm" not implemented',
+    ),
+    lambda h: torch.linalg.svd(h.expand(2, 2)): (NotImplementedError, '"linalg_svd_cpu" not implemented for'),
+    lambda h: torch.linalg.eig(h.expand(2, 2)): (NotImplementedError, '"linalg_eig_out_cpu" not implemented for'),
+    lambda h: torch.linalg.solve(h.expand(2, 2), h): (NotImplementedError, '"lu_cpu" not implemented for'),
+    lambda h: torch.linalg.ldl_factor(h.expand(2, 2)): (NotImplementedError, '"ldl_factor_kernel_cpu" not implemented'),
+    lambda h: torch.linalg.inv(h.expand(2, 2)): (RuntimeError, "linalg.inv: Low precision dtypes not supported"),
+    lambda h: torch.linalg.matrix_norm(h.expand(2, 2), 2): (RuntimeError, "linalg.matrix_norm: Low precision dtypes"),
+    lambda h: torch.linalg.matrix_rank(h.expand(2, 2)): (RuntimeError, "doesn't handle types other than float and dou"),
+    lambda h: torch.linalg.lstsq(h.expand(2, 2), h[:, None]): (RuntimeError, "doesn't handle types other than float"),
+    lambda h: torch.fft.fft(h): (RuntimeError, "MKL FFT doesn't support tensors of type: Half"),
+    lambda h: h.argmax(): (RuntimeError, r"argmax\(\): does not support complex input"),
+    lambda h: h.min(0): (RuntimeError, r"min\(\): does not support complex input"),
+    lambda h: h.max(): (NotImplementedError, "\"max_all\" not implemented for 'ComplexHalf'"),
+    lambda h: h.aminmax(): (NotImplementedError, "\"aminmax_cpu\" not implemented for 'ComplexHalf'"),
+}
+
+
+@pytest.mark.parametrize("call", CPU_REFUSES)
+def test_what_the_cpu_refuses(call):
+    kind, words = CPU_REFUSES[call]
+    with pytest.raises(kind, match=words):
+        call(torch.tensor([1 + 2j, 3 - 4j]).chalf())
+
+
+def test_places_of_extremes_of_what_has_no_order(device):
+    x = torch.ones(2, 2, device=device)
+    for kind, one in (("complex", x.cfloat()), ("bool", x.bool())):
+        for name in ("argmax", "argmin"):
+            with pytest.raises(RuntimeError, match=rf"{name}\(\): does not support {kind} input"):
+                getattr(one, name)(0)
+
+
+def test_truth_without_a_warning():
+    h = torch.tensor([0j, 3 - 4j]).chalf()
+    assert h.any() and not h.all()

@@ -23,7 +23,7 @@ def _product(a, b):
 def matmul(input, other):
     kind = input.dtype
     if kind is not other.dtype or kind.itemsize < 4 or kind.kind == "W":
-        check_factors(input, other)
+        check_factors(input, other, "dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_")
         return _product(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
         if not input.ndim or not other.ndim:
@@ -109,4 +109,5 @@ def _tensordot(a, b):
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    check_factors(batch1, batch2, "baddbmm")
     return _scaled_sum(input, bmm(batch1, batch2), beta, alpha)

@@ -29,6 +29,8 @@ def pow(input, exponent):
     kind = _kind(input, exponent)
     if kind in "biu":
         return _integer_power(input, exponent, kind)
+    if kind == "W":
+        raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
     if not hasattr(exponent, "dtype") and kind not in "cW":
         if exponent == 2:
             return input * input

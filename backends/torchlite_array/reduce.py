@@ -69,11 +69,16 @@ def amin(input, dim=(), keepdim=False):
 
 
 def any(input, dim=None, keepdim=False):
-    return _as_mask(xp.any(input, axis=_axes(input, dim), keepdims=keepdim), input)
+    return _as_mask(xp.any(_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
 
 
 def all(input, dim=None, keepdim=False):
-    return _as_mask(xp.all(input, axis=_axes(input, dim), keepdims=keepdim), input)
+    return _as_mask(xp.all(_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
+
+
+def _truth(input):
+    """What can be asked for truth: complex32 would be cast to a real number."""
+    return input != 0 if input.dtype.kind == "W" else input
 
 
 def _as_mask(found, input):

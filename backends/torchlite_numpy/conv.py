@@ -523,6 +523,8 @@ def _working(array):
     """Half precision is computed in single."""
     if array is None:
         return None
+    if array.dtype.kind == "W":
+        return array.astype(np.complex64)
     if array.dtype.itemsize <= 2 and array.dtype.kind in "fV":
         array = array.astype(np.float32)
     return array

@@ -12,6 +12,8 @@ from .promotion import out_of_range
 from .record import Op
 from .runtime import GLOBALS
 
+# What PyTorch calls kernels that have another name here.
+_KERNELS = {"_lerp_number": "lerp_kernel_scalar", "_lerp_tensor": "lerp_kernel_tensor"}
 _PYTHONS = ("tuple index out of range", "list index out of range")
 
 
@@ -91,7 +93,8 @@ def explained(op: Op, error: Exception, values) -> Exception:
         return IndexError(text.replace("for axis", "for dimension"))
     if isinstance(error, TypeError) and "ufunc '" in text:
         offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
-        return NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{offender.scalar_name}'")
+        kernel = _KERNELS.get(op.name, op.name + "_cpu")
+        return NotImplementedError(f"\"{kernel}\" not implemented for '{offender.scalar_name}'")
     return error
 
 

@@ -138,6 +138,8 @@ def _refusing(record: Op, kernel, table: Table):
     def checked(input, *args, dtype=None, **kwargs):
         d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
         word = refuses.get((which, d.category))
+        if isinstance(word, Exception):
+            raise type(word)(*word.args)
         if word is not None:
             raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
         return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)

@@ -42,17 +42,22 @@ def check_square(name, A, argument="A"):
         )
 
 
+def is_low(dtype) -> bool:
+    """Whether a dtype is half precision or less, complex32 among them."""
+    return (dtype.to_real() if dtype.is_complex else dtype).itemsize < 4
+
+
 def check_float(name, A, low_precision=False):
     """Floating point or complex, and not of low precision unless that is allowed."""
     if A.dtype.category < 2:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}")
-    if not low_precision and A.dtype.np.itemsize < 4:
+    if not low_precision and is_low(A.dtype):
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {A.dtype.scalar_name}")
 
 
 def check_kernel_float(kernel, A):
     """A dtype that LAPACK has, with the words of a missing kernel."""
-    if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
+    if A.dtype.category < 2 or is_low(A.dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{A.dtype.scalar_name}'")
 
 

@@ -95,6 +95,8 @@ def _as_float(F, x, to_complex=False):
     if x.dtype.category < 2:
         x = x.to(get_default_dtype())
     if x.dtype not in _COMPLEX and x.dtype not in _REAL:
+        if x.dtype.is_complex:
+            raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
         raise RuntimeError(f"Unsupported dtype {x.dtype.scalar_name}")
     return x.to(_COMPLEX[x.dtype]) if to_complex and x.dtype in _COMPLEX else x
 

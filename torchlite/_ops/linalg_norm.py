@@ -8,7 +8,7 @@ from .._dispatch.public import torch
 from .._dispatch.shapes import broadcast, reduced, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradients import keep_dims
-from ._linalg_common import check_matrix, check_square, check_tolerance, transposed
+from ._linalg_common import check_float, check_matrix, check_square, check_tolerance, is_low, transposed
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -152,6 +152,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
     elif abs(ord) not in (1, 2, INFINITY):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
+        check_float("linalg.matrix_norm", A)
         result = _spectral_norm(F, A, ord, dims)
     else:
         along, over = dims if abs(ord) == 1 else dims[::-1]
@@ -281,7 +282,7 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
     """
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
-    if A.dtype.category < 2 or A.dtype.np.itemsize < 4:
+    if A.dtype.category < 2 or is_low(A.dtype):
         raise RuntimeError("This function doesn't handle types other than float and double")
     for name, limit in (("tol", tol), ("atol", atol), ("rtol", rtol)):
         check_tolerance("torch.linalg.matrix_rank", name, limit)

@@ -21,6 +21,7 @@ from ._linalg_common import (
     column,
     converged,
     identity,
+    is_low,
     product,
 )
 
@@ -191,7 +192,8 @@ def _is_vectors(A, B):
 
 def _solve(F, name, A, B, left):
     check_square(name, A)
-    check_float(name, A)
+    check_float(name, A, low_precision=True)
+    check_kernel_float("lu_cpu", A)
     check_same_dtype(name, A, B)
     vectors = _is_vectors(A, B)
     right = B.unsqueeze(-1) if vectors else B
@@ -343,7 +345,7 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     tensor([[0.5000],
             [0.0000]])
     """
-    if A.dtype.category < 2 or A.dtype.np.itemsize < 4 or A.ndim < 2:
+    if A.dtype.category < 2 or is_low(A.dtype) or A.ndim < 2:
         sizes = ", ".join(map(str, A.shape))
         raise RuntimeError(
             f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, "
@@ -412,6 +414,8 @@ def linalg_lstsq(F, A, B, rcond, driver):
     if driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     m, n = A.shape[-2:]
+    if rcond is None and is_low(A.dtype):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     check_kernel_float("linalg_lstsq_cpu", A)
     cut = _epsilon(A) * max(m, n) if rcond is None else rcond
     solution = F.pinv_core(A, cut, 0.0, False) @ right

@@ -6,7 +6,21 @@ import math
 
 from .._dispatch import NONDIFF, composite, layouts, op
 from .._dispatch.shapes import reduced, wrap_dims
-from .._types.dtypes import bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint64
+from .._types.dtypes import (
+    BOOL,
+    COMPLEX,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint64,
+)
 
 
 def spread(F, g, shape, dim, keepdim):
@@ -108,9 +122,12 @@ for _name in ("argmax", "argmin"):
         tags=NONDIFF,
         meta=_nonempty(_name, IndexError, "", int64),
         doc=f"""The index (int64) of the {"greatest" if _name == "argmax" else "least"} element: of the flattened
-        tensor, or along `dim`; the first of equal ones.
+        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
         """,
-    )
+    ).refuses = {
+        ("input", COMPLEX): RuntimeError(f"{_name}(): does not support complex input"),
+        ("input", BOOL): RuntimeError(f"{_name}(): does not support bool input"),
+    }
 
 
 _HASHED = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)

@@ -241,12 +241,16 @@ def _extreme(F, name, input, dim, keepdim, other):
             )
         return getattr(F, name + "imum")(input, other)
     if dim is not None:
+        if input.dtype.is_complex:
+            raise RuntimeError(f"{name}(): does not support complex input")
         return named(name, getattr(F, name + "_dim")(input, dim, keepdim))
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
             "with the 'dim' argument."
         )
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"{name}_all\" not implemented for '{input.dtype.scalar_name}'")
     return getattr(F, "a" + name)(input)
 
 
@@ -297,6 +301,8 @@ def aminmax(F, input, dim, keepdim):
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.scalar_name}'")
     dims = None if dim is None else (wrap_dim(dim, input.ndim),)
     if dim is None and keepdim:
         shape = (1,) * input.ndim
