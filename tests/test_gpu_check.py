@@ -310,7 +310,7 @@ def test_a_kernel_that_fails_is_named(start, tmp_path):
     )
     results = json.loads(text)
     assert status == 1 and results["failed"] == ["speed: Adam float32: MemoryError: no more"], printed
-    assert len(results["parts"]["speed"]["rows"]) == 12 and len(results["parts"]["speed"]["products"]) == 6
+    assert len(results["parts"]["speed"]["rows"]) == 12 and len(results["parts"]["speed"]["products"]) == 7
 
 
 @pytest.mark.slow

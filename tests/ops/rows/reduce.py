@@ -97,6 +97,7 @@ row(
 row("histogramdd", S((20, 2), [3, 4]), S((20, 2), [2, 2], range=[-1.0, 1.0, -2.0, 2.0]), meta=False, grad=False)
 row("diff", S((3, 5)), S((3, 5), 2, 0), S((3, 4), 1, -1, A((3, 1)), A((3, 2))), S(I, 1), S(B, 1))
 row("trapezoid", S((3, 5)), S((3, 5), A((5,))), S((3, 5), dx=0.5, dim=0), S((3, 5), A((3, 5))))
+row("hash_tensor", S(D), S(I, 1), S(B, (0, 1), keepdim=True), grad=False)
 row("cumulative_trapezoid", S((3, 5)), S((3, 5), A((5,))), S((3, 5), dx=0.5, dim=0))
 row(
     "gradient",
