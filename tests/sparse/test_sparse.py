@@ -402,6 +402,43 @@ def test_places_keep_their_type():
     for made in (torch.ones_like(csr), torch.full_like(csr, 1), csr.clone().fill_(1)):
         assert made.values().tolist() == [1.0] and made.col_indices().dtype is torch.int32
 
+    assert csr.to_sparse_csc().row_indices().dtype is torch.int32
+
+
+def test_products_of_layouts_have_the_first_ones_layout():
+    csr = torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr()
+    for other in (csr.to_sparse_csc(), csr.to_sparse_coo(), csr.to_sparse_bsr((1, 2))):
+        assert (csr * other).layout is torch.sparse_csr and (csr * other).to_dense().tolist() == [[0, 4], [9, 16]]
+    none = torch.sparse_coo_tensor((2, 2), dtype=torch.bool)
+    assert (none * none).dtype is torch.bool and none.sparse_mask(csr.to_sparse_coo()).dtype is torch.bool
+
+
+def test_triangles_in_rows_are_solved(device):
+    A = torch.tensor([[2.0, 1.0], [0.0, 4.0]], device=device)
+    b = torch.ones(2, 1, device=device)
+    for how in ({}, {"transpose": True}, {"unitriangular": True}):
+        found = torch.triangular_solve(b, A.to_sparse_csr(), **how)
+        close(found.solution, torch.triangular_solve(b, A, **how).solution.tolist())
+        assert found.cloned_coefficient.shape == (0,)
+    with pytest.raises(ValueError, match="triangular_solve: unsupported sparse layout."):
+        torch.triangular_solve(b, A.to_sparse_csc())
+
+
+def test_autocast_has_sparse_products(device):
+    csr, d = matrix(device).to_sparse_csr(), torch.ones(3, 2, device=device)
+    with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
+        assert torch.sparse.mm(csr, d).dtype is torch.sparse.addmm(d[:2], csr, d).dtype is torch.bfloat16
+        assert torch.sparse.mm(csr.double(), d.double()).dtype is torch.float64
+
+
+def test_what_wants_other_kernels_says_so():
+    with pytest.raises(RuntimeError, match="Error original_tensor.device= cpu is not supported! Only CUDA tensors are"):
+        torch.sparse.to_sparse_semi_structured(torch.ones(4, 4))
+    with pytest.raises(RuntimeError, match="Offset Tensor must have dtype Long but got Int"):
+        torch.sparse.spdiags(torch.ones(1, 2), torch.tensor([0], dtype=torch.int32), (2, 2))
+    with pytest.raises(RuntimeError, match="zeros_sparse_compressed expected sparse compressed \\(non-block\\) tensor"):
+        torch.mm(torch.eye(2).to_sparse_bsr((1, 1)), torch.eye(2).to_sparse_bsr((1, 1)))
+
 
 def test_ops_in_place_need_one_value_a_place():
     s = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))

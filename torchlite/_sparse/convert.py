@@ -115,7 +115,7 @@ def values_at(g, data: SparseData):
     g = coalesced(g)
     values = values_of(g)
     if not g._data.nnz:
-        return values.new_zeros(data.values.shape) + values.sum(0)
+        return values.new_zeros(data.values.shape) + values.sum(0, dtype=values.dtype)
     found, there = found_in(lines(g._data.parts[0], grid(data)), lines(data.parts[0], grid(data)))
     values = values.index_select(0, found)
     return torch.where(there.reshape(-1, *[1] * (values.ndim - 1)), values, torch.zeros_like(values))
@@ -368,7 +368,12 @@ class _Converted(Function):
     @staticmethod
     def forward(ctx, tensor, kind, blocksize):
         ctx.places = tensor._data
-        return coo_of(tensor) if kind is torch.sparse_coo else compressed(coo_of(tensor), kind, blocksize)
+        if kind is torch.sparse_coo:
+            return coo_of(tensor)
+        out = compressed(coo_of(tensor), kind, blocksize)
+        if tensor.layout is not torch.sparse_coo:
+            out._data.parts = tuple(part.to(tensor._data.parts[0].dtype) for part in out._data.parts)
+        return out
 
     @staticmethod
     def backward(ctx, g):

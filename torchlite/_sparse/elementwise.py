@@ -237,9 +237,8 @@ def _intersection(a, b):
             "of sparse dimensions, and shape of sparse dimensions"
         )
     if a.layout is not b.layout:
-        if a.layout is not torch.sparse_coo and b.layout is torch.sparse_coo:
-            return compressed(_intersection(coo_of(a), b), a.layout)
-        return _intersection(coo_of(a), coo_of(b))
+        common = _intersection(coo_of(a), coo_of(b))
+        return common if a.layout is torch.sparse_coo else compressed(common, a.layout, a._data.blocksize)
     if a.layout is not torch.sparse_coo:
         if a._data.same_places(b._data) or _equal_places(a._data, b._data):
             left, right = _both(a, b)
@@ -258,7 +257,7 @@ def _intersection(a, b):
         new = left.index_select(0, kept) * right.index_select(0, found.index_select(0, kept))
         index = index.index_select(1, kept)
     else:
-        new, index = left[:0] * right[:1].sum(0), index[:, :0]
+        new, index = left[:0] * right[:0], index[:, :0]
     return with_values(SparseData(one.layout, one.shape, (index,), new, True), new, "MulBackward0")
 
 

@@ -322,10 +322,20 @@ def linear(input, weight, bias=None):
 # -- torch.sparse -------------------------------------------------------------------
 
 
+def _autocast(*tensors):
+    """The tensors in the dtype that autocast has products in."""
+    where = tensors[0].device.type
+    if not torch.is_autocast_enabled(where):
+        return tensors
+    to = torch.get_autocast_dtype(where)
+    return [t.to(to) if t.dtype.is_floating_point and t.dtype is not torch.float64 else t for t in tensors]
+
+
 def sparse_mm(mat1, mat2, reduce=None):
     """`torch.sparse.mm`."""
     if reduce is not None:
         return _reduced(mat1, mat2, reduce)
+    mat1, mat2 = _autocast(mat1, mat2)
     if not is_sparse(mat1) and not is_sparse(mat2):
         raise no_kernel("_sparse_mm", mat1)
     return multiplied(mat1, mat2, True, "SparseAddmmBackward0")
@@ -369,6 +379,7 @@ def _extremes(mat1, mat2, reduce: str):
 
 def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
     """`torch.sparse.addmm`."""
+    mat, mat1, mat2 = _autocast(mat, mat1, mat2)
     return scaled_sum(mat, multiplied(mat1, mat2, True, "SparseAddmmBackward0"), beta, alpha)
 
 

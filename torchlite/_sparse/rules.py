@@ -18,7 +18,7 @@ from .._dispatch.slots import SLOTS
 from . import elementwise, products, reduce, shape
 from .build import _empty_coo, empty
 from .convert import coo_of, grid, lines, moved, to_dense
-from .data import IN_BLOCKS, KINDS, is_sparse, made, no_kernel
+from .data import BY_ROWS, IN_BLOCKS, KINDS, is_sparse, made, no_kernel
 from .elementwise import LINEAR, OF_VALUES, of_values
 from .history import values_of, with_values
 from .parts import resize_as_
@@ -130,6 +130,17 @@ def imag(input):
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return of_values("imag", torch.imag, input)
+
+
+@rule("triangular_solve")
+def triangular_solve(b, A, upper, transpose, unitriangular):
+    """Of a triangle in the CSR or BSR layout, as of the dense one."""
+    if is_sparse(b) or A.layout is torch.sparse_coo:
+        raise no_kernel("triangular_solve", b if is_sparse(b) else A)
+    if A.layout not in BY_ROWS:
+        raise ValueError("triangular_solve: unsupported sparse layout.")
+    found = torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)
+    return type(found)((found.solution, found.solution.new_empty(0)))
 
 
 @rule("contiguous")

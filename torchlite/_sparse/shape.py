@@ -6,7 +6,7 @@ import torchlite as torch
 
 from .._dispatch.shapes import wrap_dim
 from ..autograd.function import Function
-from .convert import coalesced, compressed, coo_of, spread, summed
+from .convert import coalesced, coo_of, spread, summed
 from .data import IN_BLOCKS, SparseData, _no_strides, is_sparse, made, no_kernel
 from .history import named, values_of, with_values
 
@@ -321,8 +321,3 @@ def stack(tensors, dim=0):
     dim = wrap_dim(dim, tensors[0].ndim + 1)
     out = cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
     return with_values(out._data, values_of(out), "StackBackward0")
-
-
-def back(coo, data: SparseData):
-    """A COO tensor in the compressed layout that another has."""
-    return compressed(coo, data.layout, data.blocksize if data.layout in IN_BLOCKS else None)

@@ -174,7 +174,7 @@ def _flat_gradient(optimizer):
     parts = []
     for param in optimizer.param_groups[0]["params"]:
         grad = torch.zeros_like(param) if param.grad is None else param.grad
-        grad = grad.to_dense() if grad._sparse else grad
+        grad = grad if grad.layout is torch.strided else grad.to_dense()
         parts.append((torch.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
     return torch.cat(parts)
 

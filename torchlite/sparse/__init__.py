@@ -133,6 +133,16 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
     return checked
 
 
+def to_sparse_semi_structured(original_tensor, transposed: bool = False):
+    """2:4 sparsity needs kernels of NVIDIA's that torchlite has not: RuntimeError."""
+    raise RuntimeError(
+        f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA tensors are currently "
+        "supported."
+        if original_tensor.device.type != "cuda"
+        else "semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
+    )
+
+
 def __getattr__(name: str) -> Any:
     if "emi_structured" in name or name.startswith("SparseSemiStructured"):
         raise AttributeError(
