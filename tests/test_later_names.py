@@ -92,8 +92,11 @@ def test_rearrange_lists_scalars_and_transforms():
         ("a b c -> a b", {}, r"Identifiers only on one side of rearrange expression \(should be on both\): {'c'}"),
         ("a b c d -> a b c d", {}, r"Number of dimensions in pattern \(4\) must be equal"),
         ("a a c -> a c", {}, "Indexing expression contains duplicate dimension 'a'"),
+<<<<<<< HEAD
         ("a b (c d) -> a b c d", {"c": 3}, "inferred dimension does not evenly fit"),
         ("a b (c d) -> a b c d", {}, "cannot infer the sizes of two dimensions at once"),
+=======
+>>>>>>> b901cd6 (Parameters as PyTorch's; causal masks of attention; functions over others take no out=)
         ("a b c", {}, "Pattern must contain a single '->' separator"),
         ("a b c -> a ( b (c))", {}, "Axis composition is one-level"),
         ("a b c -> a b c)", {}, "Brackets are not balanced"),
@@ -217,3 +220,46 @@ def test_pipes_are_generic_and_may_be_undetermined():
 def test_first_class_dimensions_stay_out():
     with pytest.raises(NotImplementedError, match="first-class dimensions"):
         torch.zeros(2).index((0,), (1,))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.nn.functional.normalize(torch.ones(2, 2), 2.0, 1, 1e-12, torch.empty(0)),
+        lambda: torch.set_default_device(device=None),
+        lambda: torch.nn.LinearCrossEntropyOptions(True, 3),
+        lambda: torch.autograd.profiler.profile(activity_filters=None),
+        lambda: torch.utils._python_dispatch.TorchDispatchMode(_dispatch_key=None),
+        lambda: torch.compile(lambda a: a, recompile_limit=3)(1),
+        lambda: torch.profiler.tensorboard_trace_handler("traces", use_python_export=False),
+    ],
+)
+def test_arguments_that_pytorch_takes(call):
+    call()
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda x: torch.atleast_1d(x, out=x), "atleast_1d() got an unexpected keyword argument 'out'"),
+        (lambda x: torch.cdist(x, x, out=x), "cdist() got an unexpected keyword argument 'out'"),
+        (lambda x: torch.stft(x[0], 2, out=x), "stft() got an unexpected keyword argument 'out'"),
+        (lambda x: torch.unravel_index(x.long(), (2, 2), out=x), "unravel_index() got an unexpected keyword argument"),
+    ],
+)
+def test_functions_over_others_write_to_nothing(call, words):
+    with pytest.raises(TypeError) as raised:
+        call(torch.ones(2, 2))
+    assert words in str(raised.value)
+
+
+def test_pruning_methods_take_their_arguments_by_place():
+    from torchlite.nn.utils import prune
+
+    layer = torch.nn.Linear(2, 2)
+    prune.L1Unstructured.apply(layer, "weight", 1, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert layer.weight_mask.tolist() == [[0, 1], [1, 1]]
+    prune.CustomFromMask.apply(layer, "bias", torch.tensor([1.0, 0.0]))
+    assert layer.bias_mask.tolist() == [1, 0]
+    with pytest.raises(TypeError):
+        prune.Identity.apply(torch.nn.Linear(2, 2), "weight", 3)

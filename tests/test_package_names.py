@@ -191,8 +191,7 @@ def test_no_process_groups():
     assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
     assert not torch.distributed.rpc.is_available()
     assert not torch.distributed.is_nccl_available() and torch.distributed.Backend("GLOO") == "gloo"
-    from torchlite.distributed import all_reduce, init_process_group
-    from torchlite.distributed import fsdp
+    from torchlite.distributed import all_reduce, fsdp, init_process_group
     from torchlite.distributed.optim import ZeroRedundancyOptimizer
 
     for refused in (

@@ -138,7 +138,11 @@ def _folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, ski
 
 
 def list(
-    github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None, verbose: bool = True
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = "check",
+    verbose: bool = True,
 ) -> Any:
     """The names of what a repository's hubconf.py offers."""
     module = _configuration(_downloaded(github, force_reload, trust_repo, verbose))
@@ -146,7 +150,7 @@ def list(
 
 
 def help(
-    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None
+    github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
     """What a repository's hubconf.py says of an entry: its docstring."""
     return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True)), model).__doc__
@@ -157,7 +161,7 @@ def load(
     model: str,
     *args: Any,
     source: str = "github",
-    trust_repo: Any = None,
+    trust_repo: Any = "check",
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,

@@ -173,7 +173,7 @@ def _library(namespace: str, lib: Library | None) -> Library:
     return lib
 
 
-def define(qualname: Any, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Add an op: `define("lib::op", "(Tensor x) -> Tensor")`. ValueError for a name without a library.
 
     >>> import torchlite as torch

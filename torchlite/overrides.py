@@ -198,7 +198,7 @@ def enable_reentrant_dispatch() -> Iterator[None]:
     yield
 
 
-def redispatch_function(func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
     """Call `func` without `__torch_function__`."""
     with torch_function_disabled():
         return func(*args, **(kwargs or {}))

@@ -41,6 +41,7 @@ def _named(name: str, answer: Callable[..., Any]) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = "What is true without such a device."
+    function.__wrapped__ = answer  # type: ignore[attr-defined]  # for its signature
     return function
 
 

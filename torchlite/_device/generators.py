@@ -269,7 +269,7 @@ def set_rng_state(new_state) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
     """Inside the block random numbers are drawn as usual; after it the generators stand where they stood before.
 
     devices: those whose default generators are restored beside the CPU's; None: every device used so far.
@@ -286,7 +286,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
                 stacklevel=3,
             )
     else:
-        chosen = [table_of(call._device(f"{device_type}:{d}" if isinstance(d, int) else d)) for d in devices]
+        chosen = [table_of(call._device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices]
     cpu = __getattr__("default_generator")
     saved = [(g, g._engine.get_state()) for g in {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()]
     try:

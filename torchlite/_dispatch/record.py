@@ -20,6 +20,11 @@ DEFAULT, INT_TO_FLOAT, ALWAYS_BOOL = "default", "int_to_float", "always_bool"
 EMPTY: Any = inspect.Parameter.empty
 # The namespaces whose functions take out=.
 _WITH_OUT = {"torch", "linalg", "fft", "special"}
+# What PyTorch writes in Python over other functions, and has no `out=`.
+_WITHOUT_OUT = frozenset(
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist einsum meshgrid pca_lowrank "
+    "split stft svd_lowrank unique unique_consecutive unravel_index".split()
+)
 _OUT_IN_FUNCTIONAL = {"avg_pool2d", "avg_pool3d", "gelu", "logsigmoid", "softplus", "softshrink"}
 
 REGISTRY: dict[str, Op] = {}
@@ -240,6 +245,7 @@ class Op:
             (not spaces.isdisjoint(_WITH_OUT) or self.name in _OUT_IN_FUNCTIONAL)
             and not self.tags & VIEW
             and self.name[-1] != "_"
+            and self.name not in _WITHOUT_OUT
             and not any(p.name == "out" for p in self.params)
         )
 

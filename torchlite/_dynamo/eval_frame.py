@@ -45,11 +45,14 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "inductor",
+    backend: Any = None,
     mode: str | None = None,
     options: Any = None,
     name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """A function or module that does what `model` does: torchlite compiles nothing yet, and runs it as it is written.
     Without `model` a decorator. RuntimeError for both `mode` and `options`.

@@ -7,8 +7,9 @@ kernel (Dao et al., 2022).
 
 import math
 
-from torchlite._dispatch import composite, op
+from torchlite._dispatch import REGISTRY, composite, op
 from torchlite._dispatch.checks import differentiated
+from torchlite._dispatch.interceptors import overridden, overriding
 from torchlite._dispatch.shapes import broadcast
 
 MINUS_INF = -float("inf")
@@ -146,6 +147,10 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
     i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query
     heads.
     """
+    if attn_mask is not None and overriding((attn_mask,)) is not None:
+        options = {"scale": scale, "enable_gqa": enable_gqa}
+        args = (query, key, value, attn_mask, dropout_p, is_causal)
+        return overridden(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
     _check(query, key, value, attn_mask, is_causal)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0

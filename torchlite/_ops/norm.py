@@ -545,7 +545,11 @@ def local_response_norm(F, input, size, alpha, beta, k):
     return input / (window * (alpha / size) + k) ** beta
 
 
-@composite("normalize(Tensor input, p=2.0, dim=1, eps=1e-12)", where="nn.functional", layout=layouts.like_first)
-def normalize(F, input, p, dim, eps):
-    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller."""
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps)
+@composite(
+    "normalize(Tensor input, p=2.0, dim=1, eps=1e-12, out=None)", where="nn.functional", layout=layouts.like_first
+)
+def normalize(F, input, p, dim, eps, out):
+    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller; written to ``out``."""
+    lengths = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    found = input / lengths
+    return found if out is None else out.resize_(found.shape).copy_(found)

@@ -120,12 +120,7 @@ def baddbmm(
 ) -> Tensor: ...
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def cdist(
-    x1: Tensor,
-    x2: Tensor,
-    p: _b.float = 2.0,
-    compute_mode: _b.str = "use_mm_for_euclid_dist_if_necessary",
-    *,
-    out: Tensor | None = None,
+    x1: Tensor, x2: Tensor, p: _b.float = 2.0, compute_mode: _b.str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor: ...
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor: ...
 def cholesky(input: Tensor, upper: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
@@ -205,12 +200,7 @@ def ormqr(
 ) -> Tensor: ...
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def pca_lowrank(
-    A: Tensor,
-    q: _b.int | None = None,
-    center: _b.bool = True,
-    niter: _b.int = 2,
-    *,
-    out: Sequence[Tensor] | None = None,
+    A: Tensor, q: _b.int | None = None, center: _b.bool = True, niter: _b.int = 2
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor: ...
 def pinverse(input: Tensor, rcond: _b.float | Tensor = 1e-15, *, out: Tensor | None = None) -> Tensor: ...
@@ -229,14 +219,12 @@ def stft(
     onesided: _b.bool | None = None,
     return_complex: _b.bool | None = None,
     align_to_window: _b.bool | None = None,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor: ...
 def svd(
     input: Tensor, some: _b.bool = True, compute_uv: _b.bool = True, *, out: Sequence[Tensor] | None = None
 ) -> results.svd: ...
 def svd_lowrank(
-    A: Tensor, q: _b.int = 6, niter: _b.int = 2, M: Tensor | None = None, *, out: Sequence[Tensor] | None = None
+    A: Tensor, q: _b.int = 6, niter: _b.int = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def tensordot(
     a: Tensor, b: Tensor, dims: _b.int | Sequence[Sequence[_b.int]] | Tensor = 2, *, out: Tensor | None = None

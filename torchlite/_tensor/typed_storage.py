@@ -315,12 +315,12 @@ class TypedStorage:
         _warn()
         return self._share_memory_()
 
-    def is_pinned(self, device="cuda") -> bool:
+    def is_pinned(self, device=None) -> bool:
         """Whether the memory is page-locked."""
         _warn()
         return self._untyped_storage.is_pinned(device)
 
-    def pin_memory(self, device="cuda") -> TypedStorage:
+    def pin_memory(self, device=None) -> TypedStorage:
         """A copy in page-locked memory."""
         _warn()
         return over(self._untyped_storage.pin_memory(device), self.dtype)
@@ -431,7 +431,7 @@ class TypedStorage:
         return over(UntypedStorage.from_buffer(*args, dtype=d, **kwargs), d)
 
     @classmethod
-    def from_file(cls, filename, shared: bool = False, size: int = 0) -> TypedStorage:
+    def from_file(cls, filename, shared: bool, size: int) -> TypedStorage:
         """A storage on a file's elements; with `shared` changes go to the file."""
         _warn()
         if cls is TypedStorage:

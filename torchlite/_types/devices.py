@@ -141,6 +141,6 @@ def get_default_device() -> device:
     return _state.default or device("cpu")
 
 
-def set_default_device(d) -> None:
+def set_default_device(device) -> None:
     """Set the device on which tensors are created when `device=` is not given; None resets it to the CPU."""
-    _state.default = None if d is None else device(d)
+    _state.default = None if device is None else globals()["device"](device)

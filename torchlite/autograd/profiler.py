@@ -51,6 +51,7 @@ class profile:
         record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False,
         with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None,
         acc_events: bool = False, custom_trace_id_callback: Any = None, post_processing_timeout_s: float | None = None,
+        activity_filters: Any = None,
     ) -> None:  # fmt: skip
         self.enabled, self.entered = enabled, False
         self.use_device = "cuda" if use_cuda and use_device is None else use_device
@@ -100,13 +101,31 @@ class profile:
         return str(self.function_events)
 
     @_needs_end
-    def table(self, *args: Any, **kwargs: Any) -> str:
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
         """`EventList.table` of the events."""
-        return self.function_events.table(*args, **kwargs)  # type: ignore[union-attr]
+        return self.function_events.table(  # type: ignore[union-attr]
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            top_level_events_only=top_level_events_only,
+        )
 
     @_needs_end
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, metadata: Any = None, use_python_export: bool = False) -> None:
         """`EventList.export_chrome_trace` of the events."""
+        self.function_events._metadata |= metadata or {}  # type: ignore[union-attr]
         self.function_events.export_chrome_trace(path)  # type: ignore[union-attr]
 
     @_needs_end

@@ -100,7 +100,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, value):
+    def check(self, x):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 

@@ -110,7 +110,7 @@ def _record_always(step: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
     """For `on_trace_ready`: writes each trace into a folder as TensorBoard's plugin looks for it."""
 
@@ -310,8 +310,10 @@ class profile:
         """The events of one name together, with `table`."""
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n)
 
-    def export_chrome_trace(self, path: str) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"."""
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
+        """Write the events for chrome://tracing and Perfetto, compressed where the name ends in ".gz"; it is always
+        Python that does.
+        """
         self._finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

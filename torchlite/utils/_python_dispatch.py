@@ -35,6 +35,9 @@ class TorchDispatchMode(DispatchMode):
     aten.exp.default
     """
 
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        pass
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 

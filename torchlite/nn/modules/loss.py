@@ -322,7 +322,7 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class LinearCrossEntropyOptions:
     """How `linear_cross_entropy` may trade memory for speed: the batch is worked in chunks, so that never all logits
     are kept.

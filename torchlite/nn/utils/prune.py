@@ -175,6 +175,11 @@ class Identity(BasePruningMethod):
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         return default_mask
 
+    @classmethod
+    def apply(cls, module: Module, name: str) -> Any:  # type: ignore[override]
+        """Give a parameter the names that pruning gives, and prune nothing."""
+        return super().apply(module, name)
+
 
 def _validate_pruning_amount_init(amount):
     """An amount is a share, a float between 0 and 1, or a number of elements."""
@@ -235,6 +240,11 @@ class RandomUnstructured(BasePruningMethod):
             mask.view(-1)[torch.topk(torch.rand_like(t).view(-1), k=count).indices] = 0
         return mask
 
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any) -> Any:  # type: ignore[override]
+        """Prune a share (or number) of a parameter's elements, chosen at random."""
+        return super().apply(module, name, amount=amount)
+
 
 class L1Unstructured(BasePruningMethod):
     """Prunes the elements of least magnitude."""
@@ -249,6 +259,11 @@ class L1Unstructured(BasePruningMethod):
         if count != 0:
             mask.view(-1)[torch.topk(torch.abs(t).reshape(-1), k=count, largest=False).indices] = 0
         return mask
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, importance_scores: Any = None) -> Any:  # type: ignore[override]
+        """Prune the share (or number) of a parameter's elements that are least."""
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
 class _Structured(BasePruningMethod):
@@ -283,6 +298,11 @@ class RandomStructured(_Structured):
     def _scores(self, t):
         return torch.rand(t.shape[self.dim])
 
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:  # type: ignore[override]
+        """Prune a share (or number) of a parameter's slices along `dim`, chosen at random."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
 
 class LnStructured(_Structured):
     """Prunes the channels along `dim` of least n-norm."""
@@ -295,6 +315,11 @@ class LnStructured(_Structured):
 
     def _scores(self, t):
         return _compute_norm(t, self.n, self.dim)
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:  # type: ignore[override]
+        """Prune the share (or number) of a parameter's slices along `dim` whose norm is least."""
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
 class CustomFromMask(BasePruningMethod):
@@ -309,6 +334,11 @@ class CustomFromMask(BasePruningMethod):
         if default_mask.shape != self.mask.shape:
             raise AssertionError("default_mask and mask must have the same shape")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+    @classmethod
+    def apply(cls, module: Module, name: str, mask: Any) -> Any:  # type: ignore[override]
+        """Prune a parameter by a mask."""
+        return super().apply(module, name, mask=mask)
 
 
 def identity(module: Module, name: str) -> Any:

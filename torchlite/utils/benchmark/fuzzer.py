@@ -73,8 +73,8 @@ class FuzzedTensor:
     def __init__(
         self, name: str, size: tuple, steps: tuple | None = None, probability_contiguous: float = 0.5,
         min_elements: int | None = None, max_elements: int | None = None, max_allocation_bytes: int | None = None,
-        dim_parameter: str | None = None, roll_parameter: str | None = None, dtype: Any = None, cuda: bool = False,
-        tensor_constructor: Callable | None = None,
+        dim_parameter: str | None = None, roll_parameter: str | None = None, dtype: Any = torch.float32,
+        cuda: bool = False, tensor_constructor: Callable | None = None,
     ) -> None:  # fmt: skip
         self._name, self._size, self._steps = name, size, steps
         self._contiguous, self._least, self._most = probability_contiguous, min_elements, max_elements
@@ -125,7 +125,7 @@ class FuzzedSparseTensor(FuzzedTensor):
     def __init__(
         self, name: str, size: tuple, min_elements: int | None = None, max_elements: int | None = None,
         dim_parameter: str | None = None, sparse_dim: str | None = None, nnz: str | None = None,
-        density: str | None = None, coalesced: str | None = None, dtype: Any = None, cuda: bool = False,
+        density: str | None = None, coalesced: str | None = None, dtype: Any = torch.float32, cuda: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(name, size, None, 1.0, min_elements, max_elements, None, dim_parameter, None, dtype, cuda)
         self._density, self._nnz, self._coalesced, self._sparse_dim = density, nnz, coalesced, sparse_dim

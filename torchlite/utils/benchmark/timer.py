@@ -123,7 +123,14 @@ class Timer:
 
             return self._measurement(number, self._blocks(number, done, callback))
 
-    def collect_callgrind(self, number: int = 100, **options: Any) -> Any:
+    def collect_callgrind(
+        self,
+        number: int = 100,
+        *,
+        repeats: int | None = None,
+        collect_baseline: bool = True,
+        retain_out_file: bool = False,
+    ) -> Any:
         """Refuses: Callgrind counts a C++ program's instructions."""
         raise NotImplementedError("torchlite counts no instructions by Callgrind; use blocked_autorange for times")
 

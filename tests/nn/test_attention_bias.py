@@ -1,0 +1,36 @@
+"""Causal masks that say what they are."""
+
+import pytest
+
+import torchlite as torch
+from torchlite.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
+
+attention = torch.nn.functional.scaled_dot_product_attention
+
+
+@pytest.mark.parametrize("make", [causal_upper_left, causal_lower_right])
+@pytest.mark.parametrize("length, keys", [(2, 4), (3, 3), (1, 5)])
+def test_attention_by_a_causal_mask(device, make, length, keys):
+    torch.manual_seed(0)
+    q, k, v = torch.rand(2, 1, length, 8), torch.rand(2, 1, keys, 8), torch.rand(2, 1, keys, 8)
+    q, k, v = q.to(device), k.to(device), v.to(device)
+    bias = make(length, keys)
+    torch.testing.assert_close(attention(q, k, v, bias), attention(q, k, v, attn_mask=bias._materialize(device)))
+    torch.testing.assert_close(
+        attention(q, k, v, attn_mask=bias, scale=2.0), attention(q, k, v, bias._materialize(device), scale=2.0)
+    )
+
+
+def test_what_a_causal_mask_is():
+    bias = causal_lower_right(2, 3)
+    assert repr(bias) == "tensor([[ True,  True, False],\n        [ True,  True,  True]])"
+    assert (bias.variant, bias.seq_len_q, bias.seq_len_kv) == (CausalVariant.LOWER_RIGHT, 2, 3)
+    with pytest.raises(AssertionError, match="variant must be a CausalVariant, got int"):
+        CausalBias(1, 2, 2)
+    with pytest.raises(NotImplementedError, match="only supports scaled_dot_product_attention"):
+        bias + 1
+    q = torch.ones(1, 1, 2, 4)
+    with pytest.raises(ValueError, match="should not be used with causal=True"):
+        attention(q, q, q, causal_upper_left(2, 2), is_causal=True)
+    with pytest.warns(UserWarning, match="Lower right causal bias will produce NaNs"):
+        causal_lower_right(4, 2)
