@@ -103,7 +103,7 @@ _HOMES = {
     "types": ("DeviceObjType",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
-    "_higher_order": ("cond", "while_loop"),
+    "_higher_order_ops": ("cond", "while_loop"),
     "_symbolic": (
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
         "sym_not", "sym_sqrt", "sym_sum",

@@ -1,0 +1,9 @@
+"""Branches, loops and scans as functions, for programs that compilers read: Python runs them."""
+
+from .associative_scan import associative_scan
+from .cond import cond
+from .map import map
+from .scan import scan
+from .while_loop import while_loop
+
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]

@@ -1,0 +1,27 @@
+"""A branch as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """`true_fn(*operands)` where `pred` (a bool, or a tensor of one element) holds, else `false_fn(*operands)`.
+    RuntimeError for another `pred`, for what cannot be called, and for operands that are no tuple or list.
+
+    >>> import torchlite as torch
+    >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
+    tensor(3)
+    """
+    if not isinstance(pred, (bool, int, Tensor)):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    if not isinstance(operands, (tuple, list)):
+        raise RuntimeError(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
+    return (true_fn if pred else false_fn)(*operands)

@@ -1,0 +1,28 @@
+"""A function of each element of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+from torchlite.utils import _pytree as pytree
+
+__all__ = ["map"]
+
+
+def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
+    """`f(x, *args)` of each element of `xs`, a tensor or a tree of them, along the first dimension: stacked there.
+    RuntimeError where `xs` has no tensor, or tensors of several lengths.
+
+    >>> import torchlite as torch
+    >>> map(lambda x, y: x.sum() + y, torch.ones(3, 2), torch.tensor(1.0))
+    tensor([3., 3., 3.])
+    """
+    leaves, tree = pytree.tree_flatten(xs)
+    if len({x.shape[0] for x in leaves}) != 1:
+        raise RuntimeError(
+            f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in leaves]}."
+        )
+    results = [f(pytree.tree_unflatten(list(row), tree), *args) for row in zip(*leaves, strict=True)]
+    return pytree.tree_map(lambda *parts: torch.stack(parts), *results)

@@ -1,0 +1,40 @@
+"""A loop over the elements of tensors that carries a state and collects results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+from torchlite.utils import _pytree as pytree
+
+__all__ = ["scan"]
+
+
+def scan(
+    combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
+) -> tuple[Any, Any]:
+    """`carry, y = combine_fn(carry, x)` for each element `x` of `xs` along `dim`, from the last one with `reverse`,
+    where `carry` begins as `init`: the last carry, and all `y` stacked along `dim`. Each is a tensor or a tree of them.
+    RuntimeError for what cannot be called and where the results are no pair.
+
+    >>> import torchlite as torch
+    >>> scan(lambda total, x: (total + x, total * 2), torch.tensor(0), torch.arange(4))
+    (tensor(6), tensor([0, 0, 2, 6]))
+    """
+    if not callable(combine_fn):
+        raise RuntimeError(f"Combine_fn must be a callable, but got {combine_fn}")
+    leaves, tree = pytree.tree_flatten(xs)
+    if not leaves:
+        raise RuntimeError("Expected at least one xs leaf")
+    places = range(leaves[0].shape[dim])
+    carry, results = init, []
+    for place in reversed(places) if reverse else places:
+        out = combine_fn(carry, pytree.tree_unflatten([x.select(dim, place) for x in leaves], tree))
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise RuntimeError(f"combine_fn must return a carry and a result, but returned {out}")
+        carry = out[0]
+        results.append(out[1])
+    if reverse:
+        results.reverse()
+    return carry, pytree.tree_map(lambda *parts: torch.stack(parts, dim), *results) if results else None

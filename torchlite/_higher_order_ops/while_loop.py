@@ -1,0 +1,27 @@
+"""A loop as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """`carried_inputs = body_fn(*carried_inputs)` as long as `cond_fn(*carried_inputs)` holds; the last of them.
+    RuntimeError where `body_fn` returns no tuple, or one of another length.
+
+    >>> import torchlite as torch
+    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))
+    (tensor(3), tensor(8))
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError("cond_fn and body_fn must be callable.")
+    if not isinstance(carried_inputs, (tuple, list)):
+        raise RuntimeError(f"carried_inputs must be a tuple or list but got {type(carried_inputs)}")
+    values = tuple(carried_inputs)
+    while cond_fn(*values):
+        out = body_fn(*values)
+        if not isinstance(out, (tuple, list)) or len(out) != len(values):
+            raise RuntimeError(f"body_fn must return as many values as it is given ({len(values)}), but got {out}")
+        values = tuple(out)
+    return values
