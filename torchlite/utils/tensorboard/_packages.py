@@ -15,11 +15,23 @@ MISSING = (
 )
 
 
+# What tensorboardX has in one folder is with the plugins in tensorboard.
+_PLUGINS = {
+    "api_pb2": "hparams.api_pb2",
+    "layout_pb2": "custom_scalar.layout_pb2",
+    "plugin_hparams_pb2": "hparams.plugin_data_pb2",
+    "plugin_mesh_pb2": "mesh.plugin_data_pb2",
+    "plugin_pr_curve_pb2": "pr_curve.plugin_data_pb2",
+    "plugin_text_pb2": "text.plugin_data_pb2",
+}
+
+
 def proto(name: str) -> Any:
     """A module of protocol buffers. ImportError naming the extra where no package has them."""
-    for package in ("tensorboard.compat.proto", "tensorboardX.proto"):
+    home = f"tensorboard.plugins.{_PLUGINS[name]}" if name in _PLUGINS else f"tensorboard.compat.proto.{name}"
+    for place in (home, f"tensorboardX.proto.{name}"):
         try:
-            return importlib.import_module(f"{package}.{name}")
+            return importlib.import_module(place)
         except ImportError:
             continue
     raise ImportError(MISSING)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
+import wave
 from typing import Any
 
 import numpy as np
 
+from ._curves import custom_scalars, mesh, pr_curve, pr_curve_raw, tensor_proto, with_plugin
 from ._packages import as_array, proto
+from ._pictures import as_bytes, as_picture, boxed, encoded, film, grid
 
-__all__ = ["custom_scalars", "histogram", "histogram_raw", "hparams", "image", "make_histogram", "scalar", "text"]
+__all__ = [
+    "audio", "custom_scalars", "histogram", "histogram_raw", "hparams", "image", "image_boxes", "make_histogram",
+    "mesh", "pr_curve", "pr_curve_raw", "scalar", "tensor_proto", "text", "video",
+]  # fmt: skip
 
 
 def _summary(**value: Any) -> Any:
@@ -47,10 +52,10 @@ def make_histogram(values: Any, bins: Any, max_bins: int | None = None) -> Any:
         limits = np.append(limits[:-1:factor], limits[-1])
     taken = np.flatnonzero(counts)
     first, last = (int(taken[0]), int(taken[-1]) + 1) if taken.size else (0, 1)
-    first = max(first - 1, 0)
+    shown = np.concatenate([[0], counts])[first : last + 1]  # and the empty one before the first
     return proto("summary_pb2").HistogramProto(
         min=values.min(), max=values.max(), num=len(values), sum=values.sum(), sum_squares=values.dot(values),
-        bucket_limit=[float(v) for v in limits[first + 1 : last + 1]], bucket=[float(c) for c in counts[first:last]],
+        bucket_limit=[float(v) for v in limits[first : last + 1]], bucket=[float(count) for count in shown],
     )  # fmt: skip
 
 
@@ -70,36 +75,68 @@ def histogram_raw(
 
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
-    """An image, as PNG. ImportError without Pillow."""
+    """An image, as PNG, or several in rows of eight. ImportError without Pillow."""
+    return _image(tag, as_bytes(as_picture(as_array(tensor), dataformats), rescale))
+
+
+def image_boxes(
+    tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: Any = None
+) -> Any:
+    """An image with boxes (left, top, right, bottom), each with its label."""
+    picture = as_bytes(as_picture(as_array(tensor_image), dataformats), rescale)
+    return _image(tag, boxed(picture, as_array(tensor_boxes), labels))
+
+
+def _image(tag: str, picture: np.ndarray) -> Any:
     from PIL import Image
 
-    array = as_array(tensor)
-    order = dataformats.upper()
-    if array.ndim == 4:
-        array, order = array[0] if order[0] == "N" else array, order.replace("N", "")
-    if "C" not in order:
-        array, order = array[..., None], order + "C"
-    array = array.transpose([order.index(axis) for axis in "HWC"])
-    scale = 1 if array.dtype == np.uint8 else 255
-    array = np.clip(array * scale * rescale, 0, 255).astype(np.uint8)
-    picture = Image.fromarray(array.squeeze(-1) if array.shape[-1] == 1 else array)
-    buffer = io.BytesIO()
-    picture.save(buffer, format="PNG")
-    made = proto("summary_pb2").Summary.Image(
-        height=array.shape[0], width=array.shape[1], colorspace=array.shape[2], encoded_image_string=buffer.getvalue()
-    )
+    height, width, channels = picture.shape
+    content = encoded(Image.fromarray(picture))
+    kind = proto("summary_pb2").Summary.Image
+    return _summary(tag=tag, image=kind(height=height, width=width, colorspace=channels, encoded_image_string=content))
+
+
+def video(tag: str, tensor: Any, fps: float = 4) -> Any:
+    """Films (n, time, channels, height, width) beside each other, as GIF. ImportError without Pillow."""
+    array = as_bytes(as_array(tensor))
+    if array.ndim != 5:
+        raise AssertionError(f"a film has dimensions for example, time, channel, height and width, got {array.shape}")
+    columns = 1 << (len(array) - 1).bit_length() // 2
+    frames = np.stack([grid(array[:, t].transpose(0, 2, 3, 1), columns) for t in range(array.shape[1])])
+    frames = np.repeat(frames, 3, axis=3) if frames.shape[3] == 1 else frames
+    kind = proto("summary_pb2").Summary.Image
+    _, height, width, channels = frames.shape
+    made = kind(height=height, width=width, colorspace=channels, encoded_image_string=film(frames, fps))
     return _summary(tag=tag, image=made)
+
+
+def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
+    """Sound of one channel, from -1 to 1, as WAV. What is louder is cut off. AssertionError for several channels."""
+    sound = as_array(tensor).squeeze()
+    if sound.ndim != 1:
+        raise AssertionError("input tensor should be 1 dimensional.")
+    samples = (np.clip(sound.astype(np.float32), -1, 1) * np.float32(32767.0)).astype("<i2")
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes(samples.tobytes())
+    made = proto("summary_pb2").Summary.Audio(
+        sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=buffer.getvalue(),
+        content_type="audio/wav",
+    )  # fmt: skip
+    return _summary(tag=tag, audio=made)
 
 
 def text(tag: str, text: str) -> Any:
     """A text, as Markdown."""
-    messages, tensors = proto("summary_pb2"), proto("tensor_pb2")
-    plugin = messages.SummaryMetadata.PluginData(
-        plugin_name="text", content=proto("plugin_text_pb2").TextPluginData(version=0).SerializeToString()
+    sizes = proto("tensor_shape_pb2").TensorShapeProto
+    content = proto("tensor_pb2").TensorProto(
+        dtype="DT_STRING", string_val=[text.encode()], tensor_shape=sizes(dim=[sizes.Dim(size=1)])
     )
-    shape = proto("tensor_shape_pb2").TensorShapeProto(dim=[proto("tensor_shape_pb2").TensorShapeProto.Dim(size=1)])
-    content = tensors.TensorProto(dtype="DT_STRING", string_val=[text.encode()], tensor_shape=shape)
-    return _summary(tag=tag + "/text_summary", metadata=messages.SummaryMetadata(plugin_data=plugin), tensor=content)
+    version = proto("plugin_text_pb2").TextPluginData(version=0)
+    return with_plugin(tag + "/text_summary", "text", content, version.SerializeToString())
 
 
 def hparams(
@@ -156,15 +193,6 @@ def _hparam(value: Any, structs: Any) -> tuple[str, Any]:
     """(kind, value) of a hyperparameter."""
     if isinstance(value, str):
         return "DATA_TYPE_STRING", structs.Value(string_value=value)
-    if isinstance(value, (bool, np.bool_)):
-        return "DATA_TYPE_BOOL", structs.Value(bool_value=bool(value))
     if isinstance(value, (int, float)) or hasattr(value, "detach") or isinstance(value, np.generic):
         return "DATA_TYPE_FLOAT64", structs.Value(number_value=float(as_array(value).reshape(-1)[0]))
     raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
-
-
-def custom_scalars(layout: dict[str, Any]) -> Any:
-    """How TensorBoard lays scalars out, as JSON of a summary's plugin data."""
-    messages = proto("summary_pb2")
-    plugin = messages.SummaryMetadata.PluginData(plugin_name="custom_scalars", content=json.dumps(layout).encode())
-    return _summary(tag="custom_scalars__config__", metadata=messages.SummaryMetadata(plugin_data=plugin))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import summary
+from ._embedding import write_embedding
 from ._packages import as_array, event_writer, proto
 from ._pytorch_graph import graph
 
@@ -61,8 +63,9 @@ def _bins() -> list[float]:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, texts, images and hyperparameters for TensorBoard into `log_dir`, by default a folder
-    of `runs` with the time and the machine's name. ImportError where neither tensorboard nor tensorboardX is installed.
+    """Writes scalars, histograms, texts, pictures, sounds, curves and hyperparameters for TensorBoard into `log_dir`,
+    by default a folder of `runs` with the time and the machine's name. ImportError where neither tensorboard nor
+    tensorboardX is installed.
     """
 
     def __init__(
@@ -148,11 +151,92 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:  # fmt: skip
-        """Images beside each other; wants Pillow."""
-        array = as_array(img_tensor)
-        order = dataformats.upper()
-        joined = np.concatenate(list(np.moveaxis(array, order.index("N"), 0)), axis=order.replace("N", "").index("W"))
-        self.add_image(tag, joined, global_step, walltime, order.replace("N", ""))
+        """Images in rows of eight; wants Pillow."""
+        self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
+
+    def add_image_with_boxes(
+        self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
+        walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW", labels: Any = None,
+    ) -> None:  # fmt: skip
+        """An image with boxes (left, top, right, bottom) and their labels; wants Pillow."""
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) != as_array(box_tensor).shape[0]:
+            labels = None
+        made = summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_video(
+        self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, walltime: float | None = None
+    ) -> None:
+        """Films (n, time, channels, height, width); wants Pillow."""
+        self._get_file_writer().add_summary(summary.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_audio(
+        self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Sound of one channel, from -1 to 1."""
+        self._get_file_writer().add_summary(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
+        """All numbers of a tensor."""
+        self._get_file_writer().add_summary(summary.tensor_proto(tag, tensor), global_step, walltime)
+
+    def add_pr_curve(
+        self, tag: str, labels: Any, predictions: Any, global_step: int | None = None, num_thresholds: int = 127,
+        weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Precision and recall of predictions from 0 to 1, of which `labels` says which are true."""
+        made = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_pr_curve_raw(
+        self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+        false_negative_counts: Any, precision: Any, recall: Any, global_step: int | None = None,
+        num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Precision and recall that were computed already."""
+        counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
+        made = summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, Any]) -> None:
+        """Which scalars stand in one chart: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`."""
+        self._get_file_writer().add_summary(summary.custom_scalars(layout))
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """A chart of several scalars."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """A chart of a scalar between two others. AssertionError unless there are three."""
+        if len(tags) != 3:
+            raise AssertionError(f"a chart with margins shows three tags, got {tags}")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_mesh(
+        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: Any = None,
+        global_step: int | None = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Points in space (n, points, 3), with colours and triangles."""
+        made = summary.mesh(tag, vertices, colors, faces, config_dict)
+        self._get_file_writer().add_summary(made, global_step, walltime)
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None,
+        tag: str = "default", metadata_header: Any = None,
+    ) -> None:  # fmt: skip
+        """Vectors (n, features) for the projector, with labels and pictures (n, channels, size, size)."""
+        step = str(global_step or 0).zfill(5)
+        name = tag.translate(str.maketrans({"%": "%25", "\\": "%5c", "/": "%2f"}))
+        images = None if label_img is None else as_array(label_img)
+        write_embedding(
+            Path(self.log_dir), f"{step}/{name}", f"{tag}:{step}", as_array(mat), metadata, metadata_header, images
+        )
 
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
@@ -193,6 +277,10 @@ class SummaryWriter:
     ) -> None:
         """Refuses: there is no traced graph to draw."""
         graph(model, input_to_model, verbose, use_strict_trace)
+
+    def add_onnx_graph(self, prototxt: Any) -> None:
+        """Refuses: there is no graph to draw."""
+        graph(prototxt, None)
 
     def flush(self) -> None:
         """Write what waits."""
