@@ -491,3 +491,17 @@ def test_names_of_other_packages():
         return len(entered)
 
     assert (function(), function()) == (1, 3) and entered[0] is not entered[2]
+
+
+def test_types_of_torchscript_are_values():
+    ints = torch.ListType(torch.IntType.get())
+    assert str(ints) == repr(ints) == ints.annotation_str == "List[int]" and ints.kind() == "ListType"
+    assert ints == torch.ListType.ofInts() and ints.getElementType() == torch.IntType.get() != torch.BoolType.get()
+    found = torch.DictType(torch.StringType.get(), torch.TupleType([torch.FloatType.get(), torch.BoolType.get()]))
+    assert str(found) == "Dict[str, Tuple[float, bool]]" and str(found.getKeyType()) == "str"
+    assert str(found.getValueType().elements()) == "[float, bool]"
+    assert str(torch.OptionalType.ofTensor()) == "Optional[Tensor]" and torch._C.TensorType is torch.TensorType
+    assert torch.IntType.get().isSubtypeOf(torch.NumberType.get()) and isinstance(ints, torch.Type)
+    assert torch.IntType.get().isSubtypeOf(torch.OptionalType(torch.IntType.get()))
+    assert not torch.IntType.get().isSubtypeOf(torch.StringType.get()) and len({ints, torch.ListType.ofInts()}) == 1
+    assert str(torch.UnionType([torch.IntType.get(), torch.StringType.get()])) == "Union[int, str]"

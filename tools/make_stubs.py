@@ -333,10 +333,10 @@ def module_stub() -> str:
         ),
         "from .amp import GradScaler as GradScaler\n",
         "from .futures import Future as Future\n",
-        "from .types import DeviceObjType as DeviceObjType\n",
         "from .jit import CompilationUnit as CompilationUnit\n",
         "from .jit import ScriptFunction as ScriptFunction\n",
         "from .jit import ScriptModule as ScriptModule\n",
+        *(f"from .jit._types import {name} as {name}\n" for name in sorted(torchlite._HOMES["jit._types"])),
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
     ]

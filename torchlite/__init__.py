@@ -100,7 +100,6 @@ _MODULES = {
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
     "_alias": ("as_torch",),
-    "types": ("DeviceObjType",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
     "_higher_order_ops": ("cond", "while_loop"),
@@ -109,6 +108,11 @@ _HOMES = {
         "sym_not", "sym_sqrt", "sym_sum",
     ),
     "futures": ("Future",),
+    "jit._types": (
+        "AnyType", "BoolType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
+        "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
+        "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
+    ),
     "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"),
     "serialization": ("save", "load"),
     "_device.generators": (

@@ -99,10 +99,30 @@ from ._stubs.reductions import _unique2 as _unique2
 from ._stubs.tensor import *
 from .amp import GradScaler as GradScaler
 from .futures import Future as Future
-from .types import DeviceObjType as DeviceObjType
 from .jit import CompilationUnit as CompilationUnit
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
+from .jit._types import AnyType as AnyType
+from .jit._types import BoolType as BoolType
+from .jit._types import ComplexType as ComplexType
+from .jit._types import DeviceObjType as DeviceObjType
+from .jit._types import DictType as DictType
+from .jit._types import FloatType as FloatType
+from .jit._types import FutureType as FutureType
+from .jit._types import IntType as IntType
+from .jit._types import ListType as ListType
+from .jit._types import NoneType as NoneType
+from .jit._types import NumberType as NumberType
+from .jit._types import OptionalType as OptionalType
+from .jit._types import PyObjectType as PyObjectType
+from .jit._types import StreamObjType as StreamObjType
+from .jit._types import StringType as StringType
+from .jit._types import SymBoolType as SymBoolType
+from .jit._types import SymIntType as SymIntType
+from .jit._types import TensorType as TensorType
+from .jit._types import TupleType as TupleType
+from .jit._types import Type as Type
+from .jit._types import UnionType as UnionType
 
 __version__: str
 __torchlite_version__: str

@@ -26,7 +26,3 @@ _symsize = _size
 _TensorOrTensors: TypeAlias = Union[Tensor, Sequence[Tensor]]
 _TensorOrOptionalTensors: TypeAlias = Any
 IntLikeType, FloatLikeType, BoolLikeType = int, float, bool
-
-
-class DeviceObjType:
-    """A name that annotations have for devices, which are of `torch.device`."""

@@ -37,6 +37,11 @@ _HOMES = {
     ".overrides": ("DisableTorchFunction",),
     ".random": ("default_generator",),
     ".futures": ("Future",),
+    ".jit._types": (
+        "AnyType", "BoolType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
+        "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
+        "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
+    ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",

@@ -387,7 +387,7 @@ class DispatchMode(Interceptor):
     def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
         """An op in place."""
         if op.name == "_setitem":
-            return handled(self._handle, (), op, args)
+            return handled(self._handle, (), op, list(args))
         try:
             values = call.bind(op, args, dict(kwargs))
         except TypeError:
@@ -427,6 +427,10 @@ def _table_without_data(where: device) -> Any:
     return table
 
 
+def _is_tensor_class(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, call.Tensor)
+
+
 def make_wrapper(
     cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -436,7 +440,7 @@ def make_wrapper(
     """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
     is up to the class. RuntimeError where the class has none, TypeError where it is no class of tensors.
     """
-    if not (isinstance(cls, type) and issubclass(cls, call.Tensor)):
+    if not _is_tensor_class(cls):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
             "class inherits from Tensor."

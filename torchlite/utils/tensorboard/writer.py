@@ -232,7 +232,7 @@ class SummaryWriter:
     ) -> None:  # fmt: skip
         """Vectors (n, features) for the projector, with labels and pictures (n, channels, size, size)."""
         step = str(global_step or 0).zfill(5)
-        name = tag.translate(str.maketrans({"%": "%25", "\\": "%5c", "/": "%2f"}))
+        name = tag.replace("%", "%25").replace("\\", "%5c").replace("/", "%2f")
         images = None if label_img is None else as_array(label_img)
         write_embedding(
             Path(self.log_dir), f"{step}/{name}", f"{tag}:{step}", as_array(mat), metadata, metadata_header, images

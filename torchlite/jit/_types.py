@@ -1,0 +1,231 @@
+"""TorchScript's types as values: they print, compare and say what they are made of. Programs annotate with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "AnyType", "BoolType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
+    "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType", "SymBoolType",
+    "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
+]  # fmt: skip
+
+
+class Type:
+    """A type of TorchScript.
+
+    >>> import torchlite as torch
+    >>> torch.DictType(torch.StringType.get(), torch.ListType(torch.IntType.get()))
+    Dict[str, List[int]]
+    """
+
+    _name = ""
+    _parts: tuple[Type, ...] = ()
+
+    @property
+    def annotation_str(self) -> str:
+        """The type as it is written in a program."""
+        return f"{self._name}[{', '.join(map(str, self._parts))}]" if self._parts else self._name
+
+    def kind(self) -> str:
+        """The name of the type's class."""
+        return type(self).__name__
+
+    def containedTypes(self) -> list[Type]:
+        """The types that this one is made of."""
+        return list(self._parts)
+
+    def isSubtypeOf(self, other: Type) -> bool:
+        """Whether each value of this type is one of the other."""
+        if self == other or isinstance(other, AnyType):
+            return True
+        if isinstance(other, (OptionalType, UnionType)):
+            whole = isinstance(other, OptionalType) and isinstance(self, NoneType)
+            return whole or any(self.isSubtypeOf(part) for part in other._parts)
+        return isinstance(other, NumberType) and isinstance(self, (IntType, FloatType, ComplexType))
+
+    def __repr__(self) -> str:
+        return self.annotation_str
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._parts == other._parts  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._parts))
+
+
+class _Single(Type):
+    """A type of which there is one: `get` returns it."""
+
+    @classmethod
+    def get(cls) -> Any:
+        """The type."""
+        return cls()
+
+
+class AnyType(_Single):
+    """TorchScript's `Any`."""
+
+    _name = "Any"
+
+
+class BoolType(_Single):
+    """TorchScript's `bool`."""
+
+    _name = "bool"
+
+
+class ComplexType(_Single):
+    """TorchScript's `complex`."""
+
+    _name = "complex"
+
+
+class DeviceObjType(_Single):
+    """TorchScript's `Device`."""
+
+    _name = "Device"
+
+
+class FloatType(_Single):
+    """TorchScript's `float`."""
+
+    _name = "float"
+
+
+class IntType(_Single):
+    """TorchScript's `int`."""
+
+    _name = "int"
+
+
+class NoneType(_Single):
+    """TorchScript's `NoneType`."""
+
+    _name = "NoneType"
+
+
+class NumberType(_Single):
+    """TorchScript's `number`."""
+
+    _name = "number"
+
+
+class PyObjectType(_Single):
+    """TorchScript's `PyObject`."""
+
+    _name = "PyObject"
+
+
+class StreamObjType(_Single):
+    """TorchScript's `Stream`."""
+
+    _name = "Stream"
+
+
+class StringType(_Single):
+    """TorchScript's `str`."""
+
+    _name = "str"
+
+
+class SymBoolType(_Single):
+    """TorchScript's `bool`."""
+
+    _name = "bool"
+
+
+class SymIntType(_Single):
+    """TorchScript's `int`."""
+
+    _name = "int"
+
+
+class TensorType(_Single):
+    """TorchScript's `Tensor`."""
+
+    _name = "Tensor"
+
+
+class _Holder(Type):
+    """A type made of one other."""
+
+    def __init__(self, element: Type) -> None:
+        self._parts = (element,)
+
+    def getElementType(self) -> Type:
+        """The other type."""
+        return self._parts[0]
+
+
+class ListType(_Holder):
+    """A list whose items are of a type."""
+
+    _name = "List"
+
+    @staticmethod
+    def ofInts() -> ListType:
+        """A list of ints."""
+        return ListType(IntType())
+
+    @staticmethod
+    def ofTensors() -> ListType:
+        """A list of tensors."""
+        return ListType(TensorType())
+
+
+class OptionalType(_Holder):
+    """A type or None."""
+
+    _name = "Optional"
+
+    @staticmethod
+    def ofTensor() -> OptionalType:
+        """A tensor or None."""
+        return OptionalType(TensorType())
+
+
+class FutureType(_Holder):
+    """What will have a value of a type."""
+
+    _name = "Future"
+
+
+class DictType(Type):
+    """A dict by the types of its keys and values."""
+
+    _name = "Dict"
+
+    def __init__(self, key: Type, value: Type) -> None:
+        self._parts = (key, value)
+
+    def getKeyType(self) -> Type:
+        """The keys' type."""
+        return self._parts[0]
+
+    def getValueType(self) -> Type:
+        """The values' type."""
+        return self._parts[1]
+
+
+class TupleType(Type):
+    """A tuple by the types of its items."""
+
+    _name = "Tuple"
+
+    def __init__(self, elements: Sequence[Type]) -> None:
+        self._parts = tuple(elements)
+
+    def elements(self) -> list[Type]:
+        """The items' types."""
+        return list(self._parts)
+
+
+class UnionType(Type):
+    """One of several types."""
+
+    _name = "Union"
+
+    def __init__(self, members: Sequence[Type]) -> None:
+        self._parts = tuple(members)
