@@ -209,3 +209,34 @@ def test_rearrange():
 def test_parts_of_their_own_have_tangents():
     for split in (lambda t: t.unsafe_split(1, 1), lambda t: t.unsafe_chunk(2, 1)):
         assert torch.equal(func.jvp(lambda t: split(t)[1] * 2, (X,), (X,))[1], X[:, 1:] * 2)
+
+
+@pytest.mark.parametrize("keep", ["save_for_backward", "save_for_forward"])
+@pytest.mark.parametrize("dirty", [False, True])
+def test_an_input_that_is_an_output_is_not_saved(keep, dirty):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            if dirty:
+                ctx.mark_dirty(inputs[0])
+            getattr(ctx, keep)(output)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    for transform in (lambda x: Same.apply(x), lambda x: func.grad(lambda t: Same.apply(t.clone()).sum())(x)):
+        if dirty:
+            transform(X.clone())
+        else:
+            with pytest.raises(RuntimeError, match="An input that has been returned as-is as output is being saved"):
+                transform(X.clone())
+
+
+def test_set_state_returns_the_generator():
+    g = torch.Generator()
+    assert g.set_state(g.get_state()) is g

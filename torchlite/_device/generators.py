@@ -79,14 +79,15 @@ class Generator:
         table = table_of(device_type("cpu"))
         return call.wrap(table, table.from_numpy(self._engine.get_state()), uint8)
 
-    def set_state(self, new_state) -> None:
-        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch.
+    def set_state(self, new_state) -> Generator:
+        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
 
         TypeError unless it is a uint8 tensor, RuntimeError for a wrong size.
         """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         self._engine.set_state(np.asarray(new_state.detach().cpu().numpy()).ravel())
+        return self
 
     def clone_state(self) -> Generator:
         """A new generator at the same place of the same stream."""

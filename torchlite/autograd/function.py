@@ -344,7 +344,23 @@ def _forward(cls, node, newer: bool, args, kwargs):
         return cls.forward(node, *args, **kwargs)
     result = cls.forward(*args, **kwargs)
     cls.setup_context(node, args, result)
+    kept = (*node.to_save, *getattr(node, "saved_for_forward", ()))
+    if kept:
+        _check_kept(kept, node, args, result)
     return result
+
+
+def _check_kept(kept, node, args, result) -> None:
+    """RuntimeError where an input that is an output as it is is saved by `setup_context`: which of the two is meant?"""
+    outs = result if isinstance(result, tuple) else (result,)
+    dirty = {id(t) for t in node.dirty_tensors}
+    both = {id(a) for a in args if isinstance(a, Tensor) and any(a is o for o in outs)} - dirty
+    if any(id(t) in both for t in kept):
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+            "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+            "setup ctx inside the forward function itself."
+        )
 
 
 def _with_tangents(cls, node, newer: bool, tensors, args, kwargs, wants):
