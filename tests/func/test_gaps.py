@@ -240,3 +240,23 @@ def test_an_input_that_is_an_output_is_not_saved(keep, dirty):
 def test_set_state_returns_the_generator():
     g = torch.Generator()
     assert g.set_state(g.get_state()) is g
+
+
+def test_as_strided_stays_within_an_example():
+    memory = torch.arange(30.0)
+    for batch, call in (
+        (memory[:15].view(5, 3), ([3], [1], 1)),
+        (memory[15:].view(5, 3), ([3], [1], 14)),
+        (memory[6:15].view(3, 3), ([3], [1], 0)),
+        (memory[:0].view(5, 0, 3), ([3], [1])),
+    ):
+        with pytest.raises(RuntimeError, match="can access memory outside of `tensor`.*not supported inside of vmap"):
+            func.vmap(lambda t, call=call: t.as_strided(*call))(batch)
+    found = func.vmap(lambda t: t.as_strided([2], [1], 16))(memory[15:].view(5, 3))
+    assert torch.equal(found, memory[15:].view(5, 3)[:, 1:])
+    turned = func.vmap(lambda t: t.as_strided([2], [5]), in_dims=1)(memory[:15].view(3, 5))
+    assert torch.equal(turned, memory[:15].view(3, 5)[:2].mT)
+    found = func.vmap(lambda t: t.view(3).as_strided_([2], [1], 16))(memory[15:].view(5, 3))
+    assert torch.equal(found, memory[15:].view(5, 3)[:, 1:])
+    with pytest.raises(RuntimeError, match="size and stride must have the same length"):
+        func.vmap(lambda t: t.as_strided([1, 1], [1]))(memory[:4].view(2, 2))

@@ -164,10 +164,41 @@ def _diag_embed(level, op, values):
     return level.wrap(F.diag_embed(x, offset, wrap_dim(dim1, x.ndim) + 1, wrap_dim(dim2, x.ndim) + 1))
 
 
+def _check_within(x, size, stride, offset: int) -> None:
+    """RuntimeError where elements of other examples would be seen."""
+    start, own, wanted = x.storage_offset(), _span(x.shape[1:], x.stride()[1:]), _span(size, stride)
+    if not wanted or start <= offset and offset + wanted <= start + own:
+        return
+    what = (
+        f"`result` can access some memory in range [{offset}, {offset + wanted}], but `tensor` can only access some "
+        f"memory in range [{start}, {start + own}]"
+        if own
+        else "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage"
+    )
+    raise RuntimeError(
+        f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
+        f"{what}. This is not supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of "
+        "PyTorch view operations"
+    )
+
+
+def _span(size, stride) -> int:
+    """How many elements of memory lie from the first to the last."""
+    return 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
 @rule("as_strided", kind="view")
 def _as_strided(level, op, values):
     x = in_front(values[0])
     size, stride, offset = values[1:4]
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+            f"{list(size)} and stride {list(stride)}"
+        )
+    _check_within(
+        x, size, stride, x.storage_offset() + (offset or 0)
+    )  # which is counted from the tensor's first element
     return level.wrap(F.as_strided(x, (x.shape[0], *size), (x.stride(0), *stride), offset))
 
 
@@ -279,8 +310,7 @@ def _new_empty(level, op, values):
 @rule("_new_empty_strided", kind="creation")
 def _new_empty_strided(level, op, values):
     x, size, stride, *rest = values
-    span = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
-    return level.wrap(run(op, [in_front(x), (level.size, *size), (span, *stride), *rest]))
+    return level.wrap(run(op, [in_front(x), (level.size, *size), (_span(size, stride), *stride), *rest]))
 
 
 def _called(op, first, size, rest):
