@@ -7,8 +7,11 @@ import pytest
 
 import torchlite as torch
 import torchlite.utils._contextlib as contextlib_
+from torchlite._C import _functorch
 from torchlite._functorch import make_functional
+from torchlite._functorch import vmap as vmap_source
 from torchlite.nn.parallel import scatter_gather
+from torchlite.nn.utils._named_member_accessor import swap_tensor
 from torchlite.optim import lbfgs
 from torchlite.utils import _foreach_utils
 
@@ -240,3 +243,67 @@ def test_tensors_sorted_by_device_and_dtype():
 
 def test_casts_by_name():
     assert torch._cast_Long(torch.ones(2)).dtype is torch.int64 and torch._cast_Half(torch.ones(2)).dtype is torch.half
+
+
+def test_normalize_into_a_tensor():
+    x, out = torch.tensor([[3.0, 4.0]]), torch.empty(1, 2)
+    assert torch.nn.functional.normalize(x, out=out) is out and out.tolist() == [
+        [0.6000000238418579, 0.800000011920929]
+    ]
+
+
+def test_swap_tensor():
+    layer = torch.nn.BatchNorm1d(2)
+    weight = layer.weight
+    assert swap_tensor(layer, "weight", torch.zeros(2)) is weight and layer.weight.tolist() == [0, 0]
+    assert swap_tensor(layer, "running_mean", torch.ones(2)).tolist() == [0, 0]
+    for error, arguments in [
+        (AttributeError, ("nope", weight)),
+        (KeyError, ("a.b", weight)),
+        (TypeError, ("weight", 3)),
+    ]:
+        with pytest.raises(error):
+            swap_tensor(layer, *arguments)
+
+
+class TestPiecesOfVmap:
+    """tensordict puts functions of its own in the place of these."""
+
+    def test_batch_dimensions(self):
+        seen = []
+
+        def function(x):
+            seen.append((_functorch.is_batchedtensor(x), _functorch.get_unwrapped(x).shape))
+            return x * 2
+
+        assert torch.vmap(function)(torch.ones(3, 2)).shape == (3, 2)
+        assert seen == [(True, (3, 2))] and not _functorch.is_batchedtensor(torch.ones(2))
+
+    def test_arguments_of_other_classes(self):
+        class Pair:
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+        def process(in_dims, args, func):
+            return len(args[0].a), [0], [args[0]], None
+
+        def batched(dims, flat, level, spec):
+            return [Pair(*(_functorch._add_batch_dim(x, dims[0], level) for x in (flat[0].a, flat[0].b)))]
+
+        def unwrapped(result, out_dims, level, size, func):
+            return Pair(*(_functorch._remove_batch_dim(x, level, size, out_dims) for x in (result.a, result.b)))
+
+        theirs = dict(_process_batched_inputs=process, _create_batched_inputs=batched, _unwrap_batched=unwrapped)
+        ours = {name: getattr(vmap_source, name) for name in theirs}
+        try:
+            for name, step in theirs.items():
+                setattr(vmap_source, name, step)
+            found = torch.vmap(lambda pair: Pair(pair.a.sum(), pair.b + 1))(Pair(torch.ones(3, 2), torch.zeros(3)))
+        finally:
+            for name, step in ours.items():
+                setattr(vmap_source, name, step)
+        assert found.a.tolist() == [2, 2, 2] and found.b.tolist() == [1, 1, 1]
+
+
+def test_storages_are_storages():
+    assert isinstance(torch.ones(2).untyped_storage(), torch.StorageBase) and not isinstance(3, torch.StorageBase)

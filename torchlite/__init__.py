@@ -138,6 +138,7 @@ _HOMES = {
         "set_float32_matmul_precision", "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled",
         "get_deterministic_debug_mode", "set_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled",
     ),
+    "_tensor.storage": ("StorageBase",),
     "_tensor.typed_storage": (
         "TypedStorage", "UntypedStorage", "BoolStorage", "ByteStorage", "CharStorage", "ShortStorage", "IntStorage",
         "LongStorage", "HalfStorage", "BFloat16Storage", "FloatStorage", "DoubleStorage", "ComplexFloatStorage",

@@ -156,21 +156,44 @@ def _shape_as_tensor(self: Any) -> Any:
     return tensor(tuple(self.shape))
 
 
-def _cast(name: str, method: str) -> Any:
-    def cast(self: Tensor, non_blocking: bool = False) -> Tensor:
-        return getattr(self, method)()
-
-    cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"The tensor as `{method}()` gives it."
-    return cast
+def _cast_Byte(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `byte()` gives it."""
+    return self.byte()
 
 
-_cast_Byte, _cast_Char, _cast_Short, _cast_Int = (
-    _cast(f"_cast_{name.title()}", name) for name in ("byte", "char", "short", "int")
-)
-_cast_Long, _cast_Half, _cast_Float, _cast_Double = (
-    _cast(f"_cast_{name.title()}", name) for name in ("long", "half", "float", "double")
-)
+def _cast_Char(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `char()` gives it."""
+    return self.char()
+
+
+def _cast_Short(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `short()` gives it."""
+    return self.short()
+
+
+def _cast_Int(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `int()` gives it."""
+    return self.int()
+
+
+def _cast_Long(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `long()` gives it."""
+    return self.long()
+
+
+def _cast_Half(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `half()` gives it."""
+    return self.half()
+
+
+def _cast_Float(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `float()` gives it."""
+    return self.float()
+
+
+def _cast_Double(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `double()` gives it."""
+    return self.double()
 
 
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:

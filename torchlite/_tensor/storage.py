@@ -658,3 +658,4 @@ def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
 
 
 UntypedStorage.__module__ = _StorageBase.__module__ = f"{root()}.storage"
+StorageBase = _StorageBase  # its name in `torch`

@@ -1,9 +1,10 @@
-"""`vmap`: a function of examples as a function of batches."""
+"""`vmap`: a function of examples as a function of batches. Its steps have PyTorch's names, because packages
+(tensordict) put their own in the place of some.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from ._levels import Level
 _RANDOMNESS = ("error", "different", "same")
 
 
-def name_of(func: Any) -> str:
+def _get_name(func: Any) -> str:
     """What error messages call a function."""
     return getattr(func, "__name__", None) or repr(func)
 
@@ -52,7 +53,7 @@ def vmap(
 
 def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
     """What the function that `vmap` makes does."""
-    size, dims, flat, spec = _arguments(in_dims, args, func)
+    size, dims, flat, spec = _process_batched_inputs(in_dims, args, func)
     if chunk_size is None:
         return _called(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     bounds = [(start, min(start + chunk_size, size)) for start in range(0, size, chunk_size)] or [(0, 0)]
@@ -85,7 +86,7 @@ def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):
 
     @functools.wraps(func)
     def batched(*args, **kwargs):
-        size = _arguments(in_dims, args, func)[0]
+        size = _process_batched_inputs(in_dims, args, func)[0]
         return vmap_impl(func, in_dims, out_dims, randomness, -(-size // chunks), *args, **kwargs)
 
     return batched
@@ -105,9 +106,9 @@ def _joined(parts, out_dims, func):
     return tree_unflatten(joined, spec)
 
 
-def _arguments(in_dims, args, func) -> tuple[int, list, list, TreeSpec]:
+def _process_batched_inputs(in_dims, args, func) -> tuple[int, list, list, TreeSpec]:
     """(number of examples, dimension of each tensor, the tensors, how they were nested), checked."""
-    name = name_of(func)
+    name = _get_name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) "
@@ -158,16 +159,28 @@ def _size(dims, flat) -> int:
     return sizes[0]
 
 
+def _add_batch_dim(tensor, in_dim, vmap_level):
+    """One example of a batch, for the function that is being mapped."""
+    return hidden(tensor, vmap_level, in_dim)
+
+
+def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
+    """The arguments of one example, nested as the function's are."""
+    examples = [
+        a if d is None else _add_batch_dim(a, d, vmap_level) for a, d in zip(flat_args, flat_in_dims, strict=True)
+    ]
+    return tree_unflatten(examples, args_spec)
+
+
 def _called(func, size, dims, flat, spec, out_dims, randomness, kwargs):
     with Level(size, randomness) as level:
-        examples = [a if d is None else hidden(a, level, d) for a, d in zip(flat, dims, strict=True)]
-        results = func(*tree_unflatten(examples, spec), **kwargs)
-    return _results(results, level, out_dims, func)
+        results = func(*_create_batched_inputs(dims, flat, level, spec), **kwargs)
+    return _unwrap_batched(results, out_dims, level, size, func)
 
 
-def _results(results, level, out_dims, func):
+def _unwrap_batched(results, out_dims, vmap_level, batch_size, func):
     """What the function returned for one example, as batches."""
-    name = name_of(func)
+    name = _get_name(func)
     flat, spec = tree_flatten(results)
     if isinstance(results, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]  # one result may have a tuple of one
@@ -178,11 +191,12 @@ def _results(results, level, out_dims, func):
             f"{head}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure "
             f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}."
         )
-    return tree_unflatten(list(map(_result, flat, dims, itertools.repeat(level), itertools.repeat(func))), spec)
+    found = [_maybe_remove_batch_dim(name, x, vmap_level, batch_size, dim) for x, dim in zip(flat, dims, strict=True)]
+    return tree_unflatten(found, spec)
 
 
-def _result(value, dim, level, func):
-    name = name_of(func)
+def _maybe_remove_batch_dim(name, value, vmap_level, batch_size, dim):
+    """A result of one example as the batch of all, whose examples lie along `dim`; what is no tensor, as it is."""
     if not isinstance(value, Tensor):
         if dim is None:
             return value
@@ -191,7 +205,7 @@ def _result(value, dim, level, func):
             "out_dims= to None for output?"
         )
     if dim is None:
-        if is_of(value, level):
+        if is_of(value, vmap_level):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return value
     if not isinstance(dim, int):
@@ -202,4 +216,4 @@ def _result(value, dim, level, func):
     ndim = value.ndim + 1
     if not -ndim <= dim < ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
-    return moved(stripped(value, level), 0, dim % ndim)
+    return moved(stripped(value, vmap_level), 0, dim % ndim)

@@ -1,0 +1,22 @@
+"""Tensors of modules by name, put in and taken out; packages call this name."""
+
+from __future__ import annotations
+
+from torchlite import Tensor
+from torchlite.nn.modules.module import Module
+
+from .stateless import _swap
+
+__all__ = ["swap_tensor"]
+
+
+def swap_tensor(module: Module, name: str, tensor: Tensor | None, allow_missing: bool = False) -> Tensor:
+    """Put a tensor in the place of a parameter, a buffer or an attribute of `module`; what was there is returned, and
+    put back by a second call. AttributeError where nothing was, unless `allow_missing`; TypeError for what is no
+    tensor.
+    """
+    if "." in name:
+        raise KeyError('tensor name can\'t contain "."')
+    if not allow_missing and not hasattr(module, name):
+        raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+    return _swap(module, name, tensor)
