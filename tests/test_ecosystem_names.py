@@ -307,3 +307,8 @@ class TestPiecesOfVmap:
 
 def test_storages_are_storages():
     assert isinstance(torch.ones(2).untyped_storage(), torch.StorageBase) and not isinstance(3, torch.StorageBase)
+
+
+def test_nothing_is_traced():
+    assert torch._guards.active_fake_mode() is None and torch._guards.detect_fake_mode([torch.ones(1)]) is None
+    assert torch._functorch.make_functional is make_functional

@@ -12,6 +12,8 @@ from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
+from . import _functorch as _functorch
+from . import _guards as _guards
 from . import _jit_internal as _jit_internal
 from . import _subclasses as _subclasses
 from . import _tensor_str as _tensor_str
