@@ -1,6 +1,7 @@
 """Data sets, samplers and the DataLoader. Orders in `ORDERS` were printed by PyTorch 2.13 for the same seeds."""
 
 import collections
+import itertools
 import os
 import random
 import time
@@ -362,3 +363,31 @@ def test_a_stream_longer_than_it_says_warns():
     assert len(loader) == 2
     with pytest.warns(UserWarning, match="was reported to be 4"):
         list(loader)
+
+
+class _Stream:
+    """What fastai hands to the iterators in place of a loader: it says of itself that it is a stream."""
+
+    from torchlite.utils.data.dataloader import _DatasetKind
+
+    _dataset_kind = _DatasetKind.Iterable
+    _IterableDataset_len_called, _auto_collation, drop_last, in_order = None, False, False, True
+    generator, prefetch_factor, timeout, pin_memory, persistent_workers = None, 2, 0, False, False
+    worker_init_fn = multiprocessing_context = None
+
+    def __init__(self, num_workers):
+        self.dataset, self.num_workers, self._index_sampler = self, num_workers, itertools.count()
+
+    def collate_fn(self, item):
+        return item
+
+    def __iter__(self):
+        return iter(["a", "b"])
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_loader_says_itself_what_kind_its_data_set_is(num_workers):
+    from torchlite.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+
+    kind = _MultiProcessingDataLoaderIter if num_workers else _SingleProcessDataLoaderIter
+    assert list(kind(_Stream(num_workers))) == ["a", "b"]

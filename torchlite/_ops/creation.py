@@ -44,7 +44,7 @@ def _size(name: str, size) -> tuple[int, ...]:
                     if name == "zeros"
                     else f"Trying to create tensor with negative dimension {n}: {list(size)}"
                 )
-        elif isinstance(n, (str, float, tuple, list)):
+        elif isinstance(n, (str, float, tuple, list)) or not hasattr(type(n), "__index__"):
             if position == 0 and len(size) == 1:
                 raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(n).__name__}")
             raise TypeError(

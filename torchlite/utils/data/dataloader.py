@@ -16,7 +16,7 @@ from torchlite import accelerator
 from torchlite._utils import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher, fetcher_for
+from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from ._utils.transport import make_folders, receive, send
 from ._utils.worker import Settings, _End, _serve, _stop
@@ -31,19 +31,6 @@ Item = TypeVar("Item", covariant=True)
 _collate_fn_t = Callable[[list[Any]], Any]  # packages annotate with these two
 _worker_init_fn_t = Callable[[int], None]
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-
-
-class _DatasetKind:
-    """The kinds of data sets: items by index, or a stream."""
-
-    Map = 0
-    Iterable = 1
-
-    @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-        """What fetches batches of a data set of that kind."""
-        made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
-        return made(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _BaseDataLoaderIter:
@@ -123,7 +110,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._dataset_fetcher = fetcher_for(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
 
     def _next_data(self) -> Any:
         return self._dataset_fetcher.fetch(self._next_index())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dataset import IterableDataset, Subset, TensorDataset
+from ..dataset import Subset, TensorDataset
 from .collate import default_collate
 
 
@@ -68,7 +68,14 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
         return self.collate_fn(batch)
 
 
-def fetcher_for(dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
-    """What fetches from a data set of this kind."""
-    kind = _IterableDatasetFetcher if isinstance(dataset, IterableDataset) else _MapDatasetFetcher
-    return kind(dataset, auto_collation, collate_fn, drop_last)
+class _DatasetKind:
+    """The kinds of data sets: items by index, or a stream. A loader says which its own is (`_dataset_kind`)."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+        """What fetches batches of a data set of that kind."""
+        made = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return made(dataset, auto_collation, collate_fn, drop_last)

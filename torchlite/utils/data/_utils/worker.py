@@ -13,7 +13,7 @@ import numpy as np
 import torchlite as torch
 from torchlite._utils import ExceptionWrapper
 
-from .fetch import fetcher_for
+from .fetch import _DatasetKind
 from .transport import PIPE_LIMIT, receive, remove_folders, send
 
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker without work looks whether its parent lives
@@ -74,6 +74,7 @@ class Settings:
             loader.drop_last,
             loader._auto_collation,
         )
+        self.kind = loader._dataset_kind
         self.init_fn, self.count, self.base_seed, self.folders = (
             loader.worker_init_fn,
             loader.num_workers,
@@ -114,15 +115,13 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
                 answer, error = error, None
             else:
                 try:
-                    fetcher = fetcher or fetcher_for(
-                        settings.dataset, settings.batched, settings.collate_fn, settings.drop_last
+                    fetcher = fetcher or _DatasetKind.create_fetcher(
+                        settings.kind, settings.dataset, settings.batched, settings.collate_fn, settings.drop_last
                     )
                     answer = fetcher.fetch(index)
                 except StopIteration:
                     answer = _End()
-                    if not isinstance(
-                        settings.dataset, torch.utils.data.IterableDataset
-                    ):  # then the data set is broken: say so
+                    if settings.kind == _DatasetKind.Map:  # then the data set is broken: say so
                         answer = ExceptionWrapper(RuntimeError("the dataset raised StopIteration"), where)
                 except Exception as raised:
                     answer = ExceptionWrapper(raised, where)
