@@ -391,3 +391,17 @@ def test_a_loader_says_itself_what_kind_its_data_set_is(num_workers):
 
     kind = _MultiProcessingDataLoaderIter if num_workers else _SingleProcessDataLoaderIter
     assert list(kind(_Stream(num_workers))) == ["a", "b"]
+
+
+def test_a_stream_is_asked_for_an_iterator_once():
+    """litdata's streams begin anew whenever `iter` is called."""
+
+    class Restarting(IterableDataset):
+        def __iter__(self):
+            self.items = iter(range(5))
+            return self
+
+        def __next__(self):
+            return next(self.items)
+
+    assert [batch.tolist() for batch in DataLoader(Restarting(), batch_size=2)] == [[0, 1], [2, 3], [4]]

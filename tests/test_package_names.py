@@ -505,3 +505,13 @@ def test_types_of_torchscript_are_values():
     assert torch.IntType.get().isSubtypeOf(torch.OptionalType(torch.IntType.get()))
     assert not torch.IntType.get().isSubtypeOf(torch.StringType.get()) and len({ints, torch.ListType.ofInts()}) == 1
     assert str(torch.UnionType([torch.IntType.get(), torch.StringType.get()])) == "Union[int, str]"
+
+
+def test_switches_of_fusers():
+    names = torch._C
+    assert names._jit_set_profiling_executor(False) is True and names._jit_set_profiling_executor(True) is False
+    assert names._jit_set_profiling_mode(True) is True and names._jit_set_nvfuser_enabled(False) is False
+    before = names._jit_texpr_fuser_enabled()
+    assert names._jit_set_texpr_fuser_enabled(not before) is None and names._jit_texpr_fuser_enabled() is not before
+    names._jit_set_texpr_fuser_enabled(before)
+    assert not names._is_tracing()

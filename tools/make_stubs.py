@@ -337,7 +337,6 @@ def module_stub() -> str:
         "from .jit import ScriptFunction as ScriptFunction\n",
         "from .jit import ScriptModule as ScriptModule\n",
         *(f"from .jit._types import {name} as {name}\n" for name in sorted(torchlite._HOMES["jit._types"])),
-        "from .types import DeviceObjType as DeviceObjType\n",
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
     ]

@@ -46,6 +46,11 @@ _HOMES = {
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",
     ),
+    "._C._fusers": (
+        "_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu", "_jit_nvfuser_enabled", "_jit_override_can_fuse_on_cpu",
+        "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled", "_jit_set_profiling_executor",
+        "_jit_set_profiling_mode", "_jit_set_texpr_fuser_enabled", "_jit_texpr_fuser_enabled",
+    ),
     "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
@@ -142,6 +147,11 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
 
 def _get_tracing_state() -> None:
     """The trace that is being recorded: there is none outside `torch.jit.trace`."""
+
+
+def _is_tracing() -> bool:
+    """Whether a trace is being recorded: none is."""
+    return False
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -60,9 +59,13 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
             raise StopIteration
         if not self.auto_collation:
             return self.collate_fn(next(self.dataset_iter))
-        wanted = len(possibly_batched_index)
-        batch = list(itertools.islice(self.dataset_iter, wanted))
-        self.ended = len(batch) < wanted
+        batch = []
+        for _ in possibly_batched_index:  # by `next` alone: some streams begin anew when they are asked for an iterator
+            try:
+                batch.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
         if not batch or (self.ended and self.drop_last):
             raise StopIteration
         return self.collate_fn(batch)
