@@ -92,11 +92,8 @@ def test_rearrange_lists_scalars_and_transforms():
         ("a b c -> a b", {}, r"Identifiers only on one side of rearrange expression \(should be on both\): {'c'}"),
         ("a b c d -> a b c d", {}, r"Number of dimensions in pattern \(4\) must be equal"),
         ("a a c -> a c", {}, "Indexing expression contains duplicate dimension 'a'"),
-<<<<<<< HEAD
         ("a b (c d) -> a b c d", {"c": 3}, "inferred dimension does not evenly fit"),
         ("a b (c d) -> a b c d", {}, "cannot infer the sizes of two dimensions at once"),
-=======
->>>>>>> b901cd6 (Parameters as PyTorch's; causal masks of attention; functions over others take no out=)
         ("a b c", {}, "Pattern must contain a single '->' separator"),
         ("a b c -> a ( b (c))", {}, "Axis composition is one-level"),
         ("a b c -> a b c)", {}, "Brackets are not balanced"),
