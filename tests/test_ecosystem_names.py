@@ -293,7 +293,7 @@ class TestPiecesOfVmap:
         def unwrapped(result, out_dims, level, size, func):
             return Pair(*(_functorch._remove_batch_dim(x, level, size, out_dims) for x in (result.a, result.b)))
 
-        theirs = dict(_process_batched_inputs=process, _create_batched_inputs=batched, _unwrap_batched=unwrapped)
+        theirs = {"_process_batched_inputs": process, "_create_batched_inputs": batched, "_unwrap_batched": unwrapped}
         ours = {name: getattr(vmap_source, name) for name in theirs}
         try:
             for name, step in theirs.items():
@@ -312,3 +312,8 @@ def test_storages_are_storages():
 def test_nothing_is_traced():
     assert torch._guards.active_fake_mode() is None and torch._guards.detect_fake_mode([torch.ones(1)]) is None
     assert torch._functorch.make_functional is make_functional
+
+
+def test_the_class_of_the_class_parameter():
+    assert isinstance(torch.nn.Parameter, torch.nn.parameter._ParameterMeta)
+    assert not isinstance(torch.Tensor, torch.nn.parameter._ParameterMeta)

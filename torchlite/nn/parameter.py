@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+_ParameterMeta = type(Parameter)  # its name for packages
+
+
 class _BufferType(type(Tensor)):
     """`isinstance(tensor, Buffer)` holds for tensors that were marked as buffers: a Buffer is a plain Tensor."""
 
