@@ -45,6 +45,33 @@ KERNEL void rows_times(IN(I, starts), IN(I, columns), IN(T, values), IN(T, dense
 }
 """
 )
+# A worker has a column of a row of `best`: of the terms that `rows_times` adds up the first one that is the smallest
+# (SMALLEST), or the largest, or no number; `count` where there is none.
+ROWS_EXTREMES = (
+    _WORDS
+    + r"""
+KERNEL void rows_extremes(IN(I, starts), IN(I, columns), IN(T, values), IN(T, dense), OUT(long, best), const int pieces,
+    const int n, const int size, const int count, const int per) {
+    EACH_ROW(piece, pieces, per) {
+        const int row = piece / n, i = piece % n;
+        const int first = WITHIN(AT(starts)[row], count), end = WITHIN(AT(starts)[row + 1], count);
+        int found = count;
+        C most = 0;
+        for (int k = first; k < end; k++) {
+            const I column = AT(columns)[k];
+            if (!INSIDE(column, size)) continue;
+            const C term = T_LD(AT(dense), (int)column * n + i) * T_LD(AT(values), k);
+            const int better = SMALLEST ? term < most : term > most;
+            if (found == count || better || term != term) {
+                found = k;
+                most = term;
+            }
+        }
+        AT(best)[piece] = found;
+    }
+}
+"""
+)
 # A worker has an element of `out`, the items of a work-group share its two rows.
 PRODUCTS_AT = (
     _WORDS

@@ -34,7 +34,9 @@ def _rows_times(starts, columns, values, dense):
             out[used, 0] = np.add.reduceat(dense[:, 0].take(columns) * values, starts[used], dtype=dense.dtype)
         return out
     for rows in _by_count(counts):
-        _rows_of_one_count(out, rows, starts, columns, values, dense)
+        # They are a batch of products: of each row's values with its rows of `dense`.
+        for at, places, part in _gathered(rows, starts, columns, dense):
+            out[at] = np.matmul(values[places][:, None], part)[:, 0]
     return out
 
 
@@ -50,15 +52,27 @@ def _by_count(counts):
             yield rows
 
 
-def _rows_of_one_count(out, rows, starts, columns, values, dense) -> None:
-    """Rows of as many elements are a batch of products: of each row's values with its rows of `dense`."""
+def _gathered(rows, starts, columns, dense):
+    """Of some rows with as many elements as each other at a time: (the rows, their elements' places, these' rows of
+    `dense`).
+    """
     first, width = starts[rows], dense.shape[1]
     count = int(starts[rows[0] + 1] - first[0])
     step = max(1, _AT_ONCE // max(width * count, 1))
     for at in range(0, rows.size, step):
         places = first[at : at + step, None] + np.arange(count)
-        part = dense.take(columns[places], 0, mode="clip")
-        out[rows[at : at + step]] = np.matmul(values[places][:, None], part)[:, 0]
+        yield rows[at : at + step], places, dense.take(columns[places], 0, mode="clip")
+
+
+def _rows_extremes(starts, columns, values, dense, largest):
+    out = np.full((starts.size - 1, dense.shape[1]), values.size)
+    _inside(columns, dense.shape[0])
+    dense = np.ascontiguousarray(dense)
+    for rows in _by_count(np.diff(starts)):
+        for at, places, part in _gathered(rows, starts, columns, dense):
+            part *= values[places][..., None]
+            out[at] = places[:, :1] + (part.argmax(1) if largest else part.argmin(1))
+    return out
 
 
 def _products_at(rows, columns, left, right):

@@ -35,11 +35,15 @@ def test_rows_times(check):
         (300, 50, 900, 70),
     ):
         starts, at = places(check, rows, columns, count, kind)
-        check.agree("_rows_times", starts, at, check.numbers((count,)), check.numbers((columns, width)), slack=8)
+        values, dense = check.numbers((count,)), check.numbers((columns, width))
+        check.agree("_rows_times", starts, at, values, dense, slack=8)
+        check.agree("_rows_extremes", starts, at, values, dense, bool(check.rng.integers(2)))
     for rows, columns, count, width in ((0, 3, 0, 2), (3, 3, 0, 2), (3, 3, 4, 0)):
         starts, at = places(check, rows, columns, count, kind)
         out = check.table._rows_times(starts, at, check.numbers((count,)), check.numbers((columns, width)))
         assert out.shape == (rows, width) and not to_numpy(out).any()
+        best = check.table._rows_extremes(starts, at, check.numbers((count,)), check.numbers((columns, width)), True)
+        assert best.shape == (rows, width) and (to_numpy(best) == count).all()
 
 
 def test_products_at(check):
@@ -56,6 +60,8 @@ def test_indices_that_do_not_fit_read_nothing(laid, opencl):
     starts = from_numpy(np.array([-5, 2, 1 << 40]), laid)
     out = table._rows_times(starts, far, from_numpy(np.ones(4, np.float32), laid), ones)
     assert to_numpy(out).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    best = table._rows_extremes(starts, far, from_numpy(np.ones(4, np.float32), laid), ones, True)
+    assert to_numpy(best).tolist() == [[0, 0], [3, 3]]
     assert to_numpy(table._products_at(far, far, ones, ones)).tolist() == [2.0, 0.0, 0.0, 2.0]
 
 

@@ -13,12 +13,31 @@ def _wide(F, tensor):
     return F.to(tensor, float32) if dtype.is_floating_point and dtype.itemsize < 4 else tensor
 
 
+def _row_numbers(F, starts):
+    count = starts.shape[0] - 1
+    return F.repeat_interleave_index(F.sub(F.narrow(starts, 0, 1, count), F.narrow(starts, 0, 0, count)))
+
+
+def _terms(F, columns, values, dense):
+    """Each element's value times its row of the dense matrix."""
+    return F.mul(_wide(F, F.index_select(dense, 0, columns)), F.unsqueeze(_wide(F, values), 1))
+
+
 def _rows_times(F, starts, columns, values, dense):
-    rows = F.repeat_interleave_index(F.sub(F.narrow(starts, 0, 1, starts.shape[0] - 1),
-                                           F.narrow(starts, 0, 0, starts.shape[0] - 1)))  # fmt: skip
-    product = F.mul(_wide(F, F.index_select(dense, 0, columns)), F.unsqueeze(_wide(F, values), 1))
-    out = F.index_add(F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1])), 0, rows, product)
-    return F.to(out, F.dtype_of(dense))
+    product = _terms(F, columns, values, dense)
+    out = F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1]))
+    return F.to(F.index_add(out, 0, _row_numbers(F, starts), product), F.dtype_of(dense))
+
+
+def _rows_extremes(F, starts, columns, values, dense, largest):
+    product, rows, count = _terms(F, columns, values, dense), _row_numbers(F, starts), values.shape[0]
+    shape, index = (starts.shape[0] - 1, dense.shape[1]), F.expand(F.unsqueeze(rows, 1), tuple(product.shape))
+    how = "amax" if largest else "amin"
+    best = F.scatter_reduce(F.new_zeros(product, shape), 0, index, product, how, include_self=False)
+    there = F.logical_or(F.eq(product, F.index_select(best, 0, rows)), F.isnan(product))
+    place = F.expand(F.unsqueeze(F.new_arange(rows, 0, count, 1, int64), 1), tuple(product.shape))
+    none = F.new_full(place, shape, count)
+    return F.scatter_reduce(none, 0, index, F.masked_fill(place, F.logical_not(there), count), "amin")
 
 
 def _products_at(F, rows, columns, left, right):
@@ -48,6 +67,15 @@ op(
     outputs=("order", "starts"),
     composite=_rows_in_order,
     meta=lambda rows, size: [(rows.shape, int64), ((size + 1,), int64)],
+)
+# Of each row and column of that product the first of the elements with the largest term, or the smallest; a NaN's is
+# that. The number of elements where a row has none: (m, n), int64.
+op(
+    "_rows_extremes(Tensor starts, Tensor columns, Tensor values, Tensor dense, largest)",
+    where="",
+    tags=NONDIFF,
+    composite=_rows_extremes,
+    meta=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), int64),
 )
 # Elements of `left @ right.T`, each of a row and a column: (count,).
 op(

@@ -10,7 +10,7 @@ import torchlite as torch
 from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
-from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, row_numbers, spread
+from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, spread
 from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .elementwise import added
 from .history import named, values_of, with_values
@@ -364,15 +364,9 @@ def _extremes(mat1, mat2, reduce: str):
     (starts, columns), values, count = mat1._data.parts, values_of(mat1), mat1._data.nnz
     if not count:
         return mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
-    rows, columns = row_numbers(starts, count), columns.to(torch.int64)
     with recording(False):
-        product = values.unsqueeze(1) * mat2.index_select(0, columns)
-        shape, index = (mat1.shape[0], mat2.shape[1]), rows.unsqueeze(1).expand(product.shape)
-        best = product.new_zeros(shape).scatter_reduce(0, index, product, reduce, include_self=False)
-        found = (product == best.index_select(0, rows)) | product.isnan()
-        place = torch.where(found, torch.arange(count, device=product.device).unsqueeze(1), count)
-        place = place.new_full(shape, count).scatter_reduce(0, index, place, "amin")
-        there, place = place < count, place.clamp_max(count - 1).reshape(-1)
+        place = SLOTS.F._rows_extremes(starts, columns, values, mat2, reduce == "amax")
+        there, shape, place = place < count, place.shape, place.clamp_max(count - 1).reshape(-1)
     largest = values.index_select(0, place).reshape(shape) * mat2.gather(0, columns[place].reshape(shape))
     return torch.where(there, largest, 0)
 

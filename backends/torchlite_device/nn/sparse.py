@@ -26,11 +26,13 @@ def _width(device: Device, kind: str, n: int) -> int:
     return 1 << min(most, n).bit_length() - 1 if min(most, n) else 1
 
 
-def _launch(device: Device, text: str, name: str, index: Array, kind: str, width: int, lanes: int, workers: int):
+def _launch(
+    device: Device, text: str, name: str, index: Array, kind: str, width: int, lanes: int, workers: int, **more
+):
     """(function, a way to start it on arrays and numbers): `workers` pieces of work, each of one item or of `lanes`."""
     function = device.function(
         text, name, "pppppiiiii", tuple([w for w in (2, 4, 8, 16) if w <= width]), T=kind, I=index.kind, W=str(width),
-        LANES=str(lanes), COLUMNS="0", COMPLEX=str(int(CATEGORY[kind] == "c")),
+        LANES=str(lanes), COLUMNS="0", COMPLEX=str(int(CATEGORY[kind] == "c")), **more,
     )  # fmt: skip
 
     def start(work: int, *arguments) -> None:
@@ -65,6 +67,20 @@ def _rows_times(starts, columns, values, dense):
     start = _launch(device, texts.ROWS_TIMES, "rows_times", starts, kind, width, lanes, pieces)
     start(width * -(-count // rows), starts, columns, contiguous_array(values), contiguous_array(dense), out, pieces, n,
           size, count)  # fmt: skip
+    return out
+
+
+def _rows_extremes(starts, columns, values, dense, largest):
+    device, kind = dense.device, dense.kind
+    rows, (size, n), count = starts.size - 1, dense.shape, values.size
+    if not rows or not n or not count or not size:
+        return full(device, (rows, n), count, "i64")
+    starts, columns = _same_kind(starts, columns)
+    out = empty(device, (rows, n), "i64")
+    start = _launch(device, texts.ROWS_EXTREMES, "rows_extremes", starts, kind, 1, 1, rows * n,
+                    SMALLEST=str(int(not largest)))  # fmt: skip
+    start(-(-count // rows), starts, columns, contiguous_array(values), contiguous_array(dense), out, rows * n, n, size,
+          count)  # fmt: skip
     return out
 
 

@@ -32,6 +32,36 @@ row(
     grad=False,
     meta=False,
 )
+
+
+def _extremes(rows, columns, values, dense, largest):
+    rows = rows.sort().values
+    starts = rows.new_tensor([0, *rows.bincount(minlength=6).cumsum(0).tolist()])
+    return function_for(REGISTRY["_rows_extremes"])(starts, columns, values, dense, largest)
+
+
+def _extremes_in_torch(torch, rows, columns, values, dense, largest):
+    rows, terms = rows.sort().values, dense[columns] * values.unsqueeze(1)
+    out = torch.full((6, dense.shape[1]), rows.shape[0])
+    for number in rows.unique().tolist():
+        first = int((rows < number).sum())
+        of_row = terms[rows == number]
+        out[number] = first + (of_row.argmax(0) if largest else of_row.argmin(0))
+    return out
+
+
+row(
+    "_rows_extremes",
+    S(index(11, 6), index(11, 5), (11,), (5, 3), True),
+    S(index(11, 6), index(11, 5), (11,), (5, 1), False),
+    S(index(500, 6), index(500, 9), (500,), (9, 2), False),
+    S(index(0, 6), index(0, 5), (0,), (5, 3), True),
+    S(index(40, 6), index(40, 5), (40,), (5, 70), True),
+    call=_extremes,
+    oracle=_extremes_in_torch,
+    grad=False,
+    meta=False,
+)
 row(
     "_products_at",
     S(index(7, 4), index(7, 5), (4, 3), (5, 3)),
