@@ -15,6 +15,7 @@ from .._dispatch.graph import bump, edge
 from .._dispatch.record import POINTWISE
 from .._dispatch.runtime import LEAF, MODE, recording
 from .._dispatch.slots import SLOTS
+from .._ops._gradients import named
 from . import elementwise, products, reduce, shape
 from .build import _empty_coo, empty
 from .convert import coo_of, grid, lines, moved, to_dense
@@ -139,8 +140,8 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
         raise no_kernel("triangular_solve", b if is_sparse(b) else A)
     if A.layout not in BY_ROWS:
         raise ValueError("triangular_solve: unsupported sparse layout.")
-    found = torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)
-    return type(found)((found.solution, found.solution.new_empty(0)))
+    solution = torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)[0]
+    return named("triangular_solve", (solution, solution.new_empty(0)))
 
 
 @rule("contiguous")

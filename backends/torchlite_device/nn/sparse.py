@@ -11,6 +11,7 @@ from ..machinery.array import Array, empty
 from ..machinery.device import Device, grid
 from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import contiguous_array
+from .rows import refuse
 
 _LONG = 64  # elements of a row, on average, that several work-items share on GPUs
 _ITEM_WORK = 1 << 14  # products that a work-item takes at least on CPUs, where there are so many
@@ -73,6 +74,8 @@ def _rows_times(starts, columns, values, dense):
 def _rows_extremes(starts, columns, values, dense, largest):
     device, kind = dense.device, dense.kind
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
+    if CATEGORY[kind] == "c":
+        refuse(dense, "spmm_reduce_kernel")
     if not rows or not n or not count or not size:
         return full(device, (rows, n), count, "i64")
     starts, columns = _same_kind(starts, columns)
