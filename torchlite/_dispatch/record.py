@@ -147,7 +147,7 @@ class Op:
     # too large for half precision is infinite and no error.
     numbers: Mapping[str, bool] = {}
     # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
-    refuses: Mapping[tuple[str, int], str] = {}
+    refuses: Mapping[tuple[str, int], str | Exception] = {}
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     sparse_flag = ""  # the argument which, where it is true, asks for a sparse gradient
     function: Callable | None = None  # the public function, once made
