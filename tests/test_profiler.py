@@ -185,3 +185,19 @@ def test_regions_as_ops():
         torch.ones(2)
         torch.ops.profiler._record_function_exit(handle)
     assert next(e for e in prof.events() if e.name == "bar").cpu_children
+
+
+def test_an_op_is_one_event_whatever_its_function_is_written_in():
+    x = torch.ones(4, 4)
+    with torch.profiler.profile() as prof:
+        torch.add(x, 1)
+        torch.softmax(x, 0)
+        x.max(0)
+        torch.add(torch.add(x, 1), 1)
+    counts = {event.key: event.count for event in prof.key_averages()}
+    assert counts["aten::add"] == 3 and counts["aten::softmax"] == 1 and counts["aten::max"] == 1
+
+
+def test_a_schedule_says_what_is_wrong_with_it():
+    with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1"):
+        torch.profiler.schedule(wait=-1, warmup=1, active=1)

@@ -139,11 +139,11 @@ def _lobpcg(
         raise AssertionError(f"X shape mismatch: got {X.shape}, expected {(m, n)}")
     if not batch:
         return LOBPCG(A, B, X, iK, iparams, fparams, bparams, method, tracker).run()
-    flat = [None if a is None else a.reshape(-1, *a.shape[-2:]) for a in (A, B, X)]
+    flat: list[Any] = [None if a is None else a.reshape(-1, *a.shape[-2:]) for a in (A, B, X)]
     pairs = []
     for i in range(math.prod(batch)):
-        a, b, x = (None if part is None else part[i] for part in flat)
-        pairs.append(LOBPCG(a, b, x, iK, iparams, fparams, bparams, method, tracker).run())
+        parts: list[Any] = [None if part is None else part[i] for part in flat]
+        pairs.append(LOBPCG(*parts, iK, iparams, fparams, bparams, method, tracker).run())
     values, vectors = (torch.stack(parts) for parts in zip(*pairs, strict=True))
     return values.reshape(*batch, k), vectors.reshape(*batch, m, k)
 

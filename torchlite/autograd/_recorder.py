@@ -90,9 +90,11 @@ class Recorder(Interceptor):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if op.name.startswith("profiler::"):  # they begin and end regions
             return function(*args, **kwargs)
+        name = _name(op, function)
+        if self.open and self.open[-1].name == name:  # the op that a function of its name is written in
+            return function(*args, **kwargs)
         event = self.begin(
-            _name(op, function),
-            input_shapes=_shapes((*args, *(v for v in kwargs.values() if v is not None))) if self.shapes else None,
+            name, input_shapes=_shapes((*args, *(v for v in kwargs.values() if v is not None))) if self.shapes else None
         )
         markers = self._marked(args) if self.device else None
         try:

@@ -34,7 +34,7 @@ def swap_in_optimizer_params_and_state(
     """
     params = list(swapin_parameters.values())
     groups = swapin_optim_state.get("param_groups", [])
-    states = swapin_optim_state.get("state")
+    states: Any = swapin_optim_state.get("state")
     _check(optimizer, len(params), groups, states)
     own_groups, own_state = optimizer.param_groups, optimizer.state
     left = iter(params)
