@@ -181,3 +181,27 @@ def test_versions_compare(other, answers):
 def test_versions_in_order():
     texts = "2.1.0.dev1 2.1.0a0 2.1b1 2.1.0rc1 2.1 2.1.0+a 2.1.0+a.1 2.1.0+1 2.1.0.post1 2.10"
     assert sorted(map(TorchVersion, reversed(texts.split()))) == texts.split()
+
+
+IN_C = """
+import torchlite
+torchlite.as_torch()
+import io, pickle, types, torch
+module = types.ModuleType("in_c")
+module.Pickler, module.Unpickler, module.load = pickle.Pickler, pickle.Unpickler, pickle.load
+model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+file = io.BytesIO()
+kept = {"model": model, "half": torch.ones(2).bfloat16(), "dtype": torch.float64, "call": torch.sigmoid}
+torch.save(kept, file, pickle_module=module)
+file.seek(0)
+found = torch.load(file, pickle_module=module, weights_only=False)
+assert torch.equal(found["model"](torch.ones(1, 2)), model(torch.ones(1, 2)))
+assert found["half"].dtype == torch.bfloat16 and found["dtype"] is torch.float64
+assert found["call"] is torch.sigmoid
+"""
+
+
+def test_picklers_in_c():
+    """cloudpickle's derives from it: mlflow saves models so."""
+    done = python("-c", IN_C)
+    assert done.returncode == 0, done.stderr

@@ -147,23 +147,30 @@ def _reduces_itself(cls: type) -> bool:
     return cls.__reduce_ex__ is not Tensor.__reduce_ex__ or cls.__reduce__ is not Tensor.__reduce__
 
 
+def _with_classes(reference: tuple) -> tuple:
+    """A storage's reference with torch's class in place of what stands for it: picklers in C write what there is."""
+    kind = reference[1]
+    return (reference[0], getattr(sys.modules["torch"], kind.name.rpartition(".")[2]), *reference[2:])
+
+
 def pickler_class(module, storages: Storages, legacy: bool = False):
-    # Only the pickler written in Python lets a class be written under another library's name.
+    # Only the pickler written in Python lets a class be written under another library's name, which where `import torch`
+    # means torchlite is its own.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
-    if not issubclass(base, pickle._Pickler):  # type: ignore[attr-defined]
+    in_python = issubclass(base, pickle._Pickler)  # type: ignore[attr-defined]
+    if not in_python and getattr(sys.modules.get("torch"), "Tensor", None) is not Tensor:
         raise ValueError(
             f"pickle_module {module.__name__} has a Pickler that does not derive from Python's pickle._Pickler: save "
-            "with pickle_module=pickle"
+            "with pickle_module=pickle, or let `import torch` mean torchlite (torchlite.as_torch)"
         )
 
     modules = _Modules()
 
-    class Pickler(base):
-        dispatch = dict(base.dispatch)
-
+    class Own(base):
         def persistent_id(self, obj):
             if isinstance(obj, _Reference):
-                return (*obj.id, None) if legacy else obj.id
+                found = obj.id if in_python else _with_classes(obj.id)
+                return (*found, None) if legacy else found
             if isinstance(obj, TypedStorage):
                 return self.persistent_id(storages.of(obj._untyped_storage, obj.dtype))
             if isinstance(obj, UntypedStorage):
@@ -182,7 +189,14 @@ def pickler_class(module, storages: Storages, legacy: bool = False):
                 return named[1]
             if isinstance(obj, StorageType):
                 return obj.name
-            return NotImplemented
+            further = getattr(super(), "reducer_override", None)
+            return NotImplemented if further is None else further(obj)
+
+    if not in_python:
+        return Own
+
+    class Pickler(Own):
+        dispatch = dict(base.dispatch)
 
         def save_global(self, obj, name=None):
             found = torch_name(obj)
