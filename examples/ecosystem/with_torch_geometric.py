@@ -3,6 +3,7 @@
 import torch
 import torch_geometric as pyg
 import torch_geometric.nn as gnn
+from messages import Weighted, in_sequence
 from show import gradients, show
 from torch import nn
 from torch_geometric import transforms as T
@@ -238,25 +239,6 @@ if pyg.typing.WITH_PYG_LIB or pyg.typing.WITH_TORCH_SPARSE:
     for part in NeighborLoader(data, [3, 2], batch_size=4):
         show("sampled", part.x)
 
-
-class Weighted(gnn.MessagePassing):
-    """Messages of one's own."""
-
-    def __init__(self):
-        super().__init__(aggr="add", flow="target_to_source")
-        self.linear = gnn.Linear(-1, 5)
-
-    def forward(self, x, edge_index, edge_weight):
-        return self.propagate(edge_index, x=self.linear(x), edge_weight=edge_weight)
-
-    def message(self, x_i, x_j, edge_weight):
-        return edge_weight.view(-1, 1) * (x_j - x_i)
-
-    def update(self, inputs):
-        return inputs.relu()
-
-
 torch.manual_seed(7)
 show("MessagePassing", Weighted()(x, index, weight))
-sequence = gnn.Sequential("x, edge_index", [(gnn.GCNConv(8, 6), "x, edge_index -> x"), nn.ReLU(), nn.Linear(6, 2)])
-show("Sequential", sequence(x, index))
+show("Sequential", in_sequence()(x, index))
