@@ -143,7 +143,7 @@ def _lobpcg(
     pairs = []
     for i in range(math.prod(batch)):
         parts: list[Any] = [None if part is None else part[i] for part in flat]
-        pairs.append(LOBPCG(*parts, iK, iparams, fparams, bparams, method, tracker).run())
+        pairs.append(LOBPCG(parts[0], parts[1], parts[2], iK, iparams, fparams, bparams, method, tracker).run())
     values, vectors = (torch.stack(parts) for parts in zip(*pairs, strict=True))
     return values.reshape(*batch, k), vectors.reshape(*batch, m, k)
 
