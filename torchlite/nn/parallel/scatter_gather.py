@@ -28,12 +28,12 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
         parts = inputs.chunk(len(target_gpus), dim)
         return tuple(part.to(where) for part, where in zip(parts, target_gpus, strict=False))
     if inputs and isinstance(inputs, (tuple, list)):
-        parts = zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False)
-        make = (lambda part: type(inputs)(*part)) if is_namedtuple(inputs) else type(inputs)
-        return [make(part) for part in parts]
+        items = zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False)
+        make: Any = (lambda item: type(inputs)(*item)) if is_namedtuple(inputs) else type(inputs)
+        return [make(item) for item in items]
     if inputs and isinstance(inputs, dict):
-        parts = zip(*(scatter(item, target_gpus, dim) for item in inputs.items()), strict=False)
-        return [type(inputs)(part) for part in parts]
+        pairs = zip(*(scatter(pair, target_gpus, dim) for pair in inputs.items()), strict=False)
+        return [type(inputs)(pair) for pair in pairs]
     return [inputs for _ in target_gpus]
 
 
