@@ -29,6 +29,7 @@ CALLS = {
     "ldl_solve": (lambda x: torch.linalg.ldl_solve(*ldl(x), x.unsqueeze(1)), X),
     "linspace": (lambda x: torch.linspace(x[0], x[1], 5), X),
     "logspace": (lambda x: torch.logspace(x[0], 2, 4, dtype=torch.float64), X),
+    "logspace of whole numbers": (lambda x: torch.logspace(x[0] * 3, 3.9, 4, 2.0, dtype=torch.int64), X),
     "logspace of a base": (lambda x: torch.logspace(0, 2, 3, x[0].abs() + 1), X),
     "masked.median": (lambda x: torch.masked.median(x, 0, mask=torch.tensor([True, False])), X),
     "embedding with max_norm": (renormed, X, COUNTS % 3),

@@ -507,6 +507,8 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     wide = complex128 if dtype.is_complex else float64
     F = call.SLOTS.F
     start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
+    if dtype.category < 2 and steps > 1:  # ends are whole numbers too
+        start, end = (F.trunc(v) if isinstance(v, call.Tensor) else int(v) for v in (start, end))
     count = F.arange(steps, dtype=float64, device=device)
     step = (end - start) / max(steps - 1, 1)
     made = F.where(count < steps / 2, start + step * count, end - step * (steps - 1 - count))
