@@ -154,8 +154,8 @@ def _with_classes(reference: tuple) -> tuple:
 
 
 def pickler_class(module, storages: Storages, legacy: bool = False):
-    # Only the pickler written in Python lets a class be written under another library's name, which where `import torch`
-    # means torchlite is its own.
+    # Only the pickler written in Python lets a class be written under another library's name; where `import torch`
+    # means torchlite that name is its own.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
     in_python = issubclass(base, pickle._Pickler)  # type: ignore[attr-defined]
     if not in_python and getattr(sys.modules.get("torch"), "Tensor", None) is not Tensor:
