@@ -115,7 +115,10 @@ PLAIN = {
 # The same for one parameter of one op (its name in its namespace).
 OF_OP = {
     ("norm", "p"): "_b.float | _b.str | None",
-    **{(name, "mode"): "_b.int" for name in ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")},
+    **{
+        (name, "mode"): "_b.int"
+        for name in ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only", "hash_tensor")
+    },
     ("_native_multi_head_attention", "mask_type"): "_b.int | None",
     ("bernoulli", "p"): "_b.float | None",
     ("bernoulli_", "p"): "_b.float | Tensor",

@@ -19,6 +19,7 @@ class Fields(TensorMethods):
     _memory: Any  # the raw array whose memory it is: another one only where there are signs
     _signs: int
     _dispatches: bool
+    _is_plain: bool
     _table: Any  # the kernels of its device
     dtype: dtype
     _node: Any  # None: no gradient; LEAF; else where the history begins
