@@ -66,6 +66,35 @@ def product_function(dtype: np.dtype):
 
 
 @functools.cache
+def transposing_function(dtype: np.dtype):
+    """`turn(matrix, out)` writes the transpose of a row-major matrix over another one; whether that was exact. None
+    where BLAS has no such function for the dtype.
+
+    BLAS multiplies by one, which makes quiet NaNs of signalling ones: a copy must not change them, nor other things
+    that are kept as the bits of floating-point numbers.
+    """
+    controls = _controls()
+    names = {"f": "somatcopy", "d": "domatcopy"}
+    function = controls and dtype.char in names and getattr(controls[2], f"scipy_cblas_{names[dtype.char]}64_", None)
+    if not function:
+        return None
+    size, real, address = ctypes.c_int64, ctypes.c_float if dtype.char == "f" else ctypes.c_double, ctypes.c_void_p
+    function.argtypes = [ctypes.c_int, ctypes.c_int, size, size, real, address, size, address, size]
+    function.restype = None
+    itemsize = dtype.itemsize
+
+    def turn(matrix: np.ndarray, out: np.ndarray) -> bool:
+        addresses = (a.__array_interface__["data"][0] for a in (matrix, out))
+        lines = [a.strides[0] // itemsize for a in (matrix, out)]
+        source, target = addresses
+        function(101, 112, *matrix.shape, 1.0, source, lines[0], target, lines[1])
+        largest = np.maximum.reduce(out, None)
+        return largest == largest  # NaN is the largest of all
+
+    return turn
+
+
+@functools.cache
 def lapack_function(name: str):
     """A routine of LAPACK, which takes addresses of its arguments and integers of 64 bits. None if there is none."""
     controls = _controls()

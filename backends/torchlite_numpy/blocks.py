@@ -7,6 +7,7 @@ works on one block of rows at a time instead, into buffers that each thread keep
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import threading
@@ -179,6 +180,13 @@ def share(body: Callable[..., None], items: Sequence[tuple]) -> None:
         work()
     finally:
         task.wait()
+
+
+def share_evenly(body: Callable[[int, int], None], length: int, step: int = 1) -> None:
+    """`body(start, stop)` for parts that cover `range(length)`, one for each thread, of multiples of `step`."""
+    count = max(1, min(get_threads(), length // step))
+    bounds = [length * k // count // step * step for k in range(count)] + [length]
+    share(body, list(itertools.pairwise(bounds)))
 
 
 # Shares of a sum at most, and elements that the sums of all shares have at most, if they are not just a few.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .picking import rows_at
 from .rows import F32, is_half
 
 U64 = np.dtype("u8")
@@ -18,7 +19,7 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
         top = indices.max() if indices.dtype.itemsize < 8 else indices.view(U64).max()
         if top >= weight.shape[0] or (indices.dtype.itemsize < 8 and indices.min() < 0):
             raise IndexError("index out of range in self")
-    return weight.take(indices, 0)
+    return rows_at(weight, indices)
 
 
 def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):

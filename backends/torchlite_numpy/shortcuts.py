@@ -11,7 +11,9 @@ from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
 
 from .halves import in_float32
-from .products import SMALL, product
+from .products import SMALL, VECTOR, product
+from .rows import ones
+from .sums import large_sum
 
 _add_reduce, _dot = np.add.reduce, np.dot
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -21,13 +23,6 @@ def _full(size, value, dtype):
     out = np.empty(size, dtype.np)
     out.fill(value)
     return out
-
-
-def reshape(input, shape):
-    for n in shape:
-        if n < -1:  # NumPy takes it for -1; the op's rule has PyTorch's words
-            raise ValueError("only -1 stands for a length")
-    return input.reshape(shape)
 
 
 def expand(input, size):
@@ -41,11 +36,22 @@ def expand(input, size):
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
-    if dtype is None and (kind is _SINGLE or kind is _DOUBLE) and (input.ndim < 3 or input.flags.c_contiguous):
-        if dim.__class__ is int and input.ndim:
-            return _add_reduce(input, dim, None, None, keepdim)
+    if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE:
+        return in_float32(_sum)(input, dim, keepdim, dtype=dtype)
+    if input.size >= VECTOR:
+        return large_sum(input, _axes(input, dim), keepdim)
+    # A product with ones takes a third of the time.
+    if dim.__class__ is int and not keepdim and input.ndim == 2:
+        if dim == 0 or dim == -2:
+            return ones(len(input), kind).dot(input)
+        if dim == 1 or dim == -1:
+            return input.dot(ones(input.shape[1], kind))
+    if dim is None and not keepdim and input.flags.c_contiguous:
+        flat = input.ravel()
+        return flat.dot(ones(len(flat), kind))
+    if input.ndim < 3 or input.flags.c_contiguous:
         return _add_reduce(input, _axes(input, dim), None, None, keepdim)
-    return in_float32(_sum)(input, dim, keepdim, dtype=dtype)
+    return _sum(input, dim, keepdim, None)
 
 
 def _sum(input, dim, keepdim, dtype):

@@ -1,0 +1,55 @@
+"""Running sums along long rows: within segments by a product with a triangle of ones, over the segments by NumPy."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from torchlite._dispatch.shapes import wrap_dim
+from torchlite_array.scan import cumsum as _shared_cumsum
+
+from .blocks import run
+from .rows import F32, F64
+
+LARGE, _SEGMENT = 1 << 14, 32
+
+
+@functools.cache
+def _triangle(dtype: np.dtype) -> np.ndarray:
+    made = np.triu(np.ones((_SEGMENT, _SEGMENT), dtype))
+    made.flags.writeable = False
+    return made
+
+
+def cumsum(input, dim, *, dtype=None):
+    dim = wrap_dim(dim, input.ndim)
+    kind = input.dtype if dtype is None else dtype.np
+    last = input.ndim - 1
+    if (
+        input.size < LARGE
+        or dim != last
+        or input.shape[last] < 2 * _SEGMENT
+        or kind != input.dtype
+        or kind not in (F32, F64)
+        or not input.flags.c_contiguous
+    ):
+        return _shared_cumsum(input, dim, dtype=dtype)
+    out = np.empty(input.shape, kind)
+    rows, sums = (a.reshape(-1, a.shape[-1]) for a in (input, out))
+    run(lambda start, stop: _block(rows[start:stop], sums[start:stop]), *rows.shape)
+    return out
+
+
+def _block(x: np.ndarray, out: np.ndarray) -> None:
+    count, length = x.shape
+    whole = length // _SEGMENT * _SEGMENT
+    segments = out[:, :whole].reshape(count, -1, _SEGMENT)
+    np.matmul(x[:, :whole].reshape(segments.shape), _triangle(x.dtype), out=segments)
+    rest = np.add.accumulate(x[:, whole:], -1, out=out[:, whole:])
+    totals = np.add.accumulate(segments[:, :, -1], -1)
+    if not np.isfinite(totals).all():  # infinity times zero
+        np.add.accumulate(x, -1, out=out)
+        return
+    np.add(segments[:, 1:], totals[:, :-1, None], out=segments[:, 1:])
+    np.add(rest, totals[:, -1:], out=rest)

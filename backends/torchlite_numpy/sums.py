@@ -1,0 +1,99 @@
+"""Sums over dimensions of large arrays of floats, in parts on several threads. The parts depend on the shape alone: a
+sum is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .blas import single_threaded
+from .blocks import share
+from .rows import LONGEST_DOT, ones
+
+_PART = 1 << 16  # elements of a part
+# Lengths of rows from which NumPy adds several up well, and from which one piece of them is a part by itself.
+_NARROW, _WIDE = 64, 1 << 13
+
+
+def large_sum(x: np.ndarray, axes, keepdim: bool = False) -> np.ndarray:
+    """`np.add.reduce` over axes: None for all, a number, or a tuple."""
+    summed = _axes_in_order(axes, x.ndim)
+    kept = tuple(n for d, n in enumerate(x.shape) if d not in summed)
+    shape = tuple(1 if d in summed else n for d, n in enumerate(x.shape)) if keepdim else kept
+    if not x.flags.c_contiguous or not summed:
+        total = np.add.reduce(x, axes, keepdims=keepdim)
+        return total.copy(order="C") if total.ndim else total
+    first, last = summed[0], summed[-1]
+    if last - first + 1 != len(summed):  # with others between: one run after the other
+        inner = large_sum(x, tuple(d for d in summed if d > first))
+        return large_sum(inner, first).reshape(shape)
+    before, count, after = (math.prod(x.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim)))
+    cube = x.reshape(before, count, after)
+    return (_row_sums(cube[:, :, 0]) if after == 1 else _column_sums(cube)).reshape(shape)
+
+
+def _axes_in_order(axes, ndim: int) -> list[int]:
+    if axes is None:
+        return list(range(ndim))
+    return sorted(d % ndim for d in (axes if axes.__class__ is tuple else (axes,)))
+
+
+def _row_sums(rows: np.ndarray) -> np.ndarray:
+    count, length = rows.shape
+    if count < 4 and length > _PART:
+        pieces = -(-length // _PART)
+        bounds = [length * k // pieces for k in range(pieces + 1)]
+        partial = np.empty((count, pieces), rows.dtype)
+
+        def piece(k: int) -> None:
+            np.add.reduce(rows[:, bounds[k] : bounds[k + 1]], 1, out=partial[:, k])
+
+        share(piece, [(k,) for k in range(pieces)])
+        return np.add.reduce(partial, 1)
+    out = np.empty(count, rows.dtype)
+    step = max(1, _PART // max(length, 1))
+
+    def part(start: int) -> None:
+        block = rows[start : start + step]
+        if length > LONGEST_DOT:  # pairwise sums round less
+            np.add.reduce(block, 1, out=out[start : start + step])
+        else:
+            np.dot(block, ones(length, rows.dtype), out=out[start : start + step])
+
+    with single_threaded:
+        share(part, [(start,) for start in range(0, count, step)])
+    return out
+
+
+def _column_sums(cube: np.ndarray) -> np.ndarray:
+    before, count, after = cube.shape
+    if after >= _WIDE or before > 1 and after >= _NARROW:
+        return _added(cube)
+    height = min(LONGEST_DOT, max(1, _PART // after))
+    pieces = -(-count // height)
+    partial = np.empty((before, pieces, after), cube.dtype)
+
+    def piece(place: int, k: int) -> None:
+        rows = cube[place, k * height : (k + 1) * height]
+        np.dot(ones(len(rows), cube.dtype), rows, out=partial[place, k])
+
+    with single_threaded:
+        share(piece, [(place, k) for place in range(before) for k in range(pieces)])
+    return partial[:, 0] if pieces == 1 else np.add.reduce(partial, 1)
+
+
+def _added(cube: np.ndarray) -> np.ndarray:
+    """The sums of wide rows, added up one after the other."""
+    before, count, after = cube.shape
+    out = np.empty((before, after), cube.dtype)
+    width = max(_NARROW, min(after, _PART * 4 // count if before == 1 else after))
+    height = max(1, _PART // (count * after))
+
+    def part(first: int, start: int) -> None:
+        here = slice(first, first + height), slice(start, start + width)
+        np.add.reduce(cube[here[0], :, here[1]], 1, out=out[here])
+
+    share(part, [(first, start) for first in range(0, before, height) for start in range(0, after, width)])
+    return out

@@ -1,0 +1,149 @@
+"""Kernels that the NumPy backend has for large arrays give what the shared ones give: the same bits where nothing is
+added up.
+"""
+
+import numpy as np
+import pytest
+
+from torchlite._settings import threads
+from torchlite_array import scatter, sort
+from torchlite_numpy import copies, picking, scans, sorting, sums
+
+SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40]
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "_count", 2)
+
+
+def numbers(rng, shape, dtype, ties=False, special=False):
+    x = rng.standard_normal(shape) * (3 if ties else 1000)
+    if dtype in "BH":
+        x = np.abs(x)
+    x = (np.round(x) if ties else x).astype(dtype)
+    if special and dtype in "ef":
+        places = rng.integers(0, x.size, x.size // 10)
+        x.reshape(-1)[places] = np.array(SPECIAL, dtype)[rng.integers(0, len(SPECIAL), places.size)]
+    return x
+
+
+def bits(x):
+    return np.ascontiguousarray(x).view(f"u{x.itemsize}")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "i4", "f8", "i8", "c8", "c16"])
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [
+        ((300, 1000), (1, 0)),
+        ((1000, 300), (1, 0)),
+        ((3, 70000), (1, 0)),
+        ((70000, 3), (1, 0)),
+        ((4, 3, 100, 90), (0, 2, 3, 1)),
+        ((4, 40, 50, 70), (0, 3, 1, 2)),
+        ((40, 50, 70), (2, 1, 0)),
+        ((40, 50, 70), (1, 0, 2)),
+        ((7, 1, 90, 1, 110), (4, 1, 2, 3, 0)),
+    ],
+)
+def test_copies_in_row_major_order_are_exact(rng, shape, order, dtype):
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    x = rng.integers(0, 256, size, np.uint8).view(dtype).reshape(shape).transpose(order)
+    copied = copies.row_major(x)
+    assert copied.flags.c_contiguous and not np.shares_memory(copied, x)
+    assert copied.tobytes() == x.tobytes()
+
+
+def test_a_signalling_nan_stays_one(rng):
+    x = rng.integers(0x7F800001, 0x7FC00000, (300, 300), np.uint32).view(np.float32)
+    assert copies.row_major(x.T).tobytes() == x.T.tobytes()
+
+
+@pytest.mark.parametrize("step", [2, -1, -3])
+def test_copies_of_arrays_with_gaps_or_backwards(rng, step):
+    x = rng.standard_normal((400, 900)).astype(np.float32)[::step, ::step].T
+    assert copies.row_major(x).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("dtype", list("bhiBHef"))
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((256, 64), 1), ((8, 2000), 1), ((2000, 8), 0), ((4, 500, 6), 1), ((20000,), 0)]
+)
+def test_sort_and_topk_by_keys(rng, shape, dim, dtype, ties, special):
+    x = numbers(rng, shape, dtype, ties, special)
+    same = {"equal_nan": dtype in "ef"}
+    for descending in (False, True):
+        values, places = sorting.sort(x, dim, descending, True)
+        # A stable order downwards is one upwards of the mirrored numbers, NaN first.
+        ranks = np.unique(x + x.dtype.type(0), return_inverse=True)[1].reshape(shape)
+        ranks = np.where(np.isnan(x), x.size, ranks) if dtype in "ef" else ranks
+        wanted = np.argsort(-ranks if descending else ranks, dim, kind="stable")
+        assert np.array_equal(places, wanted)
+        assert np.array_equal(bits(values), bits(np.take_along_axis(x, wanted, dim)))
+        for k in (1, 7):
+            values, places = sorting.topk(x, k, dim, descending)
+            assert np.array_equal(values, sort.topk(x, k, dim, descending)[0], **same)
+            assert np.array_equal(bits(values), bits(np.take_along_axis(x, places, dim)))
+            ordered = np.sort(places, dim)
+            assert (np.diff(ordered, axis=dim) > 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(64, 512), (5, 10001), (40000,), (8, 32, 100)])
+def test_running_sums(rng, shape, dtype):
+    x = rng.standard_normal(shape).astype(dtype)
+    exact = np.cumsum(x.astype(np.longdouble), -1)
+    found, plain = scans.cumsum(x, -1), np.cumsum(x, -1)
+    assert found.dtype == x.dtype
+    assert np.abs(found - exact).max() <= max(np.abs(plain - exact).max(), np.finfo(dtype).eps * 64)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_running_sums_beyond_infinity(rng):
+    x = rng.standard_normal((200, 300)).astype(np.float32)
+    x[3, 7], x[4, 100], x[5, [2, 9]] = np.inf, np.nan, (np.inf, -np.inf)
+    np.testing.assert_allclose(scans.cumsum(x, 1), np.cumsum(x, 1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(300, 400), (400000,), (3, 90000), (90000, 3), (8, 64, 300), (2, 50000, 2)])
+@pytest.mark.parametrize("axes", [None, 0, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_sums(rng, shape, axes):
+    if axes.__class__ is tuple and len(shape) <= max(axes):
+        axes = (0,)
+    x = rng.standard_normal(shape).astype(np.float32)
+    for keepdim in (False, True):
+        exact = np.add.reduce(x.astype(np.float64), axes, keepdims=keepdim)
+        found, plain = sums.large_sum(x, axes, keepdim), np.add.reduce(x, axes, keepdims=keepdim)
+        assert found.shape == exact.shape and found.dtype == np.float32
+        assert np.abs(found - exact).max() <= max(8 * np.abs(plain - exact).max(), 1e-3)
+
+
+@pytest.mark.parametrize("shape", [(300, 400), (400000,), (90000, 3), (8, 64, 300)])
+def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
+    x = rng.standard_normal(shape).astype(np.float32)
+    found = []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(threads, "_count", count)
+        found.append([sums.large_sum(x, axes).tobytes() for axes in (None, 0, -1)] + [scans.cumsum(x, -1).tobytes()])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1"])
+def test_gather_and_rows(rng, dtype):
+    x = numbers(rng, (7, 90, 200), dtype.replace("u1", "B")).astype(dtype)
+    index = rng.integers(0, 200, (7, 90, 30))
+    assert np.array_equal(picking.gather(x, -1, index), scatter.gather(x, 2, index))
+    table = x.reshape(-1, 200)
+    index = rng.integers(0, len(table), (30, 40))
+    assert np.array_equal(picking.rows_at(table, index), table[index])
+
+
+@pytest.mark.parametrize("wrong", [-1, 200, -(1 << 63)])
+def test_gather_refuses_what_is_out_of_bounds(rng, wrong):
+    index = rng.integers(0, 200, (90, 300))
+    index[40, 7] = wrong
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        picking.gather(np.zeros((90, 200)), 1, index)
