@@ -8,9 +8,13 @@ def index(count, high):
     return A((count,), low=0, high=high, dtype="int64")
 
 
+def _starts(rows):
+    """Where each of six rows begins among sorted row numbers."""
+    return function_for(REGISTRY["searchsorted"])(rows, rows.new_tensor(range(7)))
+
+
 def _times(rows, columns, values, dense):
-    rows = rows.sort().values
-    starts = function_for(REGISTRY["searchsorted"])(rows, rows.new_tensor(range(7)))
+    starts = _starts(rows.sort().values)
     return function_for(REGISTRY["_rows_times"])(starts, columns, values, dense)
 
 
@@ -35,8 +39,7 @@ row(
 
 
 def _extremes(rows, columns, values, dense, largest):
-    rows = rows.sort().values
-    starts = rows.new_tensor([0, *rows.bincount(minlength=6).cumsum(0).tolist()])
+    starts = _starts(rows.sort().values)
     return function_for(REGISTRY["_rows_extremes"])(starts, columns, values, dense, largest)
 
 
