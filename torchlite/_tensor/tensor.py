@@ -21,7 +21,6 @@ from .._types.refused import refusing
 from .conversions import Conversions
 from .history import History
 from .operators import Operators
-from .own_names import keep_apart
 from .properties import Properties
 from .protocols import Protocols
 from .sparse import Sparse
@@ -118,6 +117,8 @@ class Tensor(_Parts):
             cls._dispatches = not getattr(getattr(own, "__func__", own), "leaves_ops", False)
             GLOBALS["DISPATCHES"] |= cls._dispatches
         if not is_ours(cls):
+            from .own_names import keep_apart
+
             keep_apart(cls, Tensor)
 
     @classmethod
