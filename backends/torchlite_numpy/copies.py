@@ -83,8 +83,8 @@ def _turned(out: np.ndarray, x: np.ndarray, near: int, turn) -> None:
     width = max(_TILE // min(height, rows), 1)
 
     def part(*place: int) -> None:
-        *place, start = place
-        to, source = (a[tuple(place)][start : start + height] for a in (out, x))
+        start = place[-1]
+        to, source = (a[place[:-1]][start : start + height] for a in (out, x))
         if turn is None or not turn(source.T, to):
             for j in range(0, columns, width):
                 to[:, j : j + width] = source[:, j : j + width]

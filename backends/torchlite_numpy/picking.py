@@ -56,5 +56,9 @@ def rows_at(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return table.take(indices, 0)
     out = np.empty((*indices.shape, width), table.dtype)
     flat, rows = indices.reshape(-1), out.reshape(-1, width)
-    run(lambda start, stop: np.take(table, flat[start:stop], 0, rows[start:stop], "clip"), *rows.shape)
+
+    def body(start: int, stop: int) -> None:
+        np.take(table, flat[start:stop], 0, rows[start:stop], "clip")
+
+    run(body, *rows.shape)
     return out

@@ -5,6 +5,7 @@ sum is the same for any number of threads.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +18,13 @@ _PART = 1 << 16  # elements of a part
 _NARROW, _WIDE = 64, 1 << 13
 
 
-def large_sum(x: np.ndarray, axes, keepdim: bool = False) -> np.ndarray:
+def large_sum(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
     """`np.add.reduce` over axes: None for all, a number, or a tuple."""
     summed = _axes_in_order(axes, x.ndim)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in summed)
     shape = tuple(1 if d in summed else n for d, n in enumerate(x.shape)) if keepdim else kept
     if not x.flags.c_contiguous or not summed:
-        total = np.add.reduce(x, axes, keepdims=keepdim)
+        total: Any = np.add.reduce(x, axes, keepdims=keepdim)
         return total.copy(order="C") if total.ndim else total
     first, last = summed[0], summed[-1]
     if last - first + 1 != len(summed):  # with others between: one run after the other

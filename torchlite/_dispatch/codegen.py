@@ -1,5 +1,5 @@
-"""Makes an op's functions from its record, each when it is first asked for; `writing` writes their text.
-`python -m torchlite show op add` shows it.
+"""Makes an op's functions from its record, each when it is first asked for; `writing`, loaded with the first of them,
+writes their text. `python -m torchlite show op add` shows it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ from .overlap import meets, repeats
 from .record import ABSENT, NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .slots import SLOTS
-from .writing.functions import function_text, more_keywords, operator_text, reflected_text, takes_any_form, takes_number
-from .writing.in_place import has_short_way, in_place_text
-from .writing.source import compile_source
 
 # -- public functions --------------------------------------------------------------
 
@@ -84,6 +81,9 @@ def direct_for(op: Op):
 
 
 def _made(op: Op, intercepted: bool = True) -> Callable:
+    from .writing.functions import function_text
+    from .writing.source import compile_source
+
     name = op.name if op.name.isidentifier() else f"op_{op.name}"
     constants: dict[str, Any] = {}
     text = function_text(op, name, constants, intercepted)
@@ -91,6 +91,8 @@ def _made(op: Op, intercepted: bool = True) -> Callable:
 
 
 def _make_function(op: Op):
+    from .writing.functions import more_keywords, takes_any_form
+
     function: Any = _made(op)
     GLOBALS[f"{op.name}__function"] = function
     function.__name__ = function.__qualname__ = _public_name(op)
@@ -137,6 +139,9 @@ def fast_in_place(op: Op) -> Callable | None:
     """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it
     returns None where one is.
     """
+    from .writing.in_place import has_short_way, in_place_text
+    from .writing.source import compile_source
+
     if not has_short_way(op):
         return None
     return compile_source(op, f"{op.name}_", in_place_text(op), {}, "in place")
@@ -169,6 +174,8 @@ def in_place_method(op: Op):
 
 def operator_for(op: Op, dunder: str, reflected: bool = False):
     """A binary operator: NotImplemented for operands that the op does not take."""
+    from .writing.functions import operator_text
+
     function = function_for(op)
     if reflected:
         return _reflected_operator(op, function, dunder)
@@ -203,6 +210,7 @@ def _plain_operator(function, dunder: str):
 
 def _reflected_operator(op: Op, function, dunder: str):
     """`number op tensor`: the hot path, with the Python number first."""
+    from .writing.functions import reflected_text, takes_number
 
     def operator(self, other):
         if not isinstance(self, call.Tensor):
@@ -219,6 +227,8 @@ def _reflected_operator(op: Op, function, dunder: str):
 
 def _fast_operator(op: Op, text: str, variant: str):
     """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
+    from .writing.source import compile_source
+
     operator: Any = compile_source(op, "operator", text, {f"{op.name}__op": op}, variant)
     operator.op = op
     return operator
