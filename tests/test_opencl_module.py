@@ -172,9 +172,10 @@ def test_memory_is_counted(index):
 
 @pytest.fixture
 def small(index, monkeypatch):
-    """The device with 12 MiB more than is in use."""
+    """The device with 12 MiB more than is in use, and no memory of an earlier peak."""
     torch.ones(1, device=f"opencl:{index}")
     ocl.empty_cache()
+    ocl.reset_peak_memory_stats(index)
     memory = torch.ones(1, device=f"opencl:{index}")._data.device.memory
     monkeypatch.setattr(memory, "capacity", memory.pool.managed_bytes + (12 << 20))
     return f"opencl:{index}"
