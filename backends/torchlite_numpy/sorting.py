@@ -12,13 +12,14 @@ from torchlite_array.sort import pick_last
 from torchlite_array.sort import sort as _shared_sort
 from torchlite_array.sort import topk as _shared_topk
 
-from .blocks import buffer, run
+from .blocks import buffer, share
 from .copies import row_major
 
 # Elements from which keys pay, and the longest rows that they can number.
 LARGE, _LONGEST = 1 << 12, 1 << 31
 _PLACE, _LAST = (1 << 32) - 1, (1 << 63) - 1
 _SETS = 64
+_PART = 1 << 17  # elements of a part of the work
 _KEYED = frozenset("bhiBHef")
 
 
@@ -51,7 +52,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
     if not (x.ndim and _has_keys(x)):
         return _shared_sort(input, dim, descending, stable)
-    rows = row_major(x).reshape(-1, x.shape[-1])
+    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty(rows.shape, rows.dtype), np.empty(rows.shape, np.int64)
 
     def body(start: int, stop: int) -> None:
@@ -60,8 +61,14 @@ def sort(input, dim=-1, descending=False, stable=False):
         np.bitwise_and(keys, _PLACE, out=places[start:stop])
         values[start:stop] = pick_last(rows[start:stop], places[start:stop])
 
-    run(body, *rows.shape)
+    _in_parts(body, *rows.shape)
     return tuple(_back(a, x.shape, dim) for a in (values, places))
+
+
+def _in_parts(body, count: int, length: int) -> None:
+    """`body(start, stop)` for parts that cover `range(count)`, of rows of a length."""
+    step = max(1, _PART // length)
+    share(body, [(start, min(start + step, count)) for start in range(0, count, step)])
 
 
 def _back(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
@@ -74,7 +81,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
     if not (x.ndim and _has_keys(x) and 0 < k < x.shape[-1]):
         return _shared_topk(input, k, dim, largest, sorted)
-    rows = row_major(x).reshape(-1, x.shape[-1])
+    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty((len(rows), k), rows.dtype), np.empty((len(rows), k), np.int64)
 
     def body(start: int, stop: int) -> None:
@@ -88,7 +95,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         np.bitwise_and(keys[:, :k], _PLACE, out=places[start:stop])
         values[start:stop] = pick_last(part, places[start:stop])
 
-    run(body, *rows.shape)
+    _in_parts(body, *rows.shape)
     return tuple(_back(a, x.shape, dim) for a in (values, places))
 
 
