@@ -212,3 +212,17 @@ class torch_function_disabled:
 
     def __exit__(self, *exc):
         MODE.plain = self.before
+
+
+class Resumed:
+    """While an op is handled: the interceptor is in force again, for the op's parts."""
+
+    def __init__(self, item: Interceptor):
+        self.item = item
+
+    def __enter__(self) -> None:
+        self.before = stack.items
+        stack.items = [*self.before, self.item]
+
+    def __exit__(self, *exc: Any) -> None:
+        stack.items = self.before

@@ -15,7 +15,7 @@ from typing import Any
 from .._dispatch import MODE, REGISTRY, F, call, function_for
 from .._dispatch.backend import owner_of
 from .._dispatch.graph import base_of, edge, make_node, meta_of
-from .._dispatch.interceptors import Interceptor, Writing, activate, stack
+from .._dispatch.interceptors import Interceptor, Resumed, Writing, activate, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
@@ -104,7 +104,7 @@ class ForwardLevel(Interceptor):
                 function(tangent, *args[1:], **kwargs)
             return function(*args, **kwargs)
         if op.is_implicit:
-            with _Resumed(self):
+            with Resumed(self):
                 return call.below(op, function, args, kwargs)
         if op.tags & NONDIFF or op.name in _CONSTANT:
             result = function(*args, **kwargs)
@@ -114,7 +114,7 @@ class ForwardLevel(Interceptor):
             return result
         values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
         if op.promote is not None:
-            with _Resumed(self):
+            with Resumed(self):
                 values = call.promote(op, values)
         return self._run(op, values)
 
@@ -161,7 +161,7 @@ class ForwardLevel(Interceptor):
         target = args[0]
         if op.tags & NONDIFF or target.dtype.category < 2:
             return self._zeroed(target, function(*args, **kwargs))
-        with _Resumed(self), recording(MODE.grad):
+        with Resumed(self), recording(MODE.grad):
             copy = F.clone(target)
             twins = [copy if value is target else value for value in args[1:]]
             made = function_for(op)(copy, *twins, **kwargs)
@@ -169,7 +169,7 @@ class ForwardLevel(Interceptor):
             check_target_dtype(op, made.dtype, target.dtype)
             if made.shape != target.shape:
                 check_fits(target, broadcast(tuple(made.shape), tuple(target.shape)))
-            with _Resumed(self):
+            with Resumed(self):
                 return call.in_place(REGISTRY["_copy"], (target, made), {})
         tangent = tangent_of(made, self) if made.dtype.category >= 2 else None
         result = function(*args, **kwargs)
@@ -196,20 +196,6 @@ class _Lowered:
         self.before = stack.items
         if self.level in self.before:
             stack.items = self.before[: self.before.index(self.level)]
-
-    def __exit__(self, *exc):
-        stack.items = self.before
-
-
-class _Resumed:
-    """While an op is handled: the level is in force again, for its parts."""
-
-    def __init__(self, level: ForwardLevel):
-        self.level = level
-
-    def __enter__(self):
-        self.before = stack.items
-        stack.items = [*self.before, self.level]
 
     def __exit__(self, *exc):
         stack.items = self.before
@@ -382,14 +368,14 @@ def _innermost(tensor: Any) -> Any:
 
 
 def _copied(level: ForwardLevel, target: Any, source: Any, non_blocking: bool) -> Tensor:
-    with _Resumed(level):
+    with Resumed(level):
         if not isinstance(source, Tensor):
             return call.in_place(REGISTRY["_fill"], (target, source), {})
         return call.in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
 
 
 def _filled(level: ForwardLevel, target: Any, value: Any = 0) -> Tensor:
-    with _Resumed(level):
+    with Resumed(level):
         return call.in_place(REGISTRY["_fill"], (target, value), {})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..._dispatch import F, function_for, promotion
 from ..._dispatch.codegen import direct_for
 from ..._dispatch.hooks import saved_tensor_hooks
-from ..._dispatch.interceptors import stack
+from ..._dispatch.interceptors import Resumed, stack
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_unflatten
@@ -38,7 +38,7 @@ def parts(*names: str):
 
     def declare(function):
         def run_parts(level, op, values):
-            with resumed(level):
+            with Resumed(level):
                 return function(F, *values)
 
         run_parts.kind = "parts"  # type: ignore[attr-defined]
@@ -47,20 +47,6 @@ def parts(*names: str):
         return function
 
     return declare
-
-
-class resumed:
-    """Within a rule: the level is in force again."""
-
-    def __init__(self, level):
-        self.level = level
-
-    def __enter__(self):
-        self.before = stack.items
-        stack.items = [*self.before, self.level]
-
-    def __exit__(self, *exc):
-        stack.items = self.before
 
 
 def run(op, values):
@@ -162,7 +148,7 @@ rule("complex", "polar", kind="pointwise")(by_elements)
 
 def in_parts(level, op, values):
     """Ops that are written in others for speed: their composite, on examples."""
-    with resumed(level):
+    with Resumed(level):
         result = op.composite(F, *values)
     return result[0] if op.hidden else op.result_type(result) if op.outputs else result
 

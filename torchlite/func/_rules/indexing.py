@@ -9,10 +9,11 @@ import numpy as np
 
 from ..._dispatch import F, call
 from ..._dispatch.checks import extremes
+from ..._dispatch.interceptors import Resumed
 from ..._dispatch.shapes import broadcast
 from ..._tensor import Tensor
 from .._batched import Batched, in_front, is_of, moved
-from .common import batch, resumed, rule
+from .common import batch, rule
 
 _BY_MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with "
@@ -194,7 +195,7 @@ def write_item(level, target, index, value) -> None:
 def _write_mask(level, target, index, value) -> None:
     if len(index) != 1 or isinstance(value, Tensor) and math.prod(value.shape) != 1:
         raise RuntimeError(_BY_MASK)
-    with resumed(level):
+    with Resumed(level):
         mask = index[0]
         for _ in range(target.ndim - mask.ndim):
             mask = F.unsqueeze(mask, -1)

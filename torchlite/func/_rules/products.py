@@ -102,9 +102,9 @@ def _linear(level, op, values):
     if is_of(x, level) and not is_of(weight, level) and not is_of(bias, level):
         return level.wrap(F.linear(in_front(x), weight, bias))
     _checked(op, values)
-    from .common import resumed
+    from ..._dispatch.interceptors import Resumed
 
-    with resumed(level):
+    with Resumed(level):
         out = F.matmul(x, F.transpose(weight, 0, 1) if weight.ndim == 2 else weight)
         return out if bias is None else F.add(out, bias)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..._dispatch import F, call
+from ..._dispatch.interceptors import Resumed
 from ..._tensor import Tensor
 from .._batched import in_front, is_of
-from .common import batch, by_elements, divided, joined, rank, resumed, rule, run, spread
+from .common import batch, by_elements, divided, joined, rank, rule, run, spread
 
 _ERROR = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
@@ -44,7 +45,7 @@ def drawn(level, op, values: list, batching: Any):
     if op.name == "_dropout":
         x, p, engine = values
         kept = F.random_keep(tuple(x.shape), x.dtype, p, engine)
-        with resumed(level):
+        with Resumed(level):
             return F.mul(x, kept)
     raise RuntimeError(_SAME)
 
@@ -91,7 +92,7 @@ def _in_place(level, op, values):
     if any(level.has(v) for v in rest):
         raise RuntimeError(_SAME)
     drawn_once = run(op, [_blank(target), *rest])
-    with resumed(level):
+    with Resumed(level):
         target.copy_(drawn_once)
     return target
 
@@ -107,7 +108,7 @@ def _like(level, op, values):
 def _by_entries(level, op, values):
     tensors = [v for v in values if isinstance(v, Tensor)]
     if not tensors:
-        with resumed(level):
+        with Resumed(level):
             return op.composite(F, *values)
     if level.randomness == "different":
         ndim = max(map(rank, tensors))

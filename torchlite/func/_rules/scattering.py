@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from ..._dispatch import F
+from ..._dispatch.interceptors import Resumed
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from .._batched import in_front, is_of
-from .common import aligned, alike, batch, by_elements, flat, parts, rank, resumed, rule, run
+from .common import aligned, alike, batch, by_elements, flat, parts, rank, rule, run
 
 rule("_masked_fill", kind="pointwise")(by_elements)
 
@@ -18,7 +19,7 @@ def _masked_fill_tensor(level, op, values):
     x, mask, value = values
     if not is_of(value, level):
         return by_elements(level, op, values)
-    with resumed(level):
+    with Resumed(level):
         return F.where(mask, F.to(value, x.dtype), x)
 
 
@@ -204,4 +205,4 @@ def _isin(F, elements, test_elements, assume_unique, invert):
     return F.logical_not(found) if invert else found
 
 
-__all__ = ["alike", "resumed"]
+__all__ = ["alike"]
