@@ -253,7 +253,7 @@ class Simulator:
         def made(device, *arguments):
             init(device, *arguments)
 
-            def allocate(nbytes):  # never freed: Oclgrind mistakes a new block for the old one at its place
+            def allocate(nbytes, array=None):  # never freed: Oclgrind mistakes a new block for the old one at its place
                 self.blocks.append(cl.Buffer(device.context, cl.mem_flags.READ_WRITE, nbytes or 4))
                 return self.blocks[-1]
 

@@ -47,7 +47,7 @@ class Memory:
             0  # bytes in use as they were counted last, and all that was allocated since: no fewer than are in use
         )
 
-    def allocate(self, nbytes: int) -> Any:
+    def allocate(self, nbytes: int, array: Any = None) -> Any:
         """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
         if self._held:
             self._let_go()

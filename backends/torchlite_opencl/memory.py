@@ -33,7 +33,7 @@ class Memory:
         self.retries = 0
         self.failures = 0
 
-    def allocate(self, nbytes: int):
+    def allocate(self, nbytes: int, array: Any = None):
         """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
         pool = self.pool
         if nbytes > self.largest:

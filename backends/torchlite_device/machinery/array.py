@@ -118,8 +118,8 @@ def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
             f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: "
             "split it"
         )
-    out.buffer = device.allocate(nbytes)
     out.device, out.shape, out.kind, out.offset, out.base, out.contiguous = device, shape, kind, 0, None, True
+    out.buffer = device.allocate(nbytes, out)
     return out
 
 

@@ -73,7 +73,7 @@ class Device:
     vectors = (
         True  # whether the language has operators and functions of vectors: else they are computed element by element
     )
-    allocate: Any  # bytes -> a block of memory, freed when nothing refers to it
+    allocate: Any  # (bytes, the Array that it is for or None) -> a block of memory, freed when nothing refers to it
     capturing = False  # whether what is started is recorded for a graph, and what that draws
     draws: Any = None
 

@@ -47,7 +47,7 @@ def flat_result(device, plan: Plan, like: Array) -> Array:
         plan.dtype,
     )
     out.offset, out.base, out.contiguous = 0, None, True
-    out.buffer = device.allocate(like.size * plan.dtype.itemsize)
+    out.buffer = device.allocate(like.size * plan.dtype.itemsize, out)
     return out
 
 
