@@ -1,0 +1,1 @@
+"""`python -m torchlite bench`: how fast torchlite is, beside what else is installed."""

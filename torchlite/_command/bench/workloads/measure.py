@@ -1,0 +1,46 @@
+"""How long a call takes: by the clock, and in CPU time of the calling thread and of the process."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+# A sample takes at least this long: a shorter call is repeated.
+SAMPLE = 2e-3
+
+
+def measure(call: Callable[[], Any], wait: Callable[[], None], seconds: float, least: int = 3) -> dict[str, float]:
+    """Seconds a call: {"wall", "thread", "process", "calls"}.
+
+    Warms up first, then takes samples until `seconds` are over, and `least` of them at least. Calls shorter than a
+    sample count as the smallest of the samples' means, longer ones as the median; CPU times are means over all calls.
+    """
+    repeat = _warm(call, wait, seconds)
+    samples: list[float] = []
+    begun, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
+    while len(samples) < least or time.perf_counter() - begun < seconds:
+        start = time.perf_counter()
+        for _ in range(repeat):
+            call()
+        wait()
+        samples.append((time.perf_counter() - start) / repeat)
+    calls = repeat * len(samples)
+    return {
+        "wall": min(samples) if repeat > 1 else statistics.median(samples),
+        "thread": (time.thread_time() - thread) / calls,
+        "process": (time.process_time() - process) / calls,
+        "calls": calls,
+    }
+
+
+def _warm(call: Callable[[], Any], wait: Callable[[], None], seconds: float) -> int:
+    """Calls that are not counted; how many make a sample."""
+    begun, count, took = time.perf_counter(), 0, 0.0
+    while count < 2 or time.perf_counter() - begun < min(0.1, seconds / 3):
+        start = time.perf_counter()
+        call()
+        wait()
+        took, count = time.perf_counter() - start, count + 1
+    return max(1, int(SAMPLE / max(took, 1e-9)))
