@@ -56,26 +56,32 @@ def bind_package(package: types.ModuleType, xp: Any) -> dict[str, Any]:
     """The kernels of all modules of a package: their functions that bear an op's name (with a trailing underscore: its
     in-place kernel).
     """
-    from torchlite._dispatch import REGISTRY
-
     table: dict[str, Any] = {}
     scopes: dict[str, dict] = {}
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        scope = _instantiate(module, xp, scopes)
-        for name, value in vars(module).items():
-            if name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY:
-                if (
-                    isinstance(value, types.FunctionType)
-                    and value.__module__ == module.__name__
-                    or not isinstance(value, types.FunctionType)
-                    and callable(value)
-                ):
-                    table[name] = scope[name]
+        table.update(bind_module(importlib.import_module(f"{package.__name__}.{info.name}"), xp, scopes))
     return table
 
 
-def _instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
+def bind_module(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
+    """The kernels of one module. `scopes` has the globals of the modules that were bound before for this `xp`."""
+    from torchlite._dispatch import REGISTRY
+
+    table: dict[str, Any] = {}
+    scope = instantiate(module, xp, scopes)
+    for name, value in vars(module).items():
+        if name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY:
+            if (
+                isinstance(value, types.FunctionType)
+                and value.__module__ == module.__name__
+                or not isinstance(value, types.FunctionType)
+                and callable(value)
+            ):
+                table[name] = scope[name]
+    return table
+
+
+def instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
     """A module's globals with functions of its own, in which `xp` is the given namespace; so are the modules that it
     imports from these packages.
     """
@@ -95,5 +101,5 @@ def _instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> 
             scope[name] = bound
         elif value.__module__.startswith("torchlite_"):
             origin = importlib.import_module(value.__module__)
-            scope[name] = _instantiate(origin, xp, scopes)[value.__name__]
+            scope[name] = instantiate(origin, xp, scopes)[value.__name__]
     return scope

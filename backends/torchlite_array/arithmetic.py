@@ -234,14 +234,14 @@ def lerp(input, end, weight):
     """From whichever end is nearer, so that weight 1 gives `end` exactly."""
     if input.dtype.kind in "iub":
         raise _not_implemented("lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype)
-    step = end - input
+    step = xp.subtract(end, input)
     if not hasattr(weight, "dtype"):
         if step.ndim == 0:
             return (input + step * weight if abs(weight) < 0.5 else end - step * (1 - weight)).astype(input.dtype)
         if abs(weight) < 0.5:
-            step *= weight
+            xp.multiply(step, weight, out=step)
             return xp.add(input, step, out=step)
-        step *= 1 - weight
+        xp.multiply(step, 1 - weight, out=step)
         return xp.subtract(end, step, out=step)
     return xp.where(xp.abs(weight) < 0.5, input + step * weight, end - step * (1 - weight))
 
@@ -251,18 +251,18 @@ def _added(input, term, value):
     if term.ndim == 0:
         return (input + term * value).astype(input.dtype) if value != 1 else input + term
     if value != 1:
-        term *= value
+        xp.multiply(term, value, out=term)
     return (
         xp.add(input, term, out=term)
         if term.ndim >= input.ndim and term.shape == xp.broadcast(input, term).shape
-        else input + term
+        else xp.add(input, term)
     )
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):
     if input.dtype.kind in "iu":
         value = int(value)
-    return _added(input, tensor1 * tensor2, value)
+    return _added(input, xp.multiply(tensor1, tensor2), value)
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):

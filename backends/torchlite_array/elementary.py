@@ -59,14 +59,14 @@ def round(input, *, decimals=0):
 def frac(input):
     if input.dtype.kind in "iubcW":
         raise _not_implemented("frac_cpu", input)
-    return input - xp.trunc(input)
+    return xp.subtract(input, xp.trunc(input))
 
 
 def signbit(input):
     kind = input.dtype.kind
     if kind in "cW":
         raise NotImplementedError("signbit is not implemented for complex tensors.")
-    return input < 0 if kind in "iub" else xp.signbit(input)
+    return xp.less(input, 0) if kind in "iub" else xp.signbit(input)
 
 
 def sgn(input):
@@ -76,7 +76,7 @@ def sgn(input):
         return xp.where(input == 0, xp.zeros_like(input), input / size.astype(input.dtype))
     if kind in "bu":
         return (input != 0).astype(input.dtype)
-    return (input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)
+    return xp.subtract(xp.greater(input, 0).astype(input.dtype), xp.less(input, 0).astype(input.dtype))
 
 
 def positive(input):
@@ -88,13 +88,13 @@ def positive(input):
 def isposinf(input):
     if input.dtype.kind in "cW":
         raise RuntimeError("isposinf does not support complex inputs.")
-    return input == xp.inf
+    return xp.equal(input, xp.inf)
 
 
 def isneginf(input):
     if input.dtype.kind in "cW":
         raise RuntimeError("isneginf does not support complex inputs.")
-    return input == -xp.inf
+    return xp.equal(input, -xp.inf)
 
 
 def isreal(input):
@@ -121,13 +121,13 @@ def imag(input):
 def deg2rad(input):
     if input.dtype.kind in "cW":
         raise RuntimeError("deg2rad is not supported for complex tensors.")
-    return input * input.dtype.type(math.pi / 180)
+    return xp.multiply(input, input.dtype.type(math.pi / 180))
 
 
 def rad2deg(input):
     if input.dtype.kind in "cW":
         raise RuntimeError("rad2deg is not supported for complex tensors.")
-    return input * input.dtype.type(180 / math.pi)
+    return xp.multiply(input, input.dtype.type(180 / math.pi))
 
 
 def _replaced(input, nan, posinf, neginf):
@@ -160,7 +160,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
 def bitwise_not(input):
     if input.dtype.kind not in "iub":
         raise _not_implemented("bitwise_not_cpu", input)
-    return ~input
+    return xp.invert(input)
 
 
 def sinc(input):

@@ -33,9 +33,9 @@ def pow(input, exponent):
         raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
     if not hasattr(exponent, "dtype") and kind not in "cW":
         if exponent == 2:
-            return input * input
+            return xp.multiply(input, input)
         if exponent == 3:
-            cube = input * input
+            cube = xp.multiply(input, input)
             return cube * input if cube.ndim == 0 else xp.multiply(cube, input, out=cube)
         if exponent == 0.5:
             return xp.sqrt(input)
@@ -51,7 +51,7 @@ def pow(input, exponent):
 def _complex_power(input, exponent):
     """0 to a power with a positive real part is 0."""
     if not hasattr(exponent, "dtype") and exponent == 2:
-        return input * input
+        return xp.multiply(input, input)
     return xp.power(input, exponent)
 
 
@@ -63,7 +63,7 @@ def _integer_power(input, exponent, kind):
     if not hasattr(exponent, "dtype"):
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        return input * input if exponent == 2 else xp.power(input, exponent)
+        return xp.multiply(input, input) if exponent == 2 else xp.power(input, exponent)
     negative = exponent < 0
     if not negative.any():
         return xp.power(input, exponent)
@@ -121,7 +121,7 @@ def abs_(input):
 
 
 def square(input):
-    return input.astype(xp.int64) if input.dtype.kind == "b" else input * input
+    return input.astype(xp.int64) if input.dtype.kind == "b" else xp.multiply(input, input)
 
 
 def conj(input):
@@ -147,7 +147,7 @@ def sign(input):
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
     if kind in "bu":
-        return (input != 0).astype(input.dtype)
+        return xp.not_equal(input, 0).astype(input.dtype)
     out = xp.sign(input)
     if kind != "i":
         unordered = xp.isnan(input)
@@ -174,7 +174,7 @@ def sigmoid(input):
     if out.ndim == 0:
         return xp.reciprocal(xp.exp(out) + 1)
     xp.exp(out, out=out)
-    out += 1
+    xp.add(out, 1, out=out)
     return xp.reciprocal(out, out=out)
 
 

@@ -60,6 +60,13 @@ class NumpyBackend:
                 table.setdefault(name + "_", in_place(kernel))
         return table
 
+    def large_kernels(self, index: int) -> dict[str, Any]:
+        """The kernels in the place of others where arrays are large."""
+        from .large import large_kernels
+
+        table = large_kernels(self.kernels(index))
+        return {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
+
     as_array = staticmethod(np.asarray)
     in_float32 = staticmethod(in_float32)
     backward_in_float32 = staticmethod(backward_in_float32)

@@ -162,6 +162,11 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
             task.wait()
 
 
+def parallel() -> bool:
+    """Whether this thread may have others work with it."""
+    return get_threads() > 1 and not getattr(_local, "is_worker", False)
+
+
 def share(body: Callable[..., None], items: Sequence[tuple]) -> None:
     """`body(*item)` for all items, on our own threads where there are several."""
     workers = 1 if getattr(_local, "is_worker", False) else min(get_threads(), len(items))

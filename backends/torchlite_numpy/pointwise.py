@@ -21,62 +21,6 @@ _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 _ERF_BLOCK = 1 << 15
 
 
-def _threaded(function, x):
-    """A ufunc over blocks of a large array."""
-    if not x.flags.c_contiguous or x.dtype.kind != "f":
-        return function(x)
-    out = np.empty_like(x)
-    elementwise(lambda o, part: function(part, out=o), out, x)
-    return out
-
-
-def _threaded_in_place(function, x):
-    if x.size <= SMALL or not x.flags.c_contiguous or x.dtype.kind != "f":
-        function(x, out=x)
-    else:
-        elementwise(lambda part: function(part, out=part), x)
-
-
-def exp(input):
-    return np.exp(input) if input.size <= SMALL else _threaded(np.exp, input)
-
-
-def exp_(target):
-    _threaded_in_place(np.exp, target)
-
-
-def log(input):
-    return np.log(input) if input.size <= SMALL else _threaded(np.log, input)
-
-
-def log_(target):
-    _threaded_in_place(np.log, target)
-
-
-def tanh(input):
-    return np.tanh(input) if input.size <= SMALL else _threaded(np.tanh, input)
-
-
-def tanh_(target):
-    _threaded_in_place(np.tanh, target)
-
-
-def sin(input):
-    return np.sin(input) if input.size <= SMALL else _threaded(np.sin, input)
-
-
-def sin_(target):
-    _threaded_in_place(np.sin, target)
-
-
-def cos(input):
-    return np.cos(input) if input.size <= SMALL else _threaded(np.cos, input)
-
-
-def cos_(target):
-    _threaded_in_place(np.cos, target)
-
-
 def _sigmoid_into(out, x):
     np.negative(x, out=out)
     np.exp(out, out=out)

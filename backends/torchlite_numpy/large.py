@@ -1,0 +1,265 @@
+"""Elementwise kernels over large arrays, in parts on our own threads.
+
+A ufunc runs on one core, however large its arrays are, and two cores reach memory nearly twice as fast as one. The
+kernels here are called for large arrays alone (`large_kernels` of the backend): NumPy's ufuncs, and the shared kernels
+that are made of them, over one part a thread. Smaller parts, which would fit a cache, are slower: a single pass reads
+nothing twice. What becomes of an element does not depend on the parts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+import torchlite_array
+from torchlite_array.inplace import _copy_ as _shared_copy_
+from torchlite_array.pointwise import to as _shared_to
+from torchlite_array.shape import cat as _shared_cat
+from torchlite_array.shape import clone as _shared_clone
+
+from .blocks import parallel, share, share_evenly
+from .copies import row_major
+
+# Elements from which waking a thread is worth it: it takes as long as a cheap pass over 100,000 floats in cache, or as
+# a dear one over 20,000. Of a step parts of flat arrays have a multiple: they end where lines of cache do.
+CHEAP, DEAR, _STEP = 1 << 17, 1 << 16, 1 << 12
+# An axis this long is cut evenly enough for any number of cores.
+_LONG = 64
+_CHEAP = frozenset(
+    """absolute add bitwise_and bitwise_or bitwise_xor conjugate copysign divide equal fabs greater greater_equal invert
+    isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
+    negative not_equal positive reciprocal sign signbit square subtract""".split()
+)
+_COPIES = "large_to", "large__copy", "large__copy_", "large_clone", "large_cat"
+_MODULES = "pointwise", "arithmetic", "elementary"
+_METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
+_ndarray = np.ndarray
+
+
+def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
+    """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
+    xp: Any = torchlite_array.Namespace(np, **_functions())
+    shared = {op: getattr(xp, name) for op, name in torchlite_array.DIRECT.items()}
+    scopes: dict[str, dict] = {}
+    for name in _MODULES:
+        shared.update(torchlite_array.bind_module(importlib.import_module(f"torchlite_array.{name}"), xp, scopes))
+    table = {op: kernel for op, kernel in shared.items() if _is_shared(small.get(op))}
+    for op, kernel in list(table.items()):
+        if hasattr(kernel, "ufunc"):
+            table.setdefault(op + "_", _in_place(kernel))
+    own = torchlite_array.instantiate(sys.modules[__name__], xp, scopes)
+    table.update({name.removeprefix("large_"): own[name] for name in _COPIES})
+    return table
+
+
+def _is_shared(kernel: Any) -> bool:
+    """Whether a kernel is a function of NumPy's or one that NumPy and CuPy share, so that none is better."""
+    return isinstance(kernel, np.ufunc) or getattr(kernel, "__module__", "").startswith("torchlite_array.")
+
+
+def _functions() -> dict[str, Any]:
+    """By name, NumPy's ufuncs of one or two operands and one result, over threads."""
+    return {
+        name: spread(value)
+        for name, value in vars(np).items()
+        if isinstance(value, np.ufunc) and value.nin < 3 and value.nout == 1 and value.signature is None
+    }
+
+
+def spread(ufunc: np.ufunc) -> Any:
+    """A ufunc as a function that spreads over threads, with the methods that it has."""
+    least = CHEAP if ufunc.__name__ in _CHEAP else DEAR
+    call: Any = (_unary if ufunc.nin == 1 else _binary)(ufunc, least)
+    for name in _METHODS:
+        setattr(call, name, getattr(ufunc, name))
+    call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
+    return call
+
+
+def _unary(ufunc: np.ufunc, least: int):
+    def call(x, out=None, **options):
+        if x.__class__ is not _ndarray or x.size < least or options or not parallel():
+            return ufunc(x, out=out, **options)
+        return _spread(ufunc, (x,), out)
+
+    return call
+
+
+def _binary(ufunc: np.ufunc, least: int):
+    def call(first, second, out=None, **options):
+        largest = first if first.__class__ is _ndarray else second
+        if largest.__class__ is not _ndarray or options or not parallel():
+            return ufunc(first, second, out=out, **options)
+        if largest.size < least and (second.__class__ is not _ndarray or second.size < least):
+            return ufunc(first, second, out=out)
+        return _spread(ufunc, (first, second), out)
+
+    return call
+
+
+def _in_place(kernel: Any):
+    """The in-place kernel of a ufunc over threads."""
+
+    def call(target, *others):
+        kernel(target, *others, out=target)
+
+    return call
+
+
+def _spread(ufunc: np.ufunc, operands: tuple, out: np.ndarray | None) -> np.ndarray:
+    arrays = [a for a in operands if a.__class__ is _ndarray and a.ndim]
+    dtype = None
+    if out is None:
+        try:
+            dtype = ufunc.resolve_dtypes((*[getattr(a, "dtype", type(a)) for a in operands], None))[-1]
+            out = result_of(arrays, dtype)
+        except (TypeError, ValueError):  # the ufunc has the words for it
+            return ufunc(*operands)
+    elif not _writable_in_parts(out, arrays):
+        return ufunc(*operands, out=out)
+    in_parts(lambda part, *parts: ufunc(*parts, out=part), out, operands)
+    return out
+
+
+def result_of(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
+    """A new array for what comes of arrays element by element, in the order in memory that a ufunc's result has."""
+    first = arrays[0]
+    if all(a.flags.c_contiguous and a.shape == first.shape for a in arrays):
+        return np.empty(first.shape, dtype)
+    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    given: Any = [*arrays, None]
+    made = np.nditer(given, ["zerosize_ok"], flags, [None] * len(arrays) + [dtype])
+    return made.operands[-1]
+
+
+def _writable_in_parts(out: np.ndarray, arrays: list[np.ndarray]) -> bool:
+    """Whether operands fit the result, and each part of it lies where at most the same part of an operand does."""
+    if 0 in out.strides:
+        return False
+    return all(a is out or same_place(a, out) or _fits(a, out) and not np.may_share_memory(a, out) for a in arrays)
+
+
+def _fits(a: np.ndarray, out: np.ndarray) -> bool:
+    lead = out.ndim - a.ndim
+    return (
+        a.shape == out.shape or lead >= 0 and all(m in (1, n) for m, n in zip(a.shape, out.shape[lead:], strict=True))
+    )
+
+
+def same_place(a: np.ndarray, b: np.ndarray) -> bool:
+    return (
+        a.shape == b.shape
+        and a.strides == b.strides
+        and a.itemsize == b.itemsize
+        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    )
+
+
+def in_parts(body: Any, out: np.ndarray, operands: tuple) -> None:
+    """`body(part of out, *parts of operands)` for one part a thread; operands broadcast to `out`, numbers stay."""
+    shape = out.shape
+    cut = [a.__class__ is _ndarray and a.ndim > 0 for a in operands]
+    if out.flags.c_contiguous and all(
+        a.flags.c_contiguous and a.shape == shape for a, c in zip(operands, cut, strict=True) if c
+    ):
+        flat, operands = out.reshape(-1), tuple(a.reshape(-1) if c else a for a, c in zip(operands, cut, strict=True))
+        return share_evenly(
+            lambda start, stop: body(
+                flat[start:stop], *[a[start:stop] if c else a for a, c in zip(operands, cut, strict=True)]
+            ),
+            out.size,
+            _STEP,
+        )
+    axis = _axis_to_cut(out)
+    length, behind = shape[axis], out.ndim - axis
+    cut = [c and a.ndim >= behind and a.shape[-behind] == length for a, c in zip(operands, cut, strict=True)]
+
+    def part(start: int, stop: int) -> None:
+        here: Any = (..., slice(start, stop), *[slice(None)] * (behind - 1))
+        body(out[here], *[a[here] if c else a for a, c in zip(operands, cut, strict=True)])
+
+    share_evenly(part, length)
+
+
+def _axis_to_cut(out: np.ndarray) -> int:
+    """The outermost axis in memory that is long enough, else the longest."""
+    order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))
+    return next((d for d in order if out.shape[d] >= _LONG), max(order, key=lambda d: out.shape[d]))
+
+
+# --- copies and casts --------------------------------------------------------------------------------
+
+
+def large_to(input, dtype):
+    target = dtype.np
+    if input.dtype == target:
+        return input
+    if input.size < CHEAP or 0 in input.strides or input.dtype.kind in "cWV" or target.kind == "V" or not parallel():
+        return _shared_to(input, dtype)
+    out = np.empty_like(input, target)
+    _copy_parts(out, input)
+    return out
+
+
+def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
+    in_parts(lambda part, given: np.copyto(part, given, casting="unsafe"), out, (source,))
+
+
+def large__copy_(input, src):
+    if input.size < CHEAP or src.dtype.kind in "cW" or not parallel() or not _writable_in_parts(input, [src]):
+        return _shared_copy_(input, src)
+    _copy_parts(input, src)
+
+
+def large__copy(input, src):
+    out = np.empty(input.shape, input.dtype)
+    large__copy_(out, src)
+    return out
+
+
+def large_clone(input, *, memory_format=None):
+    name = getattr(memory_format, "name", "preserve_format")
+    if input.size < CHEAP or name.startswith("channels_last") or 0 in input.strides or not parallel():
+        return _shared_clone(input, memory_format=memory_format)
+    if name == "contiguous_format":
+        return row_major(input)
+    out = np.empty_like(input)
+    _copy_parts(out, input)
+    return out
+
+
+def large_cat(tensors, dim=0):
+    kept = [t for t in tensors if t.shape != (0,)]
+    if (
+        sum(t.size for t in kept) < CHEAP
+        or dim is None
+        or not parallel()
+        or len({(t.dtype, t.ndim) for t in kept}) > 1
+        or not -kept[0].ndim <= dim < kept[0].ndim
+        or any(sorted(t.strides, reverse=True) != [*t.strides] for t in kept)  # NumPy keeps another order in memory
+        or len({t.shape[: dim % t.ndim] + t.shape[dim % t.ndim + 1 :] for t in kept}) > 1
+    ):
+        return _shared_cat(tensors, dim)
+    shape = list(kept[0].shape)
+    shape[dim] = sum(t.shape[dim] for t in kept)
+    out = np.empty(shape, kept[0].dtype)
+    places, start = np.swapaxes(out, 0, dim), 0
+    jobs = []
+    for t in kept:
+        target = np.swapaxes(places[start : start + t.shape[dim]], 0, dim)
+        start += t.shape[dim]
+        jobs.extend(_copies(target, t))
+    share(np.copyto, jobs)
+    return out
+
+
+def _copies(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of parts that a copy consists of, each of about `CHEAP` elements."""
+    if out.size <= CHEAP:
+        return [(out, source)]
+    axis = _axis_to_cut(out)
+    count = min(-(-out.size // CHEAP), out.shape[axis])
+    return list(zip(np.array_split(out, count, axis), np.array_split(source, count, axis), strict=True))
