@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from .._types.devices import device
 from .._types.dtypes import dtype, float16, float32, float64
+from .runtime import GLOBALS
 
 _REAL = frozenset((float32, float64, float16))
 
@@ -23,7 +25,8 @@ class Backend(Protocol):
     """What an entry point of the group `torchlite.backends` loads. Its name in the group is the device's type."""
 
     name: str
-    # the class of its raw arrays: these have .shape, .ndim, .dtype, .strides (in bytes) and .base (see is_view)
+    # the class of its raw arrays: these have .shape, .ndim, .size, .dtype, .strides (in bytes) and .base (see
+    # is_view)
     array: type
 
     def why_not(self) -> str:
@@ -34,6 +37,14 @@ class Backend(Protocol):
 
     def kernels(self, index: int) -> dict[str, Any]:
         """{op name: kernel} for one device."""
+        ...
+
+    # Where large arrays are worth other kernels:
+
+    def large_kernels(self, index: int) -> dict[str, Any]:
+        """Kernels for ops whose first tensor has at least `LARGE` elements (`_dispatch/runtime.py`), in place of those
+        of `kernels(index)` with the same names. They take arrays of any size: formulas and composites call them too.
+        """
         ...
 
     def as_array(self, value: Any) -> Any:
@@ -150,12 +161,23 @@ class Table:
         self.holds_numbers = frozenset([d for d in self.takes_numbers if d.itemsize > 2])
         self.in_float32 = getattr(backend, "in_float32", None)
         self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
-        self._move: Any = None  # set by the registry: between tables, so no backend's business
+        # Set by the registry, which knows other tables: no backend's business.
+        self._move: Any = None
+        self._larger: Any = None
         for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "copy_into", "owns"):
             setattr(self, name, getattr(backend, name))
 
     def __repr__(self) -> str:
         return f"<kernel table of {self.device}>"
+
+    @functools.cached_property
+    def large(self) -> Table:
+        """The kernels for large arrays, made when they are first asked for. Tensors never name it as their table."""
+        return self._larger()
+
+    def suited(self, raw: Any) -> Table:
+        """The table whose kernels suit an array's size."""
+        return self if getattr(raw, "size", 0) < GLOBALS["LARGE"] else self.large
 
     def from_numpy(self, array: np.ndarray) -> Any:
         return self.backend.from_numpy(array, self.device.index or 0)

@@ -250,7 +250,7 @@ def raw_of_alike(items):
 def call_kernel(op: Op, table, raw, values):
     positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
-    kernel = getattr(table, op.name)
+    kernel = getattr(table.suited(positional[0]) if positional else table, op.name)
     if op.name in _WITH_NUMBERS and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:

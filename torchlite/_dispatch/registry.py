@@ -101,8 +101,24 @@ def _make(where: device) -> Table:
         )
     if where.index is not None and where.type in ("cpu", "meta"):
         return table_of(device(where.type))
-    table = Table(backend, where)
     kernels = backend.kernels(index)
+    table = _filled(Table(backend, where), kernels)
+    table._larger = functools.partial(_large, table, kernels)
+    return table
+
+
+def _large(table: Table, kernels: dict) -> Table:
+    """The table of a device's kernels for large arrays: the same one where it has none."""
+    if not hasattr(table.backend, "large_kernels"):
+        return table
+    found = Table(table.backend, table.device)
+    found.large = found
+    return _filled(found, {**kernels, **table.backend.large_kernels(table.device.index or 0)})
+
+
+def _filled(table: Table, kernels: dict) -> Table:
+    """A table with a device's kernels, and composites for what they lack."""
+    where = table.device
     unknown = {name for name in kernels if name not in REGISTRY and name.removesuffix("_") not in REGISTRY}
     if unknown:
         raise RuntimeError(f"backend {where.type} has kernels for ops that are not declared: {sorted(unknown)}")

@@ -36,7 +36,7 @@ class _Raw(RawMode):
     @staticmethod
     def add(table, a, b):
         if a.__class__ is not SparseData and b.__class__ is not SparseData:
-            return table.add(a, b)
+            return RawMode.add(table, a, b)
         return added(_Raw.tensor(table, a), _Raw.tensor(table, b))._data
 
     @staticmethod

@@ -165,15 +165,17 @@ class RawMode:
         backward = op._backward or backward_function(op)
         if table.backward_in_float32 is not None and g.__class__ is not list and g.itemsize == 2 and op.rounds:
             return table.backward_in_float32(backward, table, g, node, get_raw, get_out_raw)
+        if g.__class__ is not list and g.size >= GLOBALS["LARGE"]:
+            table = table.large
         return backward(table, g, node, get_raw, get_out_raw)
 
     @staticmethod
     def add(table, a, b):
-        return table.add(a, b)
+        return table.suited(a).add(a, b)
 
     @staticmethod
     def fit(table, g, shape):
-        return sum_to(table, g, shape)
+        return sum_to(table.suited(g), g, shape)
 
     @staticmethod
     def tensor(table, g):

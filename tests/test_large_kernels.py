@@ -1,0 +1,108 @@
+"""Kernels for large arrays: who asks for them, and where they come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite._dispatch import register_backend
+from torchlite._dispatch.registry import backend_of, table_of
+from torchlite._dispatch.runtime import GLOBALS
+from torchlite._types.devices import ADDED
+
+LARGE = GLOBALS["LARGE"]
+
+
+class Recording:
+    """NumPy's backend under another name, whose kernels for large arrays tell that they were called."""
+
+    name = "recording"
+
+    def __init__(self):
+        self.asked: list[str] = []
+
+    def __getattr__(self, name):
+        return getattr(backend_of("cpu"), name)
+
+    def large_kernels(self, index):
+        def told(name):
+            kernel = self.kernels(index)[name]
+
+            def large(*args, **kwargs):
+                self.asked.append(name)
+                return kernel(*args, **kwargs)
+
+            return large
+
+        return {name: told(name) for name in ("add", "add_", "mul", "sum", "tanh", "exp")}
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    backend = Recording()
+    register_backend("recording", backend)
+    yield backend
+    del ADDED["recording"]
+    from torchlite._dispatch import registry
+
+    for where in [w for w in registry._tables if w.type == "recording"]:
+        del registry._tables[where]
+
+
+def values(count):
+    return torch.from_numpy(np.linspace(-1, 1, count, dtype=np.float32)).to("recording")
+
+
+def test_the_first_tensor_decides(recording):
+    small, large = values(LARGE - 1), values(LARGE)
+    recording.asked.clear()
+    small + small, small.sum(), small * 2, small.exp()
+    assert recording.asked == []
+    large + large, large.sum(), large * 2, 2 * large, torch.add(large, large, alpha=2)
+    assert recording.asked == ["add", "sum", "mul", "mul", "mul", "add"]
+
+
+def test_the_general_path_and_writes_in_place(recording):
+    large = values(LARGE)
+    recording.asked.clear()
+    torch.mul(input=large, other=np.float32(2))
+    large.add_(1)
+    assert recording.asked == ["mul", "add_"]
+
+
+def test_backward_asks_by_the_gradients_size(recording):
+    x = values(LARGE).requires_grad_()
+    y = (x * x).tanh()
+    recording.asked.clear()
+    y.sum().backward()
+    assert recording.asked.count("mul") >= 3  # of tanh, and of both factors
+    assert "add" in recording.asked  # the factors' gradients come to one leaf
+    assert x.grad.device.type == "recording"
+
+
+def test_tensors_belong_to_the_usual_table(recording):
+    large = values(LARGE)
+    table = table_of(torch.device("recording", 0))
+    results = [large + 1, large.sum(), large.exp(), torch.logaddexp(large, large)]
+    assert all(r._table is table for r in results)
+    assert table.large is not table
+    assert table.large.large is table.large
+
+
+def test_composites_of_the_large_table_call_its_kernels(recording):
+    table = table_of(torch.device("recording", 0))
+    raw = values(4)._data
+    recording.asked.clear()
+    table.tanhshrink(raw)
+    assert recording.asked == []
+    table.large.tanhshrink(raw)
+    assert recording.asked == ["tanh"]
+    assert table.large.matmul is table.matmul  # what has no other kernel for large arrays
+
+
+def test_devices_without_them_have_one_table():
+    table = table_of(torch.device("meta"))
+    assert table.large is table
+    x = torch.empty(2 * LARGE, device="meta")
+    assert (x + x).shape == x.shape
