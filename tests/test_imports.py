@@ -180,9 +180,14 @@ def test_importing_torchlite_loads_no_other_runtime():
 BELOW = {
     "torchlite_array": (),
     "torchlite_kernels": ("torchlite_array",),
-    "torchlite_numpy": ("torchlite_array",),
+    "torchlite_engines": (
+        "torchlite_array",
+        "torchlite_device",
+        "torchlite_kernels",
+    ),  # an engine's package by its name
+    "torchlite_numpy": ("torchlite_array", "torchlite_engines"),
     "torchlite_device": ("torchlite_array", "torchlite_kernels"),
-    "torchlite_opencl": ("torchlite_device", "torchlite_kernels"),
+    "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
     "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
 }
 DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up

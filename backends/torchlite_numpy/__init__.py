@@ -13,6 +13,7 @@ import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
 from torchlite_array import special
 from torchlite_array.strides import adopted, block, owner, writable
+from torchlite_engines import choice
 
 from .halves import backward_in_float32, in_float32
 from .lapack import lapack_kernels
@@ -46,6 +47,7 @@ class NumpyBackend:
         # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         keep_freed_memory()
+        choice.choose()  # says at once what is wrong with a user's wish
         xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
@@ -64,8 +66,15 @@ class NumpyBackend:
         """The kernels in the place of others where arrays are large."""
         from .large import large_kernels
 
-        table = large_kernels(self.kernels(index))
-        return {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
+        small = self.kernels(index)
+        table = large_kernels(small)
+        table = {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
+        engine = choice.choose().engine
+        if engine is not None:
+            from torchlite_engines.table import kernels_over
+
+            table.update(kernels_over({**small, **table}, engine))
+        return table
 
     as_array = staticmethod(np.asarray)
     in_float32 = staticmethod(in_float32)

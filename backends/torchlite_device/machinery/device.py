@@ -74,6 +74,7 @@ class Device:
         True  # whether the language has operators and functions of vectors: else they are computed element by element
     )
     allocate: Any  # (bytes, the Array that it is for or None) -> a block of memory, freed when nothing refers to it
+    chains = True  # whether large pointwise ops wait for what reads them (`waiting`)
     capturing = False  # whether what is started is recorded for a graph, and what that draws
     draws: Any = None
 

@@ -220,7 +220,8 @@ def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> Plan:
         _build(device, plan, rule, kind, types, kinds, width, flat_walk(kinds), {})
         how = KINDS[kind]
         plan.waits = (
-            bool(width)
+            device.chains
+            and bool(width)
             and not rule.masks
             and how.stored == how.computed == types.computed
             and all(k in ("", kind) for k in (*kinds, plan.kind))

@@ -1,0 +1,85 @@
+"""The engine "opencl" of the CPU's kernels: a CPU's OpenCL driver over NumPy's memory. Imports no PyOpenCL before it
+computes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, ClassVar
+
+from torchlite._settings.threads import get_threads
+
+from . import drivers
+
+
+class Engine:
+    """See `torchlite_engines.choice.Engine`.
+
+    The driver gets as many cores as there are threads granted. A forked child has not its parent's driver, and cannot
+    start another one: it computes with NumPy.
+    """
+
+    name, by_default = "opencl", False
+    # A launch takes 10 to 60 microseconds: what NumPy needs for so many elements on two cores.
+    least: ClassVar = {"cheap": 1 << 18, "middle": 1 << 17, "dear": 1 << 16}
+
+    def __init__(self) -> None:
+        self._devices: dict[int, Any] = {}  # by the number of threads
+        self._lock = threading.Lock()
+        self._forked = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._forked = True
+
+    def why_not(self) -> str:
+        missing = drivers.why_not()
+        if missing or _index() is not None:
+            return missing
+        return f"no OpenCL driver here is one for CPUs; {drivers.INSTALL}"
+
+    def describe(self) -> str:
+        index = _index()
+        return drivers.describe(index) if index is not None else self.why_not()
+
+    def device(self) -> Any:
+        if self._forked:
+            return None
+        threads = get_threads()
+        try:
+            return self._devices[threads]
+        except KeyError:
+            with self._lock:
+                if threads not in self._devices:
+                    self._devices[threads] = _device(threads)
+                return self._devices[threads]
+
+
+def _index() -> int | None:
+    """The first CPU among the devices, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
+    return next((i for i, record in enumerate(drivers.usable()) if record["kind"] == "cpu"), None)
+
+
+def _device(threads: int) -> Any:
+    """The CPU, or as many of its cores as there are threads; None where the driver gives no fewer than all."""
+    import pyopencl as cl
+
+    from .host import Device
+
+    index = _index()
+    if index is None:
+        return None
+    whole = drivers.devices()[index]
+    units = whole.max_compute_units
+    if threads >= units:
+        return Device(whole, units)
+    how: Any = cl.device_partition_property.BY_COUNTS
+    try:
+        return Device(whole.create_sub_devices([how, threads])[0], units)
+    except cl.Error:
+        return None
+
+
+engine = Engine()
