@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._ops import lists
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -36,9 +37,11 @@ def get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     with torch.no_grad():
-        device = tensors[0].device
-        norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
-        total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
+        total = lists.norm_of_all(tensors) if norm_type == 2 else None
+        if total is None:
+            device = tensors[0].device
+            norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
+            total = torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]), norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -55,6 +58,8 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
         if not grads:
             return
         factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+        if lists.scale_all(grads, factor):
+            return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
 
@@ -102,5 +107,8 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     """Clamp every gradient element to [-clip_value, clip_value], in place."""
     clip_value = float(clip_value)
     with torch.no_grad():
-        for grad in _gradients(parameters):
+        grads = _gradients(parameters)
+        if lists.clamp_all(grads, -clip_value, clip_value):
+            return
+        for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)
