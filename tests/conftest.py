@@ -55,6 +55,12 @@ def pytest_configure(config):
             ),
         )
 
+    if "cc" in config.getoption("--device"):  # the CPU's compiled kernels, as a device of its own
+        from torchlite._dispatch.registry import register_backend
+        from torchlite_cc.backend import CompiledBackend
+
+        register_backend("cc", CompiledBackend())
+
 
 def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:

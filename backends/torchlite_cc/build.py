@@ -1,0 +1,171 @@
+"""Programs: built by the compiler of the machine, kept on the disk, loaded.
+
+A program's name on the disk is a digest of its text, the compiler (path, size and time of change), the flags and what
+the processor can: a run that finds all its programs starts no compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+from torchlite_device.machinery import binaries
+
+_FLAGS = (
+    "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
+    "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast",
+    "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
+)  # fmt: skip
+_SANITIZERS = {
+    "address": ("-fsanitize=address", "-fno-omit-frame-pointer", "-g1"),
+    "undefined": ("-fsanitize=undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=undefined", "-g1"),
+}
+_LIBRARIES = ("-lm",)
+_DIGEST = 32  # bytes behind a library that tell that it is whole
+_lock = threading.Lock()
+
+
+class NotBuiltError(RuntimeError):
+    """A program that is not on the disk, where none may be built."""
+
+
+@functools.cache
+def compiler() -> tuple[str, ...]:
+    """The command of the C++ compiler: `CXX`, else the first of c++, g++ and clang++; empty where there is none."""
+    for named in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
+        command = shlex.split(named)
+        path = shutil.which(command[0]) if command else None
+        if path:
+            return path, *command[1:]
+    return ()
+
+
+def why_not() -> str:
+    """Why no program can be built here, in a sentence; empty where they can."""
+    if compiler():
+        return ""
+    return "no C++ compiler was found: install g++ or clang++ (build-essential), or name one in the variable CXX"
+
+
+def sanitizer() -> str:
+    """What the programs are built to look for: "address", "undefined", or nothing (`TORCHLITE_CC_SANITIZE`)."""
+    named = os.environ.get("TORCHLITE_CC_SANITIZE", "")
+    if named and named not in _SANITIZERS:
+        raise ValueError(f"TORCHLITE_CC_SANITIZE is {named!r}: use one of {', '.join(_SANITIZERS)}")
+    return named
+
+
+@functools.cache
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    wanted = ("vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU part", "CPU implementer")
+    first = text.split("\n\n")[0].splitlines()
+    return "\n".join(line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted)
+
+
+@functools.cache
+def flags() -> tuple[str, ...]:
+    """The flags of all programs."""
+    native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
+    return (*_FLAGS, native, *_SANITIZERS.get(sanitizer(), ()))
+
+
+@functools.cache
+def identity() -> str:
+    """What a program depends on beside its text."""
+    path, *more = compiler() or ("none",)
+    real = Path(path).resolve()
+    stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
+    return "\n".join((str(real), stamp, *more, *flags(), _processor(), platform.libc_ver()[1]))
+
+
+def path_of(text: str) -> Path:
+    """Where the library of a program's text is kept."""
+    name = hashlib.sha256(f"{identity()}\n{text}".encode()).hexdigest()
+    return binaries.folder("cc") / name[:2] / f"{name}.so"
+
+
+def load(text: str, may_build: bool = True) -> ctypes.CDLL:
+    """The library of a program's text. NotBuiltError where it is not on the disk and may not be built; RuntimeError
+    with the compiler's log where it cannot be.
+    """
+    path = path_of(text)
+    if binaries.kept():
+        library = _opened(path)
+        if library is not None:
+            return library
+    if not may_build:
+        raise NotBuiltError("a kernel is not built: python -m torchlite build-kernels")
+    if why_not():
+        raise RuntimeError(why_not())
+    if not binaries.kept():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / path.name
+            _compile(text, path)
+            return ctypes.CDLL(str(path))
+    built(text, path)
+    library = _opened(path)
+    if library is None:
+        raise RuntimeError(f"the program that was built at {path} cannot be loaded")
+    return library
+
+
+def built(text: str, path: Path) -> None:
+    """Build a program into the file of its name: written beside it and moved there, so that processes can share the
+    folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part") as folder:
+        place = Path(folder) / path.name
+        _compile(text, place)
+        data = place.read_bytes()
+        binaries.replace(path, data + hashlib.sha256(data).digest())
+
+
+def _opened(path: Path) -> ctypes.CDLL | None:
+    """A library from the disk; None where it is not there, or damaged."""
+    data = binaries.content(path)
+    if data is None or hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        return None
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        return None
+
+
+def _compile(text: str, place: Path) -> None:
+    command = [*compiler(), *flags(), "-", "-o", str(place), *_libraries()]
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
+    done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        from torchlite_device.machinery.device import numbered
+
+        kernel = text.partition('#line 1 "kernel"\n')[2]
+        raise RuntimeError(f"{command[0]} could not build a kernel:\n{done.stderr}\n{numbered(kernel)}")
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    """-lmvec where glibc brings it."""
+    vectors = platform.libc_ver()[0] == "glibc" and platform.machine() in ("x86_64", "aarch64")
+    return ("-lmvec", *_LIBRARIES) if vectors and _links("-lmvec") else _LIBRARIES
+
+
+@functools.cache
+def _links(library: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [*compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(Path(folder) / "a.so"), library]
+        return not subprocess.run(command, check=False, input="", capture_output=True, text=True).returncode

@@ -1,0 +1,208 @@
+"""The processor as a device of the kernel texts: programs of the machine's C++ compiler over NumPy's own memory."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from typing import Any
+
+import numpy as np
+
+from torchlite._settings.threads import get_threads
+from torchlite_device.machinery import device as shared
+from torchlite_device.machinery.host import HostMemory
+from torchlite_kernels import c_programs
+from torchlite_kernels.preamble import types
+from torchlite_numpy.blocks import share
+
+from . import build
+
+# Bytes of a kernel's arrays from which on a second thread pays: to wake one costs as much as to copy so much.
+_SHARED = 1 << 20
+_PARTS = 4  # for each thread, so that a thread that is late has less left
+_empty, _bytes = np.empty, np.dtype(np.uint8)
+_pointer = ctypes.c_void_p.from_address
+_DATA = object.__basicsize__  # where an ndarray's C struct has the address of its elements
+
+
+def _address(array: np.ndarray) -> int:
+    return _pointer(id(array) + _DATA).value or 0
+
+
+def _slow_address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+_probe = np.empty(3)
+address = _address if _address(_probe) == _slow_address(_probe) else _slow_address
+
+
+class Block:
+    """A NumPy array's memory: the array, which is kept alive, its address and its bytes."""
+
+    __slots__ = ("array", "nbytes", "ptr")
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.ptr, self.nbytes = array, address(array), array.nbytes
+
+
+class Function:
+    """A kernel of a program; see `torchlite_device.machinery.device.Function`."""
+
+    __slots__ = ("_packs", "_run", "_waiting", "device", "name", "signature")
+
+    def __init__(self, device: Device, library: ctypes.CDLL, name: str, signature: str):
+        self.device, self.name, self.signature = device, name, signature
+        self._run = library[f"run_{name}"]
+        self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
+        self._packs: dict[tuple, Any] = {}
+        self._waiting = device.waiting
+
+    def __repr__(self) -> str:
+        return f"<C++ kernel {self.name}({self.signature})>"
+
+    def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
+        if self._waiting.steps:
+            self._waiting.start()
+        nbytes, values = 0, []
+        for code, value in zip(self.signature, arguments, strict=True):
+            if code == "p":
+                block = value.buffer
+                nbytes += block.nbytes
+                values += (block.ptr, value.offset)
+            else:
+                values.append(value)
+        self._go(global_size, local_size, self._pack(values)(*values), nbytes)
+
+    def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
+        if self._waiting.steps:
+            self._waiting.start()
+        nbytes, given = 0, []
+        for block in buffers:
+            nbytes += block.nbytes
+            given.append(block.ptr)
+        given += values
+        key = len(buffers)
+        pack = self._packs.get(key)
+        if pack is None:
+            pack = self._packs[key] = _packer("Q" * len(buffers) + "x" * len(values), given)
+        self._go(global_size, local_size, pack(*given), nbytes)
+
+    def _pack(self, values: list) -> Any:
+        """What packs the values of a call that has a signature; bytes are as long in every call."""
+        found = self._packs.get(())
+        if found is None:
+            found = self._packs[()] = _packer(self.signature.replace("p", "Qi"), values)
+        return found
+
+    def _go(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
+        count, sizes, _ = _groups(global_size, local_size)
+        if nbytes < _SHARED or count < 2:
+            if self._run(parameters, sizes, 0, count):
+                raise self._refused(local_size)
+            return
+        threads = get_threads()
+        parts = min(count, _PARTS * threads) if threads > 1 else 1
+        if parts == 1:
+            return self._part(parameters, sizes, 0, count, local_size)
+        bounds = [count * k // parts for k in range(parts + 1)]
+        share(self._part, [(parameters, sizes, bounds[k], bounds[k + 1], local_size) for k in range(parts)])
+
+    def _part(self, parameters: bytes, sizes: int, begin: int, end: int, local_size: tuple | None) -> None:
+        if self._run(parameters, sizes, begin, end):
+            raise self._refused(local_size)
+
+    def _refused(self, local_size: tuple | None) -> RuntimeError:
+        return RuntimeError(f"kernel {self.name} cannot run in work-groups of {local_size} items here")
+
+    def max_group(self) -> int:
+        return 1
+
+
+def _packer(codes: str, values: list) -> Any:
+    """A function that packs parameters one behind the other, each at a multiple of 8 bytes; `x` are bytes."""
+    layout = ["="]
+    for code, value in zip(codes, values, strict=True):
+        item = f"{len(value)}s" if value.__class__ is bytes else code
+        layout.append(f"{item}{-struct.calcsize('=' + item) % 8}x")
+    return struct.Struct("".join(layout)).pack
+
+
+@functools.lru_cache(8192)
+def _groups(global_size: tuple, local_size: tuple | None) -> tuple[int, int, Any]:
+    """How many work-groups there are, and the address of the sizes as programs read them, with what keeps them."""
+    whole = (*global_size, 1, 1)[:3]
+    local = (
+        (*(local_size or (64,) if len(global_size) == 1 else (1,)), 1, 1)[:3]
+        if local_size is None
+        else (*local_size, 1, 1)[:3]
+    )
+    count = 1
+    for n, size in zip(whole, local, strict=True):
+        count *= -(-n // size)
+    kept = (ctypes.c_int * 6)(*whole, *local)
+    return count, ctypes.addressof(kept), kept
+
+
+class Device(HostMemory, shared.Device):
+    """The machine's processor."""
+
+    type, label = "cc", "C++"
+    is_cpu, fp64, long_atomics = True, True, True
+    max_group, group, matrix_group, width = 1, 1, 1, 16
+    units = 4  # of every machine, so that results are the same on all
+    local_memory = 1 << 15
+    parameter_bytes = 1 << 16
+    blocking = True
+
+    def __init__(self, index: int = 0, may_build: bool = True):
+        super().__init__(index)
+        self.name = "C++"
+        self.may_build = may_build
+
+    # -- kernels --
+
+    def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
+        return types(widths, "cuda", **typed)
+
+    def build(self, text: str) -> ctypes.CDLL:
+        return build.load(c_programs.program(text), self.may_build)
+
+    def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
+        return Function(self, program, name, signature)
+
+    # -- memory --
+
+    @staticmethod
+    def allocate(nbytes: int, array: Any = None) -> Block:  # type: ignore[override]
+        return Block(_empty(nbytes, _bytes) if array is None else _empty(array.shape, array.dtype))
+
+    def buffer_of(self, array: np.ndarray) -> Block:
+        return Block(array)
+
+    def address(self, buffer: Block) -> int:
+        self.finish()
+        return buffer.ptr
+
+    def _memory(self, buffer: Block, start: int, nbytes: int) -> np.ndarray:
+        self.finish()
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(buffer.ptr + start))
+
+    def read(self, buffer: Block, start: int, host: Any) -> None:
+        host[...] = self._memory(buffer, start, host.nbytes)
+
+    def write(self, buffer: Block, host: Any, keep: bool = False) -> None:
+        self._memory(buffer, 0, host.nbytes)[...] = host
+
+    def map(self, buffer: Block, start: int, nbytes: int, write: bool) -> Any:
+        return self._memory(buffer, start, nbytes)
+
+    def unmap(self, array: Any) -> None:
+        """Nothing: it is the memory itself."""
+
+    # -- order --
+
+    def finish(self) -> None:
+        if self.waiting.steps:
+            self.waiting.start()
