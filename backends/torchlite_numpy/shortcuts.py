@@ -15,7 +15,7 @@ from .products import SMALL, VECTOR, product
 from .rows import ones
 from .sums import large_sum
 
-_add_reduce, _dot = np.add.reduce, np.dot
+_add_reduce = np.add.reduce
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
@@ -34,6 +34,17 @@ def expand(input, size):
     return np.ndarray(shape, input.dtype, input, 0, strides)
 
 
+# Short vectors of ones in float32, by length: a dictionary answers in a quarter of the time of a cached call.
+_ones: dict[int, np.ndarray] = {}
+
+
+def _kept_ones(count, kind):
+    found = ones(count, kind)
+    if kind is _SINGLE and count <= 1024:
+        _ones[count] = found
+    return found
+
+
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE:
@@ -43,9 +54,11 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     # A product with ones takes a third of the time.
     if dim.__class__ is int and not keepdim and input.ndim == 2:
         if dim == 0 or dim == -2:
-            return ones(len(input), kind).dot(input)
+            count = len(input)
+            return (_ones[count] if kind is _SINGLE and count in _ones else _kept_ones(count, kind)).dot(input)
         if dim == 1 or dim == -1:
-            return input.dot(ones(input.shape[1], kind))
+            count = input.shape[1]
+            return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _kept_ones(count, kind))
     if dim is None and not keepdim and input.flags.c_contiguous:
         flat = input.ravel()
         return flat.dot(ones(len(flat), kind))
@@ -76,8 +89,8 @@ def _axes(input, dim):
 
 @laid_out
 def matmul(input, other):
-    # np.dot starts BLAS in half the time of np.matmul.
+    # An array's own `dot` starts BLAS in a third of the time of np.matmul, and two thirds of that of np.dot.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return _dot(input, other) if input.size < SMALL > other.size else product(input, other)
+        return input.dot(other) if input.size < SMALL > other.size else product(input, other)
     return np.asarray(_shared_matmul(input, other), order="C")

@@ -17,13 +17,14 @@ def in_place_text(op: Op) -> str:
     others = [p.name for p in op.params[1:]]
     source = Source()
     with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
-        source.line("table_ = self._table if self._data.size < LARGE else self._table.large")
-        source.line(f"kernel_ = getattr(table_, {op.name + '_'!r}, None)")
+        source.line(f"kernel_ = getattr(self._table, {op.name + '_'!r}, None)")
         if others:
             source.line("dtype_ = self.dtype")
         _write_guard(source, op, bool(others))
         for other in others:
             _write_other(source, op, other)
+        with source.block("if self._data.size >= LARGE:"):
+            source.line(f"kernel_ = self._table.large.{op.name}_")
         _write_kernel(source, len(others))
         source.comment("Nodes that saved the tensor notice the change by its version.")
         source.line("bump(self)")
