@@ -1,4 +1,4 @@
-"""`python -m torchlite demo`, `info`, `show`, `run` and `as-torch`."""
+"""`python -m torchlite demo`, `info`, `show`, `bench`, `run` and `as-torch`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from ._command import naming, show
+from ._command import bench, naming, show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     demo.add_argument("--output", default="torchlite-demo.png", help="where to save the picture (default: %(default)s)")
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
     show.add_parser(commands)
+    bench.add_parser(commands)
     naming.add_parsers(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"]:  # what follows is for Python and the program
@@ -35,6 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         return show.run(options)
     if options.command == "as-torch":
         return naming.as_torch(options)
+    if options.command == "bench":
+        return bench.run(options)
     if options.command == "info":
         from ._command.info import report
 

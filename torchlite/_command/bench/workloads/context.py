@@ -26,8 +26,8 @@ class Context:
     def integers(self, below: int, *shape: int) -> Any:
         return self.T.randint(0, below, shape, device=self.device)
 
-    def wait(self) -> None:
-        """Return when the device has done what it was given."""
+    def wait(self, result: Any) -> None:
+        """Return when the device has done what it was given; libraries that wait for a result are given that."""
         kind = self.device.partition(":")[0]
         if kind in ("cuda", "opencl"):
             getattr(self.T, kind).synchronize()

@@ -11,7 +11,7 @@ from typing import Any
 SAMPLE = 2e-3
 
 
-def measure(call: Callable[[], Any], wait: Callable[[], None], seconds: float, least: int = 3) -> dict[str, float]:
+def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float, least: int = 3) -> dict[str, float]:
     """Seconds a call: {"wall", "thread", "process", "calls"}.
 
     Warms up first, then takes samples until `seconds` are over, and `least` of them at least. Calls shorter than a
@@ -22,9 +22,9 @@ def measure(call: Callable[[], Any], wait: Callable[[], None], seconds: float, l
     begun, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
     while len(samples) < least or time.perf_counter() - begun < seconds:
         start = time.perf_counter()
-        for _ in range(repeat):
+        for _ in range(repeat - 1):
             call()
-        wait()
+        wait(call())
         samples.append((time.perf_counter() - start) / repeat)
     calls = repeat * len(samples)
     return {
@@ -35,12 +35,11 @@ def measure(call: Callable[[], Any], wait: Callable[[], None], seconds: float, l
     }
 
 
-def _warm(call: Callable[[], Any], wait: Callable[[], None], seconds: float) -> int:
+def _warm(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float) -> int:
     """Calls that are not counted; how many make a sample."""
     begun, count, took = time.perf_counter(), 0, 0.0
     while count < 2 or time.perf_counter() - begun < min(0.1, seconds / 3):
         start = time.perf_counter()
-        call()
-        wait()
+        wait(call())
         took, count = time.perf_counter() - start, count + 1
     return max(1, int(SAMPLE / max(took, 1e-9)))

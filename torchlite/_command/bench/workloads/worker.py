@@ -1,47 +1,67 @@
-"""The process that runs workloads under one module."""
+"""The process that runs workloads under one module: by hand it prints a line for each row, and with `--serve` it does
+what it is told by lines of JSON.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import os
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from .context import Context, Rows
-
-# The workloads of each file, by the names of the functions that make their rows; and the groups to choose by.
-FILES = {
-    "small": ("small", "mlp", "lenet", "clip", "sparse"),
-    "language": ("gpt", "bert", "encoder", "lstm", "recommender"),
-    "vision": ("resnet18", "resnet50", "mobilenet", "unet", "wavenet", "vit"),
-    "large": ("large",),
-}
-WORKLOADS = {name: file for file, names in FILES.items() for name in names}
-GROUPS = {
-    "small": ("small",),
-    "mlp": ("mlp", "lenet", "clip"),
-    "networks": (*FILES["language"], *FILES["vision"]),
-    "big": ("large", "sparse"),
-}
+from .measure import measure
+from .names import chosen, file_of, workloads_of
 
 
-def rows_of(name: str, context: Context) -> Rows:
-    """The rows of a workload."""
-    make: Callable[[Context], Rows] = getattr(importlib.import_module("." + WORKLOADS[name], __package__), name)
-    context.T.manual_seed(0)
-    return make(context)
+class Session:
+    """One module, and the workload that is being run."""
 
+    def __init__(self, module: str, device: str, scale: float, threads: int):
+        start = time.perf_counter()
+        self.T: Any = importlib.import_module(module)
+        self.seconds_to_import = time.perf_counter() - start
+        self.module = module
+        if hasattr(self.T, "set_num_threads"):
+            self.T.set_num_threads(threads)
+        self.context = Context(self.T, device, scale)
+        self.rows: Rows = iter(())
+        self.call: Any = None
 
-def chosen(words: str) -> list[str]:
-    """The workloads that groups and names stand for."""
-    found: list[str] = []
-    for word in filter(None, words.split(",")) if words else GROUPS:
-        if word not in GROUPS and word not in WORKLOADS:
-            raise SystemExit(f"no workload or group {word!r}: {', '.join([*GROUPS, *WORKLOADS])}")
-        found += [w for w in GROUPS.get(word, (word,)) if w not in found]
-    return found
+    def about(self) -> dict[str, Any]:
+        T, numpy = self.T, sys.modules.get("numpy")
+        cpu = getattr(getattr(T, "backends", None), "cpu", None)
+        engine = getattr(cpu, "get_cpu_kernels", None)
+        return {
+            "import": self.seconds_to_import,
+            "version": str(getattr(T, "__torchlite_version__", getattr(T, "__version__", ""))),
+            "torchlite": hasattr(T, "__torchlite_version__"),
+            "folder": os.path.dirname(os.path.abspath(T.__file__)),
+            "python": sys.version.split()[0],
+            "numpy": numpy.__version__ if numpy else "",
+            "engine": engine() if engine else "",
+        }
+
+    def make(self, workload: str) -> None:
+        """Begin a workload; its rows come by `advance`."""
+        file = file_of(workload, self.module)
+        if file is None:
+            self.rows = iter(())
+            return
+        if hasattr(self.T, "manual_seed"):
+            self.T.manual_seed(0)
+        self.rows = getattr(importlib.import_module("." + file, __package__), workload)(self.context)
+
+    def advance(self) -> str:
+        """The next row's name; empty after the last."""
+        name, self.call = next(self.rows, ("", None))
+        return name
+
+    def measure(self, seconds: float, least: int = 3) -> dict[str, float]:
+        return measure(self.call, self.context.wait, seconds, least)
 
 
 def peak_memory() -> float:
@@ -53,26 +73,67 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def main() -> int:
-    from .measure import measure
+def _answer(session: Session, request: dict) -> dict[str, Any]:
+    if "make" in request:
+        session.make(request["make"])
+        return {}
+    if "measure" in request:
+        return session.measure(request["measure"], request.get("least", 3))
+    if "idle" in request:  # CPU seconds that the process uses while nothing is asked of it
+        before = time.process_time()
+        time.sleep(request["idle"])
+        return {"process": time.process_time() - before}
+    if "peak" in request:
+        return {"peak": peak_memory()}
+    return {"row": session.advance()}
 
+
+def serve(options: argparse.Namespace) -> int:
+    """Answer requests until there are none. What libraries print goes to the errors, not between the answers."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def say(answer: dict) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    try:
+        session = Session(options.module, options.device, options.scale, options.threads)
+        say(session.about())
+    except Exception as error:
+        say({"failed": f"{type(error).__name__}: {error}"})
+        return 1
+    for line in sys.stdin:
+        try:
+            say(_answer(session, json.loads(line)))
+        except Exception as error:
+            session.rows = iter(())
+            say({"failed": f"{type(error).__name__}: {error}"})
+    return 0
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description="Times workloads under a module with PyTorch's API.")
     parser.add_argument("module")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="groups, workloads and rows, with commas between")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    names = chosen(options.only)
-    start = time.perf_counter()
-    T: Any = importlib.import_module(options.module)
-    print(f"import {(time.perf_counter() - start) * 1e3:.4g} ms", flush=True)
-    T.set_num_threads(options.threads)
-    context = Context(T, options.device, options.scale)
-    for name in names:
-        for row, call in rows_of(name, context):
-            took = measure(call, context.wait, options.seconds)
-            print(f"{row} {took['wall'] * 1e3:.5g} ms", flush=True)
+    if options.serve:
+        return serve(options)
+    try:
+        rows = chosen(options.only)
+    except ValueError as error:
+        parser.error(str(error))
+    session = Session(options.module, options.device, options.scale, options.threads)
+    print(f"import {session.seconds_to_import * 1e3:.4g} ms", flush=True)
+    for name in workloads_of(rows):
+        session.make(name)
+        while row := session.advance():
+            if row in rows:
+                print(f"{row} {session.measure(options.seconds)['wall'] * 1e3:.5g} ms", flush=True)
     print(f"peak_memory {peak_memory():.4g} MiB", flush=True)
     return 0

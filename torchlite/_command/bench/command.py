@@ -1,0 +1,107 @@
+"""What `python -m torchlite bench` does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import history, pages, picture, tables
+from .contestants import Failed, of_torchlite, rivals
+from .rounds import Run, measure_all
+from .workloads.names import GROUPS, WORKLOADS, chosen
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.list:
+        print(listed())
+        return 0
+    try:
+        rows = chosen(options.only)
+    except ValueError as error:
+        options.bench.error(str(error))
+    if options.engine and options.device != "cpu":
+        options.bench.error(f"--engine chooses among kernels for cpu tensors, not for those of {options.device}")
+    for page in options.write_docs:
+        if not page.is_file():
+            options.bench.error(f"--write-docs {page}: there is no such file")
+    try:
+        mine = of_torchlite(options.engine, options.device)
+        others = rivals(options.against, options.reference_python, options.device)
+    except Failed as error:
+        options.bench.error(str(error))
+    if options.under_load:
+        from . import load
+
+        return load.run(options, mine, others, rows if options.only else chosen("networks"))
+    if options.sharing:
+        from . import sharing
+
+        return sharing.run(options, mine, others)
+    if options.parts:
+        from . import parts
+
+        return parts.run(options)
+    return compare(options, mine, others, rows)
+
+
+def listed() -> str:
+    """The groups with their workloads and rows."""
+    lines = []
+    for group, names in GROUPS.items():
+        lines.append(group)
+        lines += [f"  {name:12} {', '.join(WORKLOADS[name])}" for name in names]
+    return "\n".join(lines)
+
+
+def compare(options: argparse.Namespace, mine: list, others: list, rows: list[str]) -> int:
+    """The ratio tables."""
+    if not others:
+        print("no rival is installed (pip install torch, or --reference-python PATH): times alone", file=sys.stderr)
+    done = measure_all(mine, others, rows, options, whole=not options.only)
+    present = set(done.about["contestants"])
+    ours, theirs = ([c.label for c in some if c.label in present] for some in (mine, others))
+    print("\n".join(tables.headline(done)))
+    for line in report(done, ours, theirs, options.cpu_time or tables.is_busy(done)):
+        print(line)
+    keep(options, done, ours, theirs)
+    if not done.rows:
+        print("bench: nothing could be measured", file=sys.stderr)
+    return 1 if not done.rows or any(line.startswith("torchlite") for line in done.failed) else 0
+
+
+def report(done: Run, mine: list[str], others: list[str], cpu_times: bool) -> list[str]:
+    """The tables and sentences below the headline."""
+    lines = []
+    for rival in others:
+        lines += ["", f"beside {rival}"]
+        for group, table in tables.compared(done, mine, rival, cpu_times):
+            lines += ["", tables.TITLES[group], tables.text(table)]
+        lines += ["", *tables.overall(done, mine, rival)]
+    if not others:
+        for group, table in tables.alone(done, mine):
+            lines += ["", tables.TITLES[group], tables.text(table)]
+    if done.failed:
+        lines += ["", "failed", *(f"  {line}" for line in done.failed)]
+    return lines
+
+
+def keep(options: argparse.Namespace, done: Run, mine: list[str], others: list[str]) -> None:
+    """Compare with the history and add to it, draw the picture, fill the pages."""
+    if not options.no_history and done.rows:
+        file = options.history or history.default_file()
+        before = history.last(history.read(file), done)
+        for label in [*others, *mine] if before else ():
+            change = history.change(before, done, label)
+            if change:
+                print(f"{label}: {change:.2f} of the times it took in the run of {before['date']}")
+        history.append(file, done)
+        print(f"kept in {file}")
+    if others and mine:
+        if options.picture:
+            history.write(options.picture, picture.svg(done, mine, others[0]))
+            print(f"drawn in {options.picture}")
+        for page in options.write_docs:
+            filled = pages.fill(page, pages.sections(done, mine, others))
+            print(f"{page}: {', '.join(filled) or 'no section'} filled")
+    elif options.picture or options.write_docs:
+        print("no picture and no page: there is nothing to compare with", file=sys.stderr)

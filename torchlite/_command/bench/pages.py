@@ -1,0 +1,55 @@
+"""Figures in pages: what stands between `<!-- bench NAME -->` and `<!-- end -->` is written by the command."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+from . import history, tables
+from .rounds import Run
+
+_SECTION = re.compile(r"(<!-- bench ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill(page: pathlib.Path, sections: dict[str, str]) -> list[str]:
+    """Write the sections for which the page has markers; their names."""
+    filled = []
+
+    def replace(match: re.Match) -> str:
+        name = match[2]
+        if name not in sections:
+            return match[0]
+        filled.append(name)
+        return f"{match[1]}\n{sections[name].strip()}\n\n{match[3]}"
+
+    before = page.read_text(encoding="utf-8")
+    after = _SECTION.sub(replace, before)
+    if after != before:
+        history.write(page, after)
+    return filled
+
+
+def sections(run: Run, mine: list[str], others: list[str]) -> dict[str, str]:
+    """`machine`, `means` and `tables`: the figures of a comparison."""
+    rival = others[0]
+    rows = [r for names in tables.groups(run).values() for r in names]
+    means = [["", *mine]]
+    for group, names in tables.groups(run).items():
+        if group != "process":
+            means.append([tables.TITLES[group], *(tables.ratio(run.mean_ratio(names, m, rival)) for m in mine)])
+        else:
+            means += [[name, *(tables.ratio(run.ratio(name, m, rival)) for m in mine)] for name in names]
+    timed = [r for r in rows if r != tables.MEMORY]
+    means.append(["all rows' times", *(tables.ratio(run.mean_ratio(timed, m, rival)) for m in mine)])
+    parts = []
+    for other in others:
+        for group, table in tables.compared(run, mine, other, tables.is_busy(run)):
+            title = tables.TITLES[group] + (f", beside {other}" if other != rival else "")
+            parts += [f"**{title}**", "", tables.markdown(table), ""]
+    slower = tables.overall(run, mine, rival)
+    return {
+        "machine": "\n".join(f"- {line}" for line in tables.headline(run)),
+        "means": tables.markdown(means),
+        "tables": "\n".join(parts),
+        "slower": "\n".join(f"- {line}" for line in slower),
+    }
