@@ -89,7 +89,7 @@ def keep(options: argparse.Namespace, done: Run, mine: list[str], others: list[s
     """Compare with the history and add to it, draw the picture, fill the pages."""
     if not options.no_history and done.rows:
         file = options.history or history.default_file()
-        before = history.last(history.read(file), done)
+        before = history.last(history.read(file), done) or {}
         for label in [*others, *mine] if before else ():
             change = history.change(before, done, label)
             if change:

@@ -20,6 +20,13 @@ from .workloads.names import WORKLOADS, workloads_of
 
 # How many processes keep a core busy each.
 LOADS = (0, 1, 2)
+# Ends with the process that started it, whatever became of that.
+_BUSY = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(100_000): pass
+"""
 # No network may take more than this many times as long beside one of them.
 AIM = 2.5
 
@@ -27,7 +34,7 @@ AIM = 2.5
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
     """Processes that compute all the time, until the block ends."""
-    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    started = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
     try:
         if started:
             time.sleep(0.2)

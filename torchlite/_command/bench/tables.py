@@ -123,7 +123,7 @@ def overall(run: Run, mine: list[str], rival: str) -> list[str]:
         if mean is None:
             continue
         slower = sorted(((run.ratio(r, label, rival) or 0, r) for r in times), reverse=True)
-        slower = [f"{row} {value:.2f}" for value, row in slower if value > 1]
-        tail = f"slower than {rival}: {', '.join(slower)}" if slower else f"no row is slower than {rival}'s"
+        named = [f"{row} {value:.2f}" for value, row in slower if value > 1]
+        tail = f"slower than {rival}: {', '.join(named)}" if named else f"no row is slower than {rival}'s"
         said.append(f"{label}: geometric mean {mean:.2f} over {len(times)} rows; {tail}")
     return said

@@ -79,10 +79,10 @@ def _answer(session: Session, request: dict) -> dict[str, Any]:
         return {}
     if "measure" in request:
         return session.measure(request["measure"], request.get("least", 3))
-    if "idle" in request:  # CPU seconds that the process uses while nothing is asked of it
-        before = time.process_time()
-        time.sleep(request["idle"])
-        return {"process": time.process_time() - before}
+    if "check" in request:
+        from .together import run
+
+        return run(request["check"], session.context, request["seconds"])
     if "peak" in request:
         return {"peak": peak_memory()}
     return {"row": session.advance()}
