@@ -92,6 +92,22 @@ def identity() -> str:
     return "\n".join((str(real), stamp, *more, *flags(), _processor(), platform.libc_ver()[1]))
 
 
+def _mark() -> Path:
+    """The file that says that kernels were built in advance, by this compiler for this processor."""
+    return binaries.folder("cc") / f"{hashlib.sha256(identity().encode()).hexdigest()[:16]}.built"
+
+
+@functools.cache
+def prepared() -> bool:
+    """Whether kernels were built in advance."""
+    return binaries.kept() and _mark().exists()
+
+
+def prepare() -> None:
+    """Note that kernels were built in advance."""
+    binaries.replace(_mark(), identity().encode())
+
+
 def path_of(text: str) -> Path:
     """Where the library of a program's text is kept."""
     name = hashlib.sha256(f"{identity()}\n{text}".encode()).hexdigest()

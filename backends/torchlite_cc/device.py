@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+import threading
 from typing import Any
 
 import numpy as np
 
 from torchlite._settings.threads import get_threads
+from torchlite_array.strides import block
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.host import HostMemory
 from torchlite_kernels import c_programs
@@ -160,6 +162,7 @@ class Device(HostMemory, shared.Device):
         super().__init__(index)
         self.name = "C++"
         self.may_build = may_build
+        self.using = threading.RLock()
 
     # -- kernels --
 
@@ -202,6 +205,9 @@ class Device(HostMemory, shared.Device):
         """Nothing: it is the memory itself."""
 
     # -- order --
+
+    def done(self) -> None:
+        """A call is over: nothing of it is under way."""
 
     def finish(self) -> None:
         if self.waiting.steps:

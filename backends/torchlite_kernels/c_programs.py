@@ -41,6 +41,7 @@ _PARTS = (
     (re.compile(r"(?<!\bg)\.s([0-9a-f])\b"), lambda m: f"[{int(m[1], 16)}]"),
     (re.compile(r"\.s([0-9a-f]{2,})\b"), lambda m: f".part<{16 * int(m[1][0], 16) + len(m[1])}>()"),
 )
+_LITERAL = re.compile(r"\(((?:u?char|u?short|u?int|u?long|float|double)(?:2|4|8|16))\)\(")
 _TOKEN = re.compile(r"\\\n|\n|//[^\n]*|/\*.*?\*/|[<>=!]=|\|\||&&|\w+(?:\.\w+)*|\s+|.", re.S)
 _OPEN, _CLOSE = "([{", ")]}"
 _BEGINNERS = frozenset((",", ";", "=", ":", "}", "return", "else"))  # what an expression begins behind
@@ -52,6 +53,7 @@ def translated(text: str) -> str:
     """
     for pattern, to in _PARTS:
         text = pattern.sub(to, text)
+    text = _LITERAL.sub(r"\1(", text)
     if "?" not in text:
         return text
     pieces = re.findall(r"[ \t]*#(?:[^\n\\]|\\\n|\\.)*|(?:[^\n]*\n?)", text)

@@ -1,0 +1,53 @@
+"""The engine "cc" of the CPU's kernels. Imports nothing that computes before it is asked for its device."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, ClassVar
+
+from . import build
+
+
+class Engine:
+    """See `torchlite_engines.choice.Engine`.
+
+    Where nobody chose it serves what `python -m torchlite build-kernels` built, and starts no compiler; where
+    `TORCHLITE_CPU_KERNELS` names it, it builds what it first needs.
+    """
+
+    name, by_default = "cc", True
+    # A launch takes some microseconds, on one thread where the arrays are small.
+    least: ClassVar = {"cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
+
+    def __init__(self) -> None:
+        self._device: Any = None
+        self._lock = threading.Lock()
+
+    def why_not(self) -> str:
+        if asked_for():
+            return build.why_not()
+        return "" if build.prepared() else "its kernels are not built: python -m torchlite build-kernels"
+
+    def describe(self) -> str:
+        return f"kernels built by {' '.join(build.compiler()) or 'a compiler that is gone'}"
+
+    def device(self) -> Any:
+        if self._device is None:
+            with self._lock:
+                if self._device is None:
+                    from .device import Device
+
+                    made = Device(0, asked_for())
+                    made.chains = False  # who calls reads the result at once
+                    self._device = made
+        return self._device
+
+
+def asked_for() -> bool:
+    """Whether the user named this engine."""
+    names = os.environ.get("TORCHLITE_CPU_KERNELS", "").lower().split(",")
+    return "cc" in [name.strip() for name in names]
+
+
+engine = Engine()
