@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import blocks
 from .products import product, steady_dot, steady_matmul
-from .rows import F32, F64, SMALL, is_half, ones, widened
+from .rows import F32, F64, is_half, ones, widened
 
 
 def linear(input, weight, bias=None):
@@ -17,30 +16,24 @@ def linear(input, weight, bias=None):
         raise RuntimeError("self and mat2 must have the same dtype")
     if dtype is not F32 and is_half(dtype):
         return widened(linear, input, weight, bias)
+    # A bias of a number for each column is added while the product is made.
+    inside = bias if bias is not None and bias.shape == weight.shape[:-1] and weight.ndim == 2 else None
     if input.ndim == 2 == weight.ndim:
-        out = product(input, weight.T)
+        out = product(input, weight.T, inside)
     elif weight.ndim == 2 and input.ndim:
-        out = (
-            product(input.reshape(-1, input.shape[-1]), weight.T).reshape(input.shape[:-1] + weight.shape[:-1])
-            if input.size
-            else np.matmul(input, weight.T)
-        )
+        if input.size:
+            rows = product(input.reshape(-1, input.shape[-1]), weight.T, inside)
+            out = rows.reshape(input.shape[:-1] + weight.shape[:-1])
+        else:
+            out, inside = np.matmul(input, weight.T), None
     elif weight.ndim == 1 and input.ndim and bias is None:
         out = steady_dot(input, weight)
     else:
         raise RuntimeError("linear: a matrix is wanted")
-    if bias is None:
+    if bias is inside:
         return out
     if bias.ndim > 1 or out.ndim == 0:
         return out + bias
-    if out.size > SMALL and out.flags.c_contiguous:
-        rows = out.reshape(-1, out.shape[-1])
-
-        def block(start, stop):
-            rows[start:stop] += bias
-
-        blocks.run(block, *rows.shape)
-        return out
     out += bias
     return out
 

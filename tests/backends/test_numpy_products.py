@@ -1,0 +1,62 @@
+"""Products cut by their shapes, and linear layers that add their bias in the parts."""
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from torchlite._dispatch import table_of
+from torchlite_numpy import products
+
+CPU = table_of(torch.device("cpu"))
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"),
+    [
+        (1, 1, 1),
+        (3, 5, 2),
+        (1, 300, 700),
+        (700, 300, 1),
+        (129, 200, 700),
+        (700, 200, 131),
+        (1300, 250, 259),
+        (64, 0, 9),
+    ],
+)
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear(rows, inner, columns, bias, threads):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((columns, inner), "f4")
+    b = rng.standard_normal(columns, "f4") if bias else None
+    want = x.astype("f8") @ w.T.astype("f8") + (0 if b is None else b)
+    found = []
+    for count in (1, 2, 3):
+        threads(count)
+        found += [CPU.linear(x, w, b), CPU.linear(x.reshape(1, rows, inner), w, b)[0]]
+        np.testing.assert_allclose(found[-2], want, rtol=1e-4, atol=1e-3)
+    assert len({array.tobytes() for array in found}) == 1 and found[0].flags.c_contiguous
+
+
+def test_a_bias_of_another_shape_is_broadcast():
+    x, w = np.ones((3, 4), "f4"), np.ones((2, 4), "f4")
+    assert CPU.linear(x, w, np.full(1, 5, "f4")).tolist() == [[9, 9]] * 3
+    assert CPU.linear(x, w, np.full((), 5, "f4")).tolist() == [[9, 9]] * 3
+    assert CPU.linear(x, w, np.full((3, 2), 5, "f4")).tolist() == [[9, 9]] * 3
+    with pytest.raises(ValueError):
+        CPU.linear(x, w, np.ones(3, "f4"))
+    assert CPU.linear(np.ones((0, 4), "f4"), w, np.ones(2, "f4")).shape == (0, 2)
+    assert CPU.linear(np.ones((2, 0, 4), "f4"), w, np.ones(2, "f4")).shape == (2, 0, 2)
+
+
+def test_parts_follow_the_size():
+    count = products._parts_of
+    assert count(1 << 21, 4096) == 1 and count(1 << 23, 4096) == 2 and count(1 << 25, 4096) == 4
+    assert count(1 << 25, 100) == 1 and count(1 << 25, 130) == 2  # lines of a part
+    assert count(1 << 28, 1024) == 4 and count(1 << 30, 4096) == 16 and count(1 << 40, 1 << 20) == 32
