@@ -25,6 +25,12 @@ def pytest_addoption(parser):
     )
     parser.addoption("--seed", type=int, default=0, help="base seed of the tests' random numbers")
     parser.addoption(
+        "--large",
+        action="store_true",
+        help="the CPU's kernels for large arrays serve small ones too: those of the engine that TORCHLITE_CPU_KERNELS "
+        "names",
+    )
+    parser.addoption(
         "--simulate-cuda",
         action="store_true",
         help="the device 'cuda' is a simulator on the CPU that g++ compiles its kernels for (tests/cuda_simulator)",
@@ -43,6 +49,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if config.getoption("--large"):
+        from torchlite._dispatch.runtime import GLOBALS
+        from torchlite_engines.choice import choose
+
+        GLOBALS["LARGE"] = 1
+        if choose().engine is not None:
+            choose().engine.least = dict.fromkeys(choose().engine.least, 1)
     if config.getoption("--simulate-cuda"):
         from tests.cuda_simulator.driver import Simulated
         from torchlite._dispatch.registry import register_backend

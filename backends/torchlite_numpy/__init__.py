@@ -47,7 +47,8 @@ class NumpyBackend:
         # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         keep_freed_memory()
-        choice.choose()  # says at once what is wrong with a user's wish
+        if choice.wanted():  # a wish that cannot be met is known at once
+            choice.choose()
         xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
@@ -75,6 +76,14 @@ class NumpyBackend:
 
             table.update(kernels_over({**small, **table}, engine))
         return table
+
+    def engine(self) -> str:
+        """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""
+        return choice.choose().name
+
+    def engines(self) -> list[tuple[str, str]]:
+        """For each engine its name and a line: whether it serves, and why not."""
+        return choice.report()
 
     as_array = staticmethod(np.asarray)
     in_float32 = staticmethod(in_float32)

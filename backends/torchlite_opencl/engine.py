@@ -16,8 +16,8 @@ from . import drivers
 class Engine:
     """See `torchlite_engines.choice.Engine`.
 
-    The driver gets as many cores as there are threads granted. A forked child has not its parent's driver, and cannot
-    start another one: it computes with NumPy.
+    The driver gets no more threads than are granted; one that takes all cores serves only where all are. A forked child
+    has not its parent's driver, and cannot start another one: it computes with NumPy.
     """
 
     name, by_default = "opencl", False
@@ -63,7 +63,11 @@ def _index() -> int | None:
 
 
 def _device(threads: int) -> Any:
-    """The CPU, or as many of its cores as there are threads; None where the driver gives no fewer than all."""
+    """The CPU, or a part of it with as many cores as there are threads; None where its driver would take more.
+
+    Found by trying: Intel's runtime gives a part of n cores n threads, the one that waits among them, and a part of one
+    core a second thread if the first one waits in the driver. PoCL (3.1) computes on all cores for any part.
+    """
     import pyopencl as cl
 
     from .host import Device
@@ -75,11 +79,10 @@ def _device(threads: int) -> Any:
     units = whole.max_compute_units
     if threads >= units:
         return Device(whole, units)
-    how: Any = cl.device_partition_property.BY_COUNTS
-    try:
-        return Device(whole.create_sub_devices([how, threads])[0], units)
-    except cl.Error:
+    if "intel" not in whole.platform.vendor.lower():
         return None
+    how: Any = cl.device_partition_property.BY_COUNTS
+    return Device(whole.create_sub_devices([how, threads])[0], units, joins=threads > 1)
 
 
 engine = Engine()

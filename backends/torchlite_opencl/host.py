@@ -77,8 +77,9 @@ class Device(HostMemory, device.Device):
 
     chains = False
 
-    def __init__(self, cl_device: Any, units: int):
+    def __init__(self, cl_device: Any, units: int, joins: bool = True):
         super().__init__(0, cl_device)
+        self._joins = joins  # whether the thread that waits may compute meanwhile: drivers have it do so
         self.units = units  # of the whole device: kernels cut their work by it, and results are to be the same
         self.allocate = self._allocate
         self.using = threading.RLock()
@@ -111,7 +112,17 @@ class Device(HostMemory, device.Device):
         for memory in self._blocks:
             if memory.buffer is not None:
                 self._to_host(memory)
-        self.queue.finish()
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._joins:
+            return self.queue.finish()
+        over = threading.Lock()
+        over.acquire()
+        marker = cl.enqueue_marker(self.queue)
+        marker.set_callback(cl.command_execution_status.COMPLETE, lambda status: over.release())
+        self.queue.flush()
+        over.acquire()
 
     def _to_host(self, memory: Block) -> None:
         """Have what kernels wrote to a buffer on the host's memory be there when the queue is done."""
@@ -124,7 +135,7 @@ class Device(HostMemory, device.Device):
     def _settle(self, memory: Block) -> None:
         if memory.buffer is not None:
             self._to_host(memory)
-        self.queue.finish()
+        self._wait()
 
     def done(self) -> None:
         """The call is over: wait for its kernels, and let its memory go."""

@@ -140,6 +140,8 @@ def report() -> str:
     """The text of `python -m torchlite info`."""
     import torchlite
 
+    from .._dispatch.registry import backend_of
+
     sections: list[tuple[str, list[tuple[str, str]]]] = [
         (
             "versions",
@@ -151,6 +153,7 @@ def report() -> str:
             ],
         ),
         ("devices", _device_lines()),
+        ("kernels for large tensors on the CPU (TORCHLITE_CPU_KERNELS)", backend_of("cpu").engines()),
         (
             "threads",
             [

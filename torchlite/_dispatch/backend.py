@@ -85,6 +85,14 @@ class Backend(Protocol):
 
     takes_numbers: frozenset[dtype]
 
+    def engine(self) -> str:
+        """The name of the engine that computes over large arrays."""
+        ...
+
+    def engines(self) -> list[tuple[str, str]]:
+        """For each engine its name and a line: whether it serves, and why not."""
+        ...
+
     def in_float32(self, kernel: Any) -> Any:
         """A kernel that computes in float32 where its arrays have half precision."""
         ...

@@ -1,4 +1,19 @@
-"""The processor."""
+"""The processor: its vector instructions, and the engine whose kernels compute over large tensors."""
+
+
+def get_kernel_engine() -> str:
+    """The engine that computes over large tensors on the CPU: "numpy", "cc" (kernels that the machine's compiler built)
+    or "opencl" (a driver for CPUs). It is the same all the while a process lives: `TORCHLITE_CPU_KERNELS` names one, or
+    several in the order of preference. Without it "cc" serves once `python -m torchlite build-kernels` built its
+    kernels, else "numpy"; "opencl" serves only where it is named, since its results differ in the last bits.
+    `python -m torchlite info` says why others do not serve.
+
+    >>> torch.backends.cpu.get_kernel_engine() in ("numpy", "cc", "opencl")
+    True
+    """
+    from .._dispatch.registry import backend_of
+
+    return backend_of("cpu").engine()
 
 
 def get_cpu_capability() -> str:
