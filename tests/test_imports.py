@@ -189,7 +189,7 @@ BELOW = {
     "torchlite_device": ("torchlite_array", "torchlite_kernels"),
     "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
     "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
-    "torchlite_cc": ("torchlite_device", "torchlite_kernels", "torchlite_numpy"),
+    "torchlite_cc": ("torchlite_array", "torchlite_device", "torchlite_kernels", "torchlite_numpy"),
 }
 DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up
 
