@@ -43,8 +43,8 @@ def _controls():
 
 @functools.cache
 def product_function(dtype: np.dtype):
-    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row)` on addresses and row lengths of row-major
-    matrices: c = a @ b + beta * c.
+    """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False)` on addresses and row
+    lengths of row-major matrices: c = a @ b + beta * c.
 
     NumPy cannot add a product to what is there. None where BLAS has no such function for the dtype.
     """
@@ -59,10 +59,31 @@ def product_function(dtype: np.dtype):
     function.argtypes = [ctypes.c_int] * 3 + [size] * 3 + [real, address, size, address, size, real, address, size]
     function.restype = None
 
-    def gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row):
-        function(101, 111, 112 if transposed_b else 111, m, n, k, 1.0, a, a_row, b, b_row, beta, c, c_row)
+    def gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False):
+        first, second = 112 if transposed_a else 111, 112 if transposed_b else 111
+        function(101, first, second, m, n, k, 1.0, a, a_row, b, b_row, beta, c, c_row)
 
     return gemm
+
+
+@functools.cache
+def transposing_copy(dtype: np.dtype):
+    """`turn(rows, columns, source, source_row, target, target_row)` on addresses and row lengths of row-major matrices:
+    writes the transpose, multiplied by one. None where BLAS has no such function for the dtype.
+    """
+    controls = _controls()
+    names = {"f": "somatcopy", "d": "domatcopy"}
+    function = controls and dtype.char in names and getattr(controls[2], f"scipy_cblas_{names[dtype.char]}64_", None)
+    if not function:
+        return None
+    size, real, address = ctypes.c_int64, ctypes.c_float if dtype.char == "f" else ctypes.c_double, ctypes.c_void_p
+    function.argtypes = [ctypes.c_int, ctypes.c_int, size, size, real, address, size, address, size]
+    function.restype = None
+    return functools.partial(_turned, function)
+
+
+def _turned(function, rows, columns, source, source_row, target, target_row):
+    function(101, 112, rows, columns, 1.0, source, source_row, target, target_row)
 
 
 @functools.cache
@@ -73,21 +94,14 @@ def transposing_function(dtype: np.dtype):
     BLAS multiplies by one, which makes quiet NaNs of signalling ones: a copy must not change them, nor other things
     that are kept as the bits of floating-point numbers.
     """
-    controls = _controls()
-    names = {"f": "somatcopy", "d": "domatcopy"}
-    function = controls and dtype.char in names and getattr(controls[2], f"scipy_cblas_{names[dtype.char]}64_", None)
-    if not function:
+    copy = transposing_copy(dtype)
+    if copy is None:
         return None
-    size, real, address = ctypes.c_int64, ctypes.c_float if dtype.char == "f" else ctypes.c_double, ctypes.c_void_p
-    function.argtypes = [ctypes.c_int, ctypes.c_int, size, size, real, address, size, address, size]
-    function.restype = None
     itemsize = dtype.itemsize
 
     def turn(matrix: np.ndarray, out: np.ndarray) -> bool:
-        addresses = (a.__array_interface__["data"][0] for a in (matrix, out))
-        lines = [a.strides[0] // itemsize for a in (matrix, out)]
-        source, target = addresses
-        function(101, 112, *matrix.shape, 1.0, source, lines[0], target, lines[1])
+        source, target = (a.__array_interface__["data"][0] for a in (matrix, out))
+        copy(*matrix.shape, source, matrix.strides[0] // itemsize, target, out.strides[0] // itemsize)
         largest = np.maximum.reduce(out, None)
         return largest == largest  # NaN is the largest of all
 

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_taps
+from . import conv_taps, winograd
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run, sum_of_shares
 
@@ -214,6 +214,8 @@ def _correlate(x, weight, bias, plan):
         return _add_bias(out, bias)
     if plan.channels == groups > 1:
         return _depthwise(x, weight, bias, plan, out)
+    if winograd.fits(plan, x.dtype) and winograd.correlate(x, weight, bias, plan, out):
+        return out
     if conv_taps.fits(plan, x.dtype):
         return conv_taps.correlate(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
@@ -300,6 +302,16 @@ def _spread(g, weight, bias, plan):
         out[...] = 0
         return _add_bias(out, bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
+    if max(plan.stride) == 1 and min(reach) >= 0:
+        back = _plan(
+            plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
+        )
+        if (
+            back.out == plan.size
+            and winograd.fits(back, g.dtype)
+            and winograd.correlate(g, weight, bias, back, out, turned=True)
+        ):
+            return out
     if (
         plan.pointwise
         or max(plan.stride) == 1
@@ -457,6 +469,8 @@ def _weight_gradient(g, x, shape, plan):
     gradient = np.empty(shape, x.dtype)
     if plan.channels == groups > 1:
         return _depthwise_weight_gradient(g, x, gradient, plan)
+    if winograd.fits(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):
+        return gradient
     if conv_taps.fits(plan, x.dtype):
         return conv_taps.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)

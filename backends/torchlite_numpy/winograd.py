@@ -1,0 +1,373 @@
+"""3x3 convolutions with stride 1 by Winograd's minimal filtering F(2x2, 3x3): four outputs take 16 multiplications a
+channel where the plain way takes 36 (Lavin and Gray, 2015, arXiv:1509.09308).
+
+Tiles of 4x4 inputs, two apart, and the weights are brought to a domain of 16 places by sums and halves; there a
+convolution is one matrix product a place, and the sum over channels is brought back. The gradient of the weight goes
+the same way, with tiles of 2x2 gradients. Inside, arrays have their places outermost and (image, channel) innermost, so
+that every sum is one over long runs, whatever the images' size.
+
+Rounding: the matrix products sum fewer terms than the plain way, the transforms add some. Against the exact result the
+error is that of the plain way, or up to twice it (`tests/backends/test_numpy_conv.py`). What is infinite or NaN spreads
+over a tile here; then the caller computes the plain way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .blas import product_function, transposing_copy
+from .blocks import buffer, share, sum_of_shares
+
+# Weights to the domain and, transposed, a weight's gradient back from it. Places are numbered (row, column).
+_G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+_TO = np.einsum("ai,bj->abij", _G, _G).reshape(16, 9)
+# Gradients' tiles are brought there but for a sign in their last row and column.
+_SIGN = np.array([1, 1, 1, -1])
+_BACK = _TO * np.outer(_SIGN, _SIGN).reshape(16, 1)
+
+# The inputs of a tile that are combined for each place of a row or column of the domain.
+_PAIRS = ((0, 2, np.subtract), (1, 2, np.add), (2, 1, np.subtract), (1, 3, np.subtract))
+
+# What an input or output, and a weight, costs to be transformed, in multiplications of a matrix product (measured on
+# Zen 4 with AVX-512, one thread: 3.2 ns, 14 ns and 45 a ns). With them 64 channels are about as fast as by `conv_taps`
+# (gradient of the weight 0.7 of its time), 128 take 0.7 and 256 take 0.6 of the time.
+_TRANSFORM, _WEIGHT = 150, 600
+# Rows (tile, image) of a block's products, if one thread takes the block, and the elements in the domain of all blocks
+# up to which the 16 products are shared instead.
+_ROWS, _FEW = 256, 1 << 22
+# Elements of a run (image, channel) at least: NumPy's loops cost 60 to 80 ns each beside the elements.
+_RUN = 1024
+# Elements in the domain that are transformed at once for a weight's gradient.
+_CHUNK = 1 << 21
+# Elements of the gradient's domain up to which every share of the work has a sum of its own.
+_SUM = 1 << 18
+
+
+def fits(plan, dtype) -> bool:
+    """Whether this way is the faster one."""
+    if (
+        plan.kernel != (3, 3)
+        or plan.groups != 1
+        or max(plan.stride + plan.dilation) != 1
+        or transposing_copy(dtype) is None
+    ):
+        return False
+    places, matrix = plan.batch * plan.places, plan.channels * plan.filters
+    covered = 4 * plan.batch * -(-plan.out[0] // 2) * -(-plan.out[1] // 2)
+    transforms = _TRANSFORM * covered * (plan.channels + plan.filters) + _WEIGHT * matrix
+    return 4 * covered * matrix + transforms < 8 * places * matrix
+
+
+class _Tiles:
+    """The tiles of a convolution with `batch` images, and how they are cut."""
+
+    def __init__(self, plan, limit):
+        self.plan = plan
+        self.high, self.wide = -(-plan.out[0] // 2), -(-plan.out[1] // 2)
+        # Few images at once where channels alone make long runs; whole rows of tiles.
+        images = min(plan.batch, max(1, -(-_RUN // min(plan.channels, plan.filters))), max(1, limit // self.wide))
+        self.images = -(-plan.batch // -(-plan.batch // images))
+        rows = max(1, min(self.high, limit // (self.wide * self.images)))
+        self.rows = -(-self.high // -(-self.high // rows))
+
+    def blocks(self):
+        """(first image, one past the last, first row of tiles, one past the last)."""
+        plan = self.plan
+        return [
+            (i, min(i + self.images, plan.batch), top, min(top + self.rows, self.high))
+            for i in range(0, plan.batch, self.images)
+            for top in range(0, self.high, self.rows)
+        ]
+
+
+def _address(array):
+    return array.__array_interface__["data"][0]
+
+
+def _lines(x, plan, block):
+    """The input rows of a block with zeros above and below, (rows, width, images, channels)."""
+    first, last, top, bottom = block
+    images, channels = last - first, x.shape[1]
+    (height, width), above = plan.size, plan.padding[0]
+    lines = buffer(0, (2 * (bottom - top) + 2, width, images, channels), x.dtype)
+    begin, end = max(2 * top - above, 0), min(2 * bottom + 2 - above, height)
+    at = begin + above - 2 * top
+    lines[:at] = 0
+    lines[at + max(end - begin, 0) :] = 0
+    if end > begin:
+        turn = transposing_copy(x.dtype)
+        count = (end - begin) * width
+        for i in range(first, last):
+            source, target = _address(x[i, :, begin:end]), _address(lines[at:, :, i - first])
+            turn(channels, count, source, height * width, target, images * channels)
+    return lines
+
+
+def _inputs(lines, row, left, wide, out):
+    """The domain of a block's inputs in one of its rows into `out` (4, rows of tiles, tiles, images, channels)."""
+    width, rows = lines.shape[1], len(lines) // 2 - 1
+    # Even and odd columns apart, so that all later sums are over long runs.
+    half = buffer(1, (2, rows, wide + 1, *lines.shape[2:]), lines.dtype)
+    first, second, combine = _PAIRS[row]
+    first, second = lines[first : first + 2 * rows : 2], lines[second : second + 2 * rows : 2]
+    for odd in (0, 1):
+        skipped = (odd + left) % 2
+        start, count = (left + skipped) // 2, (width - skipped + 1) // 2
+        half[odd, :, :start] = 0
+        half[odd, :, start + count :] = 0
+        combine(first[:, skipped::2], second[:, skipped::2], half[odd, :, start : start + count])
+    shifted = half[0, :, :-1], half[1, :, :-1], half[0, :, 1:], half[1, :, 1:]
+    for column, (first, second, combine) in enumerate(_PAIRS):
+        combine(shifted[first], shifted[second], out[column])
+
+
+def _columns(domain):
+    """Both columns of outputs (2, ...) of the products in one row of the domain (4, ...), which they overwrite."""
+    m0, m1, m2, m3 = domain
+    m0 += m1
+    m0 += m2
+    m1 -= m2
+    m1 -= m3
+    return domain[:2]
+
+
+class _Outputs:
+    """A block's outputs, which the products of the domain's rows are added to one after the other."""
+
+    def __init__(self, plan, block, filters, dtype):
+        self.plan, self.block = plan, block
+        first, last, top, bottom = block
+        height, width = plan.out
+        self.begin, self.end = 2 * top, min(2 * bottom, height)
+        self.lines = buffer(4, (self.end - self.begin, width, last - first, filters), dtype)
+
+    def add(self, row, both):
+        """The columns of outputs (2, rows of tiles, tiles, images, filters) of a row; the first two are kept and
+        overwritten.
+        """
+        if row == 0:
+            self.even = both
+        elif row == 1:
+            self.odd = both
+            self.even += both
+        elif row == 2:
+            self._write(0, np.add, self.even, both)
+            self.odd -= both
+        else:
+            self._write(1, np.subtract, self.odd, both)
+
+    def _write(self, row, combine, kept, both):
+        for column in range(2):
+            target = self.lines[row::2, column::2]
+            rows, columns = target.shape[:2]
+            combine(kept[column, :rows, :columns], both[column, :rows, :columns], target)
+
+    def finish(self, bias, out):
+        """Write them into `out`; whether all of them are finite."""
+        first, last = self.block[:2]
+        lines, (height, width) = self.lines, self.plan.out
+        if bias is not None:
+            lines += bias
+        turn = transposing_copy(out.dtype)
+        count, filters = len(lines) * width, out.shape[1]
+        for i in range(first, last):
+            source, target = _address(lines[:, :, i - first]), _address(out[i, :, self.begin : self.end])
+            turn(count, filters, source, (last - first) * filters, target, height * width)
+        flat = lines.reshape(-1)
+        return bool(np.isfinite(flat.dot(flat)))
+
+
+def _planes(first, second, dtype):
+    """Memory (16, first, second), whose planes do not begin at the same places of the cache."""
+    flat = np.empty((16, first * second + 16), dtype)
+    return flat[:, : first * second].reshape(16, first, second)
+
+
+def _weights(weight, turned):
+    """The weights' domain (4, 4, channels, filters); `turned` is as in `correlate`."""
+    filters, channels = weight.shape[:2]
+    weight, dtype = np.ascontiguousarray(weight), weight.dtype
+    if turned:
+        domain, to, matrix = _planes(filters, channels, dtype), _TO[:, ::-1].astype(dtype), weight.reshape(-1, 9)
+
+        def part(start, stop):
+            np.matmul(to, matrix[start * channels : stop * channels].T, out=domain[:, start:stop].reshape(16, -1))
+
+        share(part, _cut(filters, channels))
+    else:
+        domain, to, turn = _planes(channels, filters, dtype), _TO.astype(dtype), transposing_copy(dtype)
+
+        def part(start, stop):
+            taps = buffer(0, (stop - start, 9, filters), dtype)
+            turn(filters, 9 * (stop - start), _address(weight[:, start:]), 9 * channels, _address(taps), filters)
+            np.matmul(to, taps, out=domain[:, start:stop].swapaxes(0, 1))
+
+        share(part, _cut(channels, filters))
+    return domain.reshape(4, 4, *domain.shape[1:])
+
+
+def _cut(rows, length):
+    """(start, stop) of parts of rows of some length."""
+    step = max(1, (1 << 14) // length)
+    return [(i, min(i + step, rows)) for i in range(0, rows, step)]
+
+
+def correlate(x, weight, bias, plan, out, turned=False):
+    """The forward pass into `out`; False where something is not finite. `turned`: with the weight's kernels turned
+    over and filters for channels, which is the gradient of the input.
+    """
+    x, weights = np.ascontiguousarray(x), _weights(weight, turned)
+    channels, filters = weights.shape[2:]
+    tiles, dtype, finite = _Tiles(plan, _ROWS), x.dtype, []
+    wide, left = tiles.wide, plan.padding[1]
+    if 16 * tiles.high * wide * plan.batch * (channels + filters) <= _FEW:
+        _together(x, weights, bias, plan, tiles, out, finite)
+        return all(finite)
+
+    def one(*block):
+        first, last, top, bottom = block
+        shape = (4, bottom - top, wide, last - first)
+        lines, outputs = _lines(x, plan, block), _Outputs(plan, block, filters, dtype)
+        domain, sums = buffer(2, (*shape, channels), dtype), buffer(3, (3, *shape, filters), dtype)
+        for row in range(4):
+            _inputs(lines, row, left, wide, domain)
+            products = sums[min(row, 2)]
+            np.matmul(domain.reshape(4, -1, channels), weights[row], out=products.reshape(4, -1, filters))
+            outputs.add(row, _columns(products))
+        finite.append(outputs.finish(bias, out))
+
+    share(one, tiles.blocks())
+    return all(finite)
+
+
+def _together(x, weights, bias, plan, tiles, out, finite):
+    """The same for all images at once: the threads share the 16 products."""
+    channels, filters = weights.shape[2:]
+    shape = (4, 4, tiles.high, tiles.wide, plan.batch)
+    domain, sums = np.empty((*shape, channels), x.dtype), np.empty((*shape, filters), x.dtype)
+    rows = max(1, tiles.high // 4)
+    blocks = [(0, plan.batch, top, min(top + rows, tiles.high)) for top in range(0, tiles.high, rows)]
+
+    def before(*block):
+        lines = _lines(x, plan, block)
+        for row in range(4):
+            _inputs(lines, row, plan.padding[1], tiles.wide, domain[row, :, block[2] : block[3]])
+
+    def multiply(row, column):
+        a, b = (array[row, column : column + 2].reshape(2, -1, array.shape[-1]) for array in (domain, sums))
+        np.matmul(a, weights[row, column : column + 2], out=b)
+
+    def after(*block):
+        outputs = _Outputs(plan, block, filters, x.dtype)
+        for row in range(4):
+            outputs.add(row, _columns(sums[row, :, block[2] : block[3]]))
+        finite.append(outputs.finish(bias, out))
+
+    share(before, blocks)
+    share(multiply, [(row, column) for row in range(4) for column in (0, 2)])
+    share(after, blocks)
+
+
+def _gradients(g, plan, block, wide, out):
+    """The domain of a block's tiles of gradients into `out` (4, 4, rows of tiles, tiles, images, filters)."""
+    first, last, top, bottom = block
+    images, filters, rows = last - first, g.shape[1], bottom - top
+    height, width = plan.out
+    begin, end = 2 * top, min(2 * bottom, height)
+    lines = buffer(0, (2 * rows, 2 * wide, images, filters), g.dtype)
+    lines[end - begin :] = 0
+    lines[:, width:] = 0
+    turn = transposing_copy(g.dtype)
+    whole = width == 2 * wide
+    for i in range(first, last):
+        for row, count in ((begin, (end - begin) * width),) if whole else [(r, width) for r in range(begin, end)]:
+            turn(
+                filters,
+                count,
+                _address(g[i, :, row:]),
+                height * width,
+                _address(lines[row - begin :, :, i - first]),
+                images * filters,
+            )
+    for row in (0, 3):
+        out[row, 0], out[row, 3] = lines[row % 2 :: 2, ::2], lines[row % 2 :: 2, 1::2]
+    for column in (0, 3):
+        np.add(out[0, column], out[3, column], out=out[1, column])
+        np.subtract(out[0, column], out[3, column], out=out[2, column])
+    np.add(out[:, 0], out[:, 3], out=out[:, 1])
+    np.subtract(out[:, 0], out[:, 3], out=out[:, 2])
+
+
+def weight_gradient(g, x, gradient, plan):
+    """The gradient of the weight into `gradient`; False where something is not finite."""
+    filters, channels = gradient.shape[:2]
+    g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+    if 16 * filters * channels <= _SUM:
+        total = _sum_by_blocks(g, x, gradient, plan)
+    else:
+        total = _sum_by_places(g, x, gradient, plan)
+    flat, result = total.reshape(16, -1), gradient.reshape(-1, 9)
+    back = _BACK.astype(x.dtype)
+    share(lambda a, b: np.matmul(flat[:, a:b].T, back, out=result[a:b]), _cut(len(result), 1))
+    summed = result.reshape(-1)
+    return bool(np.isfinite(summed.dot(summed)))
+
+
+def _multiply(grads, inputs, total, beta):
+    """total = grads^T @ inputs + beta * total, place by place."""
+    gemm, length = product_function(total.dtype), grads[0].size // total.shape[1]
+    filters, channels = total.shape[1:]
+    for a, b, c in zip(grads, inputs, total, strict=True):
+        addresses = [_address(array) for array in (a, b, c)]
+        left, right, target = addresses
+        gemm(
+            False, filters, channels, length, left, filters, right, channels, beta, target, channels, transposed_a=True
+        )
+
+
+def _sum_by_blocks(g, x, gradient, plan):
+    """The gradient's domain (16, filters, channels), where it is small: each share of the blocks has its own sum."""
+    filters, channels = gradient.shape[:2]
+    tiles, dtype = _Tiles(plan, _ROWS), x.dtype
+
+    def summed(blocks):
+        total = np.empty((16, filters, channels), dtype)
+        for k, block in enumerate(blocks):
+            first, last, top, bottom = block
+            lead = (4, bottom - top, tiles.wide, last - first)
+            grads, inputs = buffer(2, (4, *lead, filters), dtype), buffer(3, (*lead, channels), dtype)
+            _gradients(g, plan, block, tiles.wide, grads)
+            lines = _lines(x, plan, block)
+            for row in range(4):
+                _inputs(lines, row, plan.padding[1], tiles.wide, inputs)
+                _multiply(grads[row], inputs, total[4 * row : 4 * row + 4], float(k > 0))
+        return total
+
+    return sum_of_shares(summed, tiles.blocks(), gradient.size)
+
+
+def _sum_by_places(g, x, gradient, plan):
+    """The same where it is large: the threads share its places."""
+    filters, channels = gradient.shape[:2]
+    dtype = x.dtype
+    total = _planes(filters, channels, dtype)
+    tiles = _Tiles(plan, max(1, _CHUNK // (16 * max(channels, filters))))
+    for k, (first, last, top, bottom) in enumerate(tiles.blocks()):
+        lead = (4, 4, bottom - top, tiles.wide, last - first)
+        inputs, grads = np.empty((*lead, channels), dtype), np.empty((*lead, filters), dtype)
+
+        def before(a, b, first=first, last=last, top=top, inputs=inputs, grads=grads):
+            block = (first, last, a, b)
+            _gradients(g, plan, block, tiles.wide, grads[:, :, a - top : b - top])
+            lines = _lines(x, plan, block)
+            for row in range(4):
+                _inputs(lines, row, plan.padding[1], tiles.wide, inputs[row, :, a - top : b - top])
+
+        def multiply(a, b, k=k, inputs=inputs, grads=grads):
+            left, right = grads.reshape(16, *lead[2:], filters), inputs.reshape(16, *lead[2:], channels)
+            _multiply(left[a:b], right[a:b], total[a:b], float(k > 0))
+
+        step = max(1, (bottom - top) // 4)
+        share(before, [(a, min(a + step, bottom)) for a in range(top, bottom, step)])
+        share(multiply, [(a, a + 2) for a in range(0, 16, 2)])
+    return total

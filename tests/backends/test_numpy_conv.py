@@ -1,0 +1,184 @@
+"""The NumPy backend's convolutions, each way of computing them, against sums in float64."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from torchlite._settings import threads
+from torchlite_numpy import conv, winograd
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "_count", 2)
+
+
+def pair(value, count):
+    return (value,) * count if isinstance(value, int) else tuple(value)
+
+
+def windows(x, kernel, stride, padding, dilation):
+    """(batch, channels, *out, *kernel) in float64."""
+    n = len(kernel)
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *((p, p) for p in padding)])
+    view = np.lib.stride_tricks.sliding_window_view(
+        x, [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)], axis=tuple(range(2, 2 + n))
+    )
+    return view[(..., *(slice(None, None, s) for s in stride), *(slice(None, None, d) for d in dilation))]
+
+
+def plain(x, w, g, stride, padding, dilation, groups):
+    """Output, and the gradients of input and weight for the gradient `g` (or one of ones), in float64."""
+    n = x.ndim - 2
+    view = windows(x, w.shape[2:], stride, padding, dilation)
+    out_size, kernel = view.shape[2 : 2 + n], w.shape[2:]
+    view = view.reshape(x.shape[0], groups, -1, *view.shape[2:])
+    matrix = w.astype(np.float64).reshape(groups, -1, *w.shape[1:])
+    o, k = "xyz"[:n], "uvw"[:n]
+    out = np.einsum(f"bgc{o}{k},gfc{k}->bgf{o}", view, matrix, optimize=True).reshape(x.shape[0], -1, *out_size)
+    if g is None:
+        return out
+    rows = g.astype(np.float64).reshape(x.shape[0], groups, -1, *out_size)
+    weight = np.einsum(f"bgc{o}{k},bgf{o}->gfc{k}", view, rows, optimize=True).reshape(w.shape)
+    padded = np.zeros((*x.shape[:2], *(s + 2 * p for s, p in zip(x.shape[2:], padding, strict=True))))
+    for place in itertools.product(*(range(s) for s in kernel)):
+        piece = np.einsum(f"bgf{o},gfc->bgc{o}", rows, matrix[(..., *place)], optimize=True)
+        where = tuple(
+            slice(j * d, j * d + (m - 1) * s + 1, s)
+            for j, d, m, s in zip(place, dilation, out_size, stride, strict=True)
+        )
+        padded[(..., *where)] += piece.reshape(x.shape[0], -1, *out_size)
+    inside = tuple(slice(p, p + s) for p, s in zip(padding, x.shape[2:], strict=True))
+    return out, padded[(..., *inside)], weight
+
+
+def case(rng, batch, channels, filters, size, kernel, groups=1, dtype="f4"):
+    x = rng.standard_normal((batch, channels, *size)).astype(dtype)
+    return x, rng.standard_normal((filters, channels // groups, *pair(kernel, len(size)))).astype(dtype)
+
+
+def check(rng, x, w, stride=1, padding=0, dilation=1, groups=1, bias=None, tolerance=2e-6):
+    """Output and gradients of the backend's convolution, compared; returned as they are."""
+    n = x.ndim - 2
+    geometry = [pair(v, n) for v in (stride, padding, dilation)]
+    out = conv.convolution(x, w, bias, *geometry, False, (0,) * n, groups)
+    g = rng.standard_normal(out.shape).astype(x.dtype)
+    grads = conv._convolution_backward(g, x, w, *geometry, False, (0,) * n, groups, (True, True, True))
+    expected = plain(x, w, g, *geometry, groups)
+    if bias is not None:
+        expected = (expected[0] + bias.reshape(-1, *(1,) * n), *expected[1:])
+    tolerance = tolerance if x.dtype == np.float32 else tolerance * 1e-8
+    for got, wanted in zip((out, *grads), (*expected, g.sum((0, *range(2, n + 2)), dtype="f8")), strict=True):
+        assert got.shape == wanted.shape and got.dtype == x.dtype and got.flags.c_contiguous
+        assert np.abs(got - wanted).max() <= tolerance * max(np.abs(wanted).max(), 1)
+    return out, *grads
+
+
+# -- 3x3 by Winograd's way ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def transforms_for_nothing(monkeypatch):
+    """Winograd's way for whatever it can compute."""
+    monkeypatch.setattr(winograd, "_TRANSFORM", 0)
+    monkeypatch.setattr(winograd, "_WEIGHT", 0)
+
+
+def test_winograd_where_it_pays():
+    def fits(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
+        plan = conv._plan(batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups)
+        return winograd.fits(plan, np.dtype(dtype))
+
+    assert fits(16, 128, 128, (16, 16)) and fits(16, 256, 256, (8, 8)) and fits(1, 128, 128, (28, 28), dtype="f8")
+    assert not fits(1, 512, 512, (7, 7)) and not fits(16, 16, 16, (32, 32)) and not fits(16, 3, 64, (32, 32))
+    assert not any(fits(16, 128, 128, (16, 16), **{k: 2}) for k in ("stride", "dilation", "groups"))
+    assert not fits(16, 128, 128, (16, 16), kernel=1) and not fits(16, 128, 128, (16, 16), dtype="c8")
+
+
+WINOGRAD = [
+    (2, 128, 128, (12, 12), 1),  # all products of the domain shared
+    (3, 128, 130, (33, 15), 1),  # odd sizes
+    (9, 128, 96, (8, 10), 1),  # images in blocks that are not equal
+    (1, 320, 256, (30, 17), 1),  # a gradient too large for a sum a share
+    (2, 130, 128, (19, 22), 0),  # no zeros around
+    (2, 128, 128, (11, 14), 2),  # more of them, which the gradient of the input cuts away
+    (2, 128, 128, (9, 12), (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("batch", "channels", "filters", "size", "padding"), WINOGRAD)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.usefixtures("transforms_for_nothing")
+def test_winograd_is_as_good_as_sums_of_products(rng, monkeypatch, batch, channels, filters, size, padding, dtype):
+    calls = []
+    for name in ("correlate", "weight_gradient"):
+        real = getattr(winograd, name)
+        monkeypatch.setattr(
+            winograd, name, lambda *a, real=real, name=name, **k: (calls.append(name), real(*a, **k))[1]
+        )
+    x, w = case(rng, batch, channels, filters, size, 3, dtype=dtype)
+    bias = rng.standard_normal(filters).astype(dtype)
+    results = check(rng, x, w, padding=padding, bias=bias)
+    assert calls.count("correlate") >= 1 and "weight_gradient" in calls
+    assert all(np.isfinite(r).all() for r in results)
+
+
+@pytest.mark.usefixtures("transforms_for_nothing")
+def test_winograd_error_is_at_most_three_times_that_of_the_plain_way(rng, monkeypatch):
+    x, w = case(rng, 4, 128, 128, (14, 14), 3)
+    g = rng.standard_normal(x.shape).astype("f4")
+    wanted = plain(x, w, g, (1, 1), (1, 1), (1, 1), 1)
+    arguments = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+
+    def errors():
+        out = conv.convolution(x, w, None, *arguments)
+        grads = conv._convolution_backward(g, x, w, *arguments, (True, True, False))
+        return [np.sqrt(np.mean((a - b) ** 2)) for a, b in zip((out, *grads[:2]), wanted, strict=True)]
+
+    ours = errors()
+    monkeypatch.setattr(winograd, "fits", lambda plan, dtype: False)
+    for a, b in zip(ours, errors(), strict=True):
+        assert a <= 3 * b
+
+
+@pytest.mark.usefixtures("transforms_for_nothing")
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_is_not_finite_stays_where_it_belongs(rng, monkeypatch, value):
+    x, w = case(rng, 2, 128, 128, (16, 16), 3)
+    x[1, 3, 5, 6] = value
+    g = rng.standard_normal(x.shape).astype("f4")
+    g[0, 7, 2, 3] = value
+    arguments = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+    with np.errstate(all="ignore"):
+        ours = (
+            conv.convolution(x, w, None, *arguments),
+            *conv._convolution_backward(g, x, w, *arguments, (True, True, True)),
+        )
+        monkeypatch.setattr(winograd, "fits", lambda plan, dtype: False)
+        without = (
+            conv.convolution(x, w, None, *arguments),
+            *conv._convolution_backward(g, x, w, *arguments, (True, True, True)),
+        )
+    for a, b in zip(ours, without, strict=True):
+        assert np.array_equal(np.isfinite(a), np.isfinite(b)) and np.array_equal(np.isnan(a), np.isnan(b))
+
+
+@pytest.mark.usefixtures("transforms_for_nothing")
+@pytest.mark.parametrize("shape", [(9, 128, 128, (12, 14)), (2, 320, 256, (16, 16)), (2, 128, 128, (12, 12))])
+def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch, shape):
+    x, w = case(rng, *shape, 3)
+    g = rng.standard_normal((shape[0], shape[2], *shape[3])).astype("f4")
+    arguments = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+
+    def all_of(x, w, g):
+        grads = conv._convolution_backward(g, x, w, *arguments, (True, True, False))[:2]
+        return [a.tobytes() for a in (conv.convolution(x, w, None, *arguments), *grads)]
+
+    last = [np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2) for a in (x, w, g)]
+    turned = [a[:, :, ::-1].copy()[:, :, ::-1] for a in (x, w, g)]
+    two = all_of(x, w, g)
+    assert all_of(*last) == two == all_of(*turned)
+    for count in (1, 3):
+        monkeypatch.setattr(threads, "_count", count)
+        assert all_of(x, w, g) == two
