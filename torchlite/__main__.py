@@ -1,4 +1,4 @@
-"""`python -m torchlite demo`, `info`, `show`, `bench`, `run` and `as-torch`."""
+"""`python -m torchlite demo`, `info`, `show`, `bench`, `build-kernels`, `run` and `as-torch`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from ._command import bench, naming, show
+from ._command import bench, build_kernels, naming, show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
     show.add_parser(commands)
     bench.add_parser(commands)
+    build_kernels.add_parser(commands)
     naming.add_parsers(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"]:  # what follows is for Python and the program
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         return naming.as_torch(options)
     if options.command == "bench":
         return bench.run(options)
+    if options.command == "build-kernels":
+        return build_kernels.run(options)
     if options.command == "info":
         from ._command.info import report
 

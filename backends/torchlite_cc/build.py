@@ -120,7 +120,7 @@ def load(text: str, may_build: bool = True) -> ctypes.CDLL:
     """
     path = path_of(text)
     if binaries.kept():
-        library = _opened(path)
+        library = opened(path)
         if library is not None:
             return library
     if not may_build:
@@ -133,7 +133,7 @@ def load(text: str, may_build: bool = True) -> ctypes.CDLL:
             _compile(text, path)
             return ctypes.CDLL(str(path))
     built(text, path)
-    library = _opened(path)
+    library = opened(path)
     if library is None:
         raise RuntimeError(f"the program that was built at {path} cannot be loaded")
     return library
@@ -151,7 +151,7 @@ def built(text: str, path: Path) -> None:
         binaries.replace(path, data + hashlib.sha256(data).digest())
 
 
-def _opened(path: Path) -> ctypes.CDLL | None:
+def opened(path: Path) -> ctypes.CDLL | None:
     """A library from the disk; None where it is not there, or damaged."""
     data = binaries.content(path)
     if data is None or hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:

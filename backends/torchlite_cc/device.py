@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from torchlite._settings.threads import get_threads
-from torchlite_array.strides import block
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.host import HostMemory
 from torchlite_kernels import c_programs
@@ -81,9 +80,9 @@ class Function:
         if self._waiting.steps:
             self._waiting.start()
         nbytes, given = 0, []
-        for block in buffers:
-            nbytes += block.nbytes
-            given.append(block.ptr)
+        for held in buffers:
+            nbytes += held.nbytes
+            given.append(held.ptr)
         given += values
         key = len(buffers)
         pack = self._packs.get(key)

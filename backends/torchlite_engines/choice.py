@@ -53,8 +53,13 @@ class Choice(NamedTuple):
         return NUMPY if self.engine is None else self.engine.name
 
 
+def part(name: str, module: str) -> Any:
+    """A module of an engine's package."""
+    return importlib.import_module(f"torchlite_{name}.{module}")
+
+
 def _load(name: str) -> Engine:
-    return importlib.import_module(f"torchlite_{name}.engine").engine
+    return part(name, "engine").engine
 
 
 def _why_not(name: str) -> str:

@@ -74,6 +74,13 @@ template <> struct Signed<1> { typedef signed char Type; };
 template <> struct Signed<2> { typedef short Type; };
 template <> struct Signed<4> { typedef int Type; };
 template <> struct Signed<8> { typedef long long Type; };
+template <int... I> struct Indices {};
+#ifdef __clang__
+template <class, int... I> struct Listed { typedef Indices<I...> Type; };
+template <int n> using UpTo = typename __make_integer_seq<Listed, int, n>::Type;
+#else
+template <int n> using UpTo = Indices<__integer_pack(n)...>;
+#endif
 // The compiler's vectors; in memory they need lie no better than their elements do.
 template <class T, int N> struct Natives {
     typedef T Type __attribute__((vector_size(sizeof(T) * N), aligned(sizeof(T))));
@@ -81,6 +88,9 @@ template <class T, int N> struct Natives {
 template <class T, int N> struct Cells { typename Natives<T, N>::Type v; };
 template <class T> struct Cells<T, 2> { union { typename Natives<T, 2>::Type v; struct { T x, y; }; }; };
 template <class T> struct Cells<T, 4> { union { typename Natives<T, 4>::Type v; struct { T x, y, z, w; }; }; };
+template <class T, int N> struct Vector;
+template <class T> struct Is { static constexpr bool vector = false; };
+template <class T, int N> struct Is<Vector<T, N>> { static constexpr bool vector = true; };
 template <class T, int N> struct Vector : Cells<T, N> {
     typedef T Element;
     typedef typename Natives<T, N>::Type Native;
@@ -95,9 +105,12 @@ template <class T, int N> struct Vector : Cells<T, N> {
         (put(at, more), ...);
     }
     template <class P, int M, class Q, class... More> INLINE Vector(Vector<P, M> first, Q second, More... more) {
-        int at = 0;
-        put(at, first); put(at, second);
-        (put(at, more), ...);
+        if constexpr (sizeof...(More) == 0 && 2 * M == N && Is<Q>::vector) join(first, second, UpTo<N>());
+        else {
+            int at = 0;
+            put(at, first); put(at, second);
+            (put(at, more), ...);
+        }
     }
     INLINE void put(int& at, T part) { this->v[at++] = part; }
     template <int M> INLINE void put(int& at, Vector<T, M> part) {
@@ -105,21 +118,31 @@ template <class T, int N> struct Vector : Cells<T, N> {
     }
     INLINE T& operator[](int i) { return reinterpret_cast<T*>(this)[i]; }
     INLINE T operator[](int i) const { return this->v[i]; }
-    // The elements from place / 16 on, place % 16 of them.
+    // The elements first, first + step, ...: n of them.
+    template <int first, int step, int n, int... I> INLINE Vector<T, n> taken(Indices<I...>) const {
+        if constexpr (n == 1) return Vector<T, n>(this->v[first]);
+        else return Vector<T, n>(
+            typename Natives<T, n>::Type(__builtin_shufflevector(this->v, this->v, (first + step * I)...)));
+    }
+    // place % 16 elements from place / 16 on.
     template <int place> INLINE Vector<T, place % 16> part() const {
-        Vector<T, place % 16> c;
-        __builtin_memcpy((void*)&c, reinterpret_cast<const T*>(this) + place / 16, sizeof c);
-        return c;
+        return taken<place / 16, 1, place % 16>(UpTo<place % 16>());
     }
-    INLINE Vector<T, N / 2> lower() const { return part<N / 2>(); }
-    INLINE Vector<T, N / 2> upper() const { return part<N / 2 * 16 + N / 2>(); }
-    template <int first> INLINE Vector<T, N / 2> every_other() const {
-        Vector<T, N / 2> c;
-        for (int k = 0; k < N / 2; k++) c.v[k] = this->v[2 * k + first];
-        return c;
+    INLINE Vector<T, N / 2> lower() const { return taken<0, 1, N / 2>(UpTo<N / 2>()); }
+    INLINE Vector<T, N / 2> upper() const { return taken<N / 2, 1, N / 2>(UpTo<N / 2>()); }
+    template <int first> INLINE Vector<T, N / 2> every_other() const { return taken<first, 2, N / 2>(UpTo<N / 2>()); }
+    template <int first> INLINE void set_every_other(Vector<T, N / 2> c) { set_other<first>(c, UpTo<N>()); }
+    template <int first, int... I> INLINE void set_other(Vector<T, N / 2> c, Indices<I...>) {
+        const Native wide = __builtin_shufflevector(c.v, c.v, (I / 2)...);
+        this->v = __builtin_shufflevector(this->v, wide, (I % 2 == first ? N + I : I)...);
     }
-    template <int first> INLINE void set_every_other(Vector<T, N / 2> c) {
-        for (int k = 0; k < N / 2; k++) this->v[2 * k + first] = c.v[k];
+    // All elements `count` places further on, and `one` in the first places.
+    template <int count> INLINE Vector moved(T one) const { return moved_on<count>(Vector(one), UpTo<N>()); }
+    template <int count, int... I> INLINE Vector moved_on(Vector one, Indices<I...>) const {
+        return Vector(Native(__builtin_shufflevector(this->v, one.v, (I < count ? N + I : I - count)...)));
+    }
+    template <int... I> INLINE void join(Vector<T, N / 2> a, Vector<T, N / 2> b, Indices<I...>) {
+        this->v = __builtin_shufflevector(a.v, b.v, I...);
     }
 #define BINARY(op) \
     friend INLINE Vector operator op(Vector a, Vector b) { return Vector(Native(a.v op b.v)); } \
@@ -136,8 +159,6 @@ template <class T, int N> struct Vector : Cells<T, N> {
     friend INLINE Vector operator-(Vector a) { return Vector(Native(-a.v)); }
     friend INLINE Vector operator~(Vector a) { return Vector(Native(~a.v)); }
 };
-template <class T> struct Is { static constexpr bool vector = false; };
-template <class T, int N> struct Is<Vector<T, N>> { static constexpr bool vector = true; };
 template <class A, class B, bool first> struct Chosen { typedef A Type; };
 template <class A, class B> struct Chosen<A, B, false> { typedef B Type; };
 // OpenCL's ?: for scalars and for vectors. What is not chosen of scalars is not computed.
@@ -520,13 +541,6 @@ def _conversions() -> str:
 
 # What a program has beside the text's own functions: where a work-item is, and entries that run work-groups.
 _ENTRIES = r"""
-template <int... I> struct Indices {};
-#ifdef __clang__
-template <class, int... I> struct Listed { typedef Indices<I...> Type; };
-template <int n> using UpTo = typename __make_integer_seq<Listed, int, n>::Type;
-#else
-template <int n> using UpTo = Indices<__integer_pack(n)...>;
-#endif
 struct Places { int x, y, z; };
 struct Work {
     Places item_, group_start_, local_, global_;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .c_preamble import C
+from .scan import SHIFTS
 
 _ENTRY = """
 extern "C" __attribute__((visibility("default"))) int run_{name}(const void* given, const int* sizes,
@@ -33,6 +34,11 @@ def program(text: str) -> str:
     return f'{C}struct Program : Work {{\n#line 1 "kernel"\n{translated(text)}\n}};\n}}\n{entries}'
 
 
+# What moves neighbours of a vector on is one instruction.
+_MOVED = [
+    (re.compile(r"\(\w+16\)\(" + re.sub(r"\\\$T(\d)", r"\\w+\1", re.escape(parts)) + r"\)"), f"a.moved<{count}>(one)")
+    for count, parts in SHIFTS.items()
+]
 _PARTS = (
     (re.compile(r"\.(even|odd)\s*=(?!=)\s*([^;]+);"), lambda m: f".set_every_other<{int(m[1] == 'odd')}>({m[2]});"),
     (re.compile(r"\.(even|odd)\b"), lambda m: f".every_other<{int(m[1] == 'odd')}>()"),
@@ -51,6 +57,8 @@ def translated(text: str) -> str:
     """A text in which parts of vectors are asked for by functions, and `c ? a : b` is a call of `choose_of`, which
     holds for vectors too.
     """
+    for pattern, moved in _MOVED:
+        text = pattern.sub(moved, text)
     for pattern, to in _PARTS:
         text = pattern.sub(to, text)
     text = _LITERAL.sub(r"\1(", text)

@@ -197,7 +197,7 @@ FUNCTION void put$S(GLOBAL O* q, GLOBAL M* r, int i, State$S s) { O_ST$L(q, i, $
 """
 
 # By how far neighbours are shifted: the parts of the new vector, $T its type, `one` what comes in and `a` the old one.
-_SHIFTS = {
+SHIFTS = {
     1: "one, a.s0, a.s12, a.s3456, a.s789abcde",
     2: "one, one, a.s01, a.s2345, a.s6789abcd",
     4: "($T4)(one), a.s0123, a.s456789ab",
@@ -242,7 +242,7 @@ def _row_functions(how: Scan, work: str) -> str:
         for f in how.fields.rstrip(";").split(";")
     ]
     text = []
-    for count, parts in _SHIFTS.items():
+    for count, parts in SHIFTS.items():
         set_all = [
             f"{{ {t} one = begin.{f}; {t}16 a = all.{f}; s.{f} = ({t}16)({parts.replace('$T', t)}); }}"
             for f, t in fields

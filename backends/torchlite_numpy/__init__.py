@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,18 @@ class NumpyBackend:
 
     def owns(self, raw: np.ndarray) -> bool:
         return raw.base is None
+
+    def why_no_kernels(self) -> str:
+        """Why kernels cannot be built in advance, in a sentence; empty where they can."""
+        return choice.part("cc", "build").why_not()
+
+    def kernels_for(self, run: Callable[[], None]) -> list[str]:
+        """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
+        return choice.part("cc", "prepare").programs_of(run)
+
+    def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
+        """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
+        return choice.part("cc", "prepare").build_all(texts, done)
 
     def random_engine(self, index: int) -> Any:
         from .mt19937 import Engine

@@ -1,0 +1,85 @@
+"""Building in advance: which programs some Python code asks for, found without running them, and their building."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from torchlite_kernels import c_programs
+
+from . import build
+from .device import Device
+from .engine import engine
+
+
+class Noted(Device):
+    """A device that builds nothing and starts nothing: it notes the programs that it is asked for. What its kernels
+    would have written stays unset.
+    """
+
+    chains = False
+
+    def __init__(self) -> None:
+        super().__init__(0, True)
+        self.texts: dict[str, None] = {}
+
+    def build(self, text: str) -> Any:
+        self.texts[c_programs.program(text)] = None
+        return None
+
+    def kernel(self, program: Any, name: str, signature: str) -> Any:
+        return _Nothing()
+
+
+class _Nothing:
+    """A kernel that does nothing."""
+
+    def __call__(self, *arguments: Any) -> None:
+        """Nothing."""
+
+    def start(self, *arguments: Any) -> None:
+        """Nothing."""
+
+    def max_group(self) -> int:
+        return 1
+
+
+def programs_of(run: Callable[[], None]) -> list[str]:
+    """The texts of the programs that the engine would build while `run()` runs; its results mean nothing."""
+    noted, before = Noted(), engine._device
+    engine._device = noted
+    try:
+        run()
+    finally:
+        engine._device = before
+    return list(noted.texts)
+
+
+def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[str]:
+    """Build those programs that are not on the disk, as many at a time as there are processors; `done(so many, of so
+    many)` is told of each. Returns the compiler's messages of those that could not be built.
+    """
+    if build.why_not():
+        raise RuntimeError(build.why_not())
+    missing = [(text, build.path_of(text)) for text in texts]
+    missing = [(text, path) for text, path in missing if build.opened(path) is None]
+    failed: list[str] = []
+    lock, count = threading.Lock(), 0
+
+    def one(item: tuple) -> None:
+        nonlocal count
+        try:
+            build.built(*item)
+        except RuntimeError as error:
+            failed.append(str(error))
+        with lock:
+            count += 1
+            done(count, len(missing))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(one, missing))
+    build.prepare()
+    return failed
