@@ -185,7 +185,8 @@ BELOW = {
         "torchlite_device",
         "torchlite_kernels",
     ),  # an engine's package by its name
-    "torchlite_numpy": ("torchlite_array", "torchlite_engines"),
+    "torchlite_onednn": (),
+    "torchlite_numpy": ("torchlite_array", "torchlite_engines", "torchlite_onednn"),
     "torchlite_device": ("torchlite_array", "torchlite_kernels"),
     "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
     "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),

@@ -134,6 +134,11 @@ class NumpyBackend:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
         return choice.part("cc", "prepare").build_all(texts, done)
 
+    def onednn(self) -> Any:
+        from torchlite_onednn.library import found
+
+        return found()
+
     def random_engine(self, index: int) -> Any:
         from .mt19937 import Engine
 

@@ -129,9 +129,11 @@ def test_raw_and_tensor_formulas_agree(name, i, device):
         assert (a is None) == (b is None)
         if a is not None:
             assert a.shape == x.shape and a.dtype is x.dtype and b.dtype is x.dtype
-            np.testing.assert_allclose(
-                a.cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-8
-            )
+            a, b = a.cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy()
+            # The two formulas are other convolutions, which oneDNN adds up in other orders.
+            other_order = "conv" in name and device == "cpu" and torch.backends.mkldnn.is_available()
+            atol = 1e-7 * np.abs(b).max(initial=0) if other_order else 1e-8
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=atol)
 
 
 @pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].noncontiguous])

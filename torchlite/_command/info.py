@@ -13,7 +13,8 @@ import numpy as np
 
 _PACKAGES = (
     "numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x",
-    "cupy-cuda13x", "nvidia-cudnn-frontend", "scikit-learn", "matplotlib",
+    "cupy-cuda13x", "nvidia-cudnn-frontend", "onednn-cpu-gomp", "scikit-learn",
+    "matplotlib",
 )  # fmt: skip
 _DRIVERS = {
     "cuda": "an NVIDIA driver",
@@ -75,6 +76,13 @@ def _blas() -> str:
     found = np.show_config(mode="dicts")
     blas = (found or {}).get("Build Dependencies", {}).get("blas", {})
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+
+
+def _onednn() -> str:
+    from .._dispatch.registry import backend_of
+
+    found = backend_of("cpu").onednn()
+    return f"{found.library.version} in {found.library.path}" if found.library else f"absent: {found.why_not}"
 
 
 def _blas_threads() -> str:
@@ -161,6 +169,7 @@ def report() -> str:
                 ("torchlite", str(torchlite.get_num_threads())),
                 ("BLAS", _blas()),
                 ("BLAS threads", _blas_threads()),
+                ("oneDNN", _onednn()),
                 *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ),
             ],
         ),

@@ -107,6 +107,12 @@ class Backend(Protocol):
         """
         ...
 
+    def onednn(self) -> Any:
+        """The oneDNN that convolutions use: an object with `library`, which has `version`, `path` and `call`, or is
+        None, and `why_not`, a sentence.
+        """
+        ...
+
     # Only of device types with a module such as `torch.opencl`:
 
     def runtime(self, index: int) -> Any:

@@ -32,6 +32,10 @@ class Switches:
         self.cudnn_benchmark = False
         self.cudnn_benchmark_limit: int | None = 10
         self.cudnn_deterministic = False
+        self.mkldnn_enabled = True
+        self.mkldnn_deterministic = False
+        self.mkldnn_allow_tf32: bool | None = None  # never set
+        self.mkldnn_precision = "none"
         self.linalg_library = "default"
         self.blas_library = "default"
         self.sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}  # which attention may run

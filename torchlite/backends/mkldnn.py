@@ -1,24 +1,134 @@
-"""oneDNN, which is not used here: its switches are kept, and change nothing."""
+"""oneDNN, which the CPU's convolutions use where its library is installed: whether it is there, and switches."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
+import types
+from typing import TYPE_CHECKING, Any
 
-enabled, deterministic, allow_tf32 = True, False, None
+from .._settings.switches import PRECISIONS, SWITCHES
+from ._switch import flag
+
+if TYPE_CHECKING:  # the module is of the class _Mkldnn
+    enabled: bool
+    deterministic: bool
+    allow_tf32: bool | None
+    fp32_precision: str
+
+VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
+
+
+def _found() -> Any:
+    """What the CPU's backend found: a library, or why there is none."""
+    from .._dispatch.registry import backend_of
+
+    return backend_of("cpu").onednn()
 
 
 def is_available() -> bool:
-    """False: the CPU's kernels are NumPy's and our own."""
+    """Whether oneDNN was found, so that it computes the CPU's convolutions while `enabled` is on."""
+    return _found().library is not None
+
+
+def is_acl_available() -> bool:
+    """False: whether oneDNN was built for Arm's Compute Library is not asked."""
     return False
+
+
+class verbose:
+    """oneDNN tells on the standard output what it computes, for the time of a `with` block: VERBOSE_OFF, VERBOSE_ON or
+    VERBOSE_ON_CREATION. Nothing where it is not installed.
+
+    >>> import torchlite as torch
+    >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_OFF):
+    ...     _ = torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
+    """
+
+    def __init__(self, level: int):
+        self.level = level
+
+    def __enter__(self):
+        self._set(self.level)
+        return self
+
+    def __exit__(self, exc_type, exc_val, exc_tb):
+        self._set(VERBOSE_OFF)
+        return False
+
+    @staticmethod
+    def _set(level: int) -> None:
+        library = _found().library
+        if level not in (VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION):
+            raise RuntimeError(f"mkldnn.verbose: a level from 0 to 2 is expected, but got {level}")
+        if library is not None:
+            library.call("set_verbose", level)
+
+
+def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
+    """Set those that are given; returns what all of them were."""
+    module: Any = sys.modules[__name__]
+    before = module.enabled, module.deterministic, module.allow_tf32, module.fp32_precision
+    for name, value in (
+        ("enabled", _enabled),
+        ("deterministic", _deterministic),
+        ("allow_tf32", _allow_tf32),
+        ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision),
+    ):
+        if value is not None:
+            setattr(module, name, value)
+    return before
 
 
 @contextlib.contextmanager
 def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
-    """The switches for the time of a `with` block."""
-    names = globals()
-    before = {name: names[name] for name in ("enabled", "deterministic", "allow_tf32")}
-    names.update(enabled=enabled, deterministic=deterministic, allow_tf32=allow_tf32)
+    """The switches for the time of a `with` block.
+
+    >>> import torchlite as torch
+    >>> with torch.backends.mkldnn.flags(enabled=False):
+    ...     torch.backends.mkldnn.enabled
+    False
+    >>> torch.backends.mkldnn.enabled
+    True
+    """
+    precision = SWITCHES.mkldnn_precision
+    before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
     try:
         yield
     finally:
-        names.update(before)
+        SWITCHES.mkldnn_allow_tf32, SWITCHES.mkldnn_precision = before[2], precision
+        set_flags(*before[:2])
+
+
+class _Mkldnn(types.ModuleType):
+    enabled = flag("mkldnn_enabled", "set_enabled_mkldnn", "Whether oneDNN may be used where it is there.")
+    deterministic = flag(
+        "mkldnn_deterministic",
+        "set_deterministic_mkldnn",
+        "Kept, and true in any case: the same bits come every time, whatever the number of threads.",
+    )
+
+    @property
+    def allow_tf32(self) -> bool | None:
+        """Kept, and changes nothing: float32 is computed in float32."""
+        return SWITCHES.mkldnn_allow_tf32
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError(f"_set_onednn_allow_tf32 expects a bool, but got {type(value).__name__}")
+        SWITCHES.mkldnn_allow_tf32 = value
+
+    @property
+    def fp32_precision(self) -> str:
+        """Kept, and changes nothing: float32 is computed in float32."""
+        return SWITCHES.mkldnn_precision
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        if value not in PRECISIONS:
+            raise RuntimeError(f"Unknown precision: {value}")
+        SWITCHES.mkldnn_precision = value
+
+
+sys.modules[__name__].__class__ = _Mkldnn

@@ -1,0 +1,243 @@
+"""Convolutions on oneDNN: the three passes over float32 arrays, cut into pieces that the CPU's threads share.
+
+An array that has its channels innermost is read and written where it lies, if oneDNN can; others are brought into its
+blocked layout piece by piece, in scratch memory that stays in a core's cache. Weights are reordered in every call: they
+can be written through NumPy's views without a trace, so that a kept copy might be out of date.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import primitives as p
+from .cuts import DATA, FORWARD, WEIGHTS, Geometry, Piece, pieces
+from .library import Library, OneDNNError
+from .primitives import Description, Operand, Primitive, Refused, Task
+
+_KEPT = 512
+_ITEM = 4
+Strides = tuple[int, ...]
+# The task of a piece, the offsets of its operands in bytes, and whether it gets the weights laid out.
+_Item = tuple[Task, tuple[int, ...], bool]
+
+
+class _Planned(NamedTuple):
+    """A pass over arrays of some shapes and strides: its pieces, and what lays the weights out for all of them. Of the
+    weights' gradient `shares` tells how many sums it has.
+    """
+
+    tasks: list[_Item]
+    readied: p.Readied | None
+    shares: int
+
+
+def _channels_last(array: np.ndarray) -> bool:
+    """Whether channels lie innermost and nothing between."""
+    return array.ndim > 2 and array.shape[1] > 1 and np.moveaxis(array, 1, -1).flags.c_contiguous
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """The array itself where oneDNN reads it fast, else a copy."""
+    return array if array.flags.c_contiguous or _channels_last(array) else np.ascontiguousarray(array)
+
+
+def _in_elements(strides: Sequence[int]) -> Strides:
+    return tuple(s // _ITEM for s in strides)
+
+
+class Convolutions:
+    """Convolutions by a library. `share(body, items)` runs `body(*item)` on the CPU's threads, and `scratch(number,
+    bytes)` is memory of the calling thread.
+    """
+
+    def __init__(self, library: Library, share: Callable[..., None], scratch: p.Scratch):
+        self.library, self._share, self._scratch = library, share, scratch
+        self._planned = functools.lru_cache(_KEPT)(self._plan)
+        self._task = functools.lru_cache(_KEPT)(self._make)
+
+    def forward(self, g: Geometry, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
+        """The convolution of `x` (batch, channels, *size), (batch, filters, *out); None where oneDNN is slow at it."""
+        x, weight = _plain(x), np.ascontiguousarray(weight)
+        last = _channels_last(x)
+        out = _empty((g.batch, g.filters, *g.out), last)
+        operands = [x, weight, out] if bias is None else [x, weight, out, np.ascontiguousarray(bias)]
+        return out if self._run(FORWARD, g, operands, last, 1) else None
+
+    def input_gradient(self, g: Geometry, grad: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+        """What `grad` (batch, filters, *out) sends to the input, (batch, channels, *size)."""
+        grad, weight = _plain(grad), np.ascontiguousarray(weight)
+        last = _channels_last(grad)
+        out = _empty((g.batch, g.channels, *g.size), last)
+        return out if self._run(DATA, g, [out, weight, grad], last, 1) else None
+
+    def weight_gradient(self, g: Geometry, grad: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+        """What `grad` sends to the weight, (filters, channels / groups, *kernel)."""
+        grad, x = _plain(grad), _plain(x)
+        last = _channels_last(grad) and _channels_last(x)
+        shape = (g.filters, g.channels // g.groups, *g.kernel)
+        planned = self._planned(WEIGHTS, g, _in_elements(x.strides), _in_elements(grad.strides), False, last)
+        if planned is None:
+            return None
+        sums = np.empty((planned.shares, *shape), np.float32)
+        self._run(WEIGHTS, g, [x, sums, grad], last, planned.shares)
+        return sums[0] if planned.shares == 1 else np.add.reduce(sums, 0)
+
+    def _run(self, kind: str, g: Geometry, operands: Sequence[np.ndarray], last: bool, shares: int) -> bool:
+        """Compute one pass, from and into (source, weight, target, perhaps bias). False where oneDNN is slow at it."""
+        source, _, target = operands[:3]
+        strides = _in_elements(source.strides), _in_elements(target.strides)
+        planned = self._planned(kind, g, *strides, len(operands) > 3, last)
+        if planned is None:
+            return False
+        alone, plain = self.library.alone, [p.address_of(a) for a in operands]
+        laid, held = plain, None
+        if planned.readied is not None:
+            laid = plain.copy()
+            held, laid[1] = alone(planned.readied.run, plain[1])
+
+        def one(task: Task, offsets: tuple[int, ...], ready: bool) -> None:
+            alone(task.run, [a + o for a, o in zip(laid if ready else plain, offsets, strict=True)])
+
+        self._share(one, planned.tasks)
+        del held
+        return True
+
+    def _plan(
+        self, kind: str, g: Geometry, source: Strides, target: Strides, bias: bool, last: bool
+    ) -> _Planned | None:
+        for by_images_alone in (False, True):
+            try:
+                cut = pieces(g, kind, by_images_alone)
+                return self.library.alone(self._pieces, kind, g, cut, source, target, bias, last)
+            except Refused:
+                continue
+        return None
+
+    def _pieces(
+        self, kind: str, g: Geometry, cut: list[Piece], source: Strides, target: Strides, bias: bool, last: bool
+    ) -> _Planned:
+        per_group = g.channels // g.groups
+        taps = math.prod(g.kernel)
+        # Pieces of other images and rows have a sum of their own.
+        sums = list(dict.fromkeys((piece.images, piece.target_rows) for piece in cut)) if kind == WEIGHTS else []
+        # Weights are laid out once where every piece reads all of them.
+        whole = kind != WEIGHTS and len(cut) > 1 and cut[0].filters == cut[-1].filters == (0, g.filters)
+        whole = whole and cut[0].channels == cut[-1].channels
+        tasks: list[_Item] = []
+        for piece in cut:
+            arguments = (kind, g, _shape_of(piece), source, target, bias, last)
+            task, ready = self._task(*arguments, whole), whole
+            if whole and tasks and not task.takes_as(tasks[0][0], 1):
+                task, ready = self._task(*arguments, False), False
+            row = (piece.filters[0] * per_group + (piece.channels[0] if g.groups == 1 else 0)) * taps
+            offsets = [
+                piece.images[0] * source[0] + piece.channels[0] * source[1] + piece.source_rows[0] * source[2],
+                row + (sums.index((piece.images, piece.target_rows)) * g.filters * per_group * taps if sums else 0),
+                piece.images[0] * target[0] + piece.filters[0] * target[1] + piece.target_rows[0] * target[2],
+            ]
+            if bias:
+                offsets.append(piece.filters[0])
+            tasks.append((task, tuple(_ITEM * o for o in offsets), ready))
+        return _Planned(tasks, tasks[0][0].readied(1) if whole else None, len(sums) or 1)
+
+    def _make(
+        self, kind: str, g: Geometry, piece: Piece, source: Strides, target: Strides, bias: bool, last: bool,
+        ready: bool,
+    ) -> Task:  # fmt: skip
+        """The task of a piece, of which the lengths of its ranges matter alone."""
+        library = self.library
+        n, groups = piece.images[1], piece.groups
+        channels, filters = piece.channels[1], piece.filters[1]
+        per_group = g.channels // g.groups
+        taps = [math.prod(g.kernel[i + 1 :]) for i in range(len(g.kernel))]
+        inner = channels // groups
+        shape: list[int] = [filters // groups, inner, *g.kernel]
+        strides = [per_group * math.prod(g.kernel), math.prod(g.kernel), *taps]
+        if g.groups > 1:
+            shape, strides = [groups, *shape], [strides[0] * (filters // groups), *strides]
+        shapes = (
+            (n, channels, piece.source_rows[1], *g.size[1:]),
+            tuple(shape),
+            (n, filters, piece.target_rows[1], *g.out[1:]),
+        )
+        plain = [
+            Description(library, s, _dense(s, t)) for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
+        ]
+        free = [Description(library, s) for s in shapes]
+        extra = Description(library, (filters,), (1,)) if bias else None
+        made = self._primitive(kind, g, piece, plain if last else free, free, extra)
+        which = {
+            FORWARD: (p.SOURCE, p.WEIGHTS, p.TARGET),
+            DATA: (p.D_SOURCE, p.WEIGHTS, p.D_TARGET),
+            WEIGHTS: (p.SOURCE, p.D_WEIGHTS, p.D_TARGET),
+        }[kind]
+        operands = [Operand(w, d, ready and i == 1) for i, (w, d) in enumerate(zip(which, plain, strict=True))]
+        if extra is not None:
+            operands.append(Operand(p.BIAS, extra))
+        return Task(library, self._scratch, made, operands)
+
+    def _primitive(
+        self, kind: str, g: Geometry, piece: Piece, outer: list[Description], free: list[Description],
+        bias: Description | None,
+    ) -> Primitive:  # fmt: skip
+        """The primitive of a piece, with images as they lie in `outer` if that is fast, else as oneDNN likes them.
+        Refused where neither is.
+        """
+        geometry = [
+            p.integers(v)
+            for v in (g.stride, [d - 1 for d in g.dilation], (piece.low, *g.padding[1:]), (piece.high, *g.padding[1:]))
+        ]
+        for source, target in dict.fromkeys(((outer[0], outer[2]), (free[0], free[2]))):
+            try:
+                description = self._description(kind, source, free[1], target, bias, geometry)
+            except OneDNNError:
+                continue
+            if p.is_fast(self.library, description):
+                return Primitive(self.library, description)
+            self.library.call("primitive_desc_destroy", description)
+        raise Refused
+
+    def _description(
+        self, kind: str, source: Description, weight: Description, target: Description, bias: Description | None,
+        geometry: list[Any],
+    ) -> int:  # fmt: skip
+        library, direct, training = self.library, 1, 64
+        engine, attributes = library.engine, library.attributes
+        s, w, t = source.handle, weight.handle, target.handle
+        forward = library.make(
+            "convolution_forward_primitive_desc_create",
+            engine, training, direct, s, w, bias and bias.handle, t, *geometry, attributes,
+        )  # fmt: skip
+        if kind == FORWARD:
+            return forward
+        try:
+            name = f"convolution_backward_{kind}_primitive_desc_create"
+            middle = (s, w, None, t) if kind == WEIGHTS else (s, w, t)
+            return library.make(name, engine, direct, *middle, *geometry, forward, attributes)
+        finally:
+            library.call("primitive_desc_destroy", forward)
+
+
+def _empty(shape: tuple[int, ...], last: bool) -> np.ndarray:
+    if not last:
+        return np.empty(shape, np.float32)
+    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), np.float32), -1, 1)
+
+
+def _shape_of(piece: Piece) -> Piece:
+    """The piece moved to the beginning: what its task depends on."""
+    images, source, target, low, high, channels, filters, groups = piece
+    moved = [(0, b - a) for a, b in (images, source, target, channels, filters)]
+    return Piece(moved[0], moved[1], moved[2], low, high, moved[3], moved[4], groups)
+
+
+def _dense(shape: Sequence[int], strides: Strides) -> Strides:
+    """The strides, of a single image as if nothing followed it: it may then lie as oneDNN wants it."""
+    if shape[0] != 1:
+        return strides
+    return (max(n * s for n, s in zip(shape[1:], strides[1:], strict=True)), *strides[1:])

@@ -1,0 +1,251 @@
+"""Primitives of oneDNN between arrays as torchlite has them: what a primitive wants laid out otherwise is reordered
+into scratch memory before it runs, and results behind it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .library import Argument, Library
+
+F32 = 3
+# Which operand of a primitive an argument is, and the question for its description.
+SOURCE, TARGET, WEIGHTS, BIAS = 1, 17, 33, 41
+D_SOURCE, D_TARGET, D_WEIGHTS, D_BIAS = 129, 145, 161, 169
+_QUESTIONS = {SOURCE: 129, D_SOURCE: 130, WEIGHTS: 131, D_WEIGHTS: 132, TARGET: 133, D_TARGET: 134}
+_RESULTS = (TARGET, D_SOURCE, D_WEIGHTS, D_BIAS)
+_SCRATCH, _SCRATCH_QUESTION, _NAME_QUESTION = 80, 136, 8
+# Ways of computing that are slower than NumPy's, by how oneDNN calls them.
+_SLOW = ("ref", "gemm", "simple")
+_ALIGNED = 64
+# Bytes of scratch memory that the calling thread keeps, by their number: an array.
+Scratch = Callable[[int, int], Any]
+_SLOT, _SLOT_OF_READIED = 20, 21
+
+
+class Refused(Exception):
+    """oneDNN computes this by none of its fast ways."""
+
+
+def address_of(array: Any) -> int:
+    """The address of an array's first element."""
+    return array.__array_interface__["data"][0]
+
+
+def integers(values: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+class Description:
+    """How an operand lies in memory: its shape and strides in elements, or whatever the primitive likes best."""
+
+    def __init__(self, library: Library, shape: Sequence[int], strides: Sequence[int] | None = None):
+        if strides is None:
+            made = library.make("memory_desc_create_with_tag", len(shape), integers(shape), F32, 1)
+        else:
+            made = library.make("memory_desc_create_with_strides", len(shape), integers(shape), F32, integers(strides))
+        self.handle, self._library = made, library
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            self._library.call("memory_desc_destroy", self.handle)
+
+
+class Primitive:
+    """A primitive of a description of oneDNN's, which it owns, and the bytes of scratch memory that it wants."""
+
+    def __init__(self, library: Library, description: int):
+        self._library, self.description = library, description
+        self.handle = library.make("primitive_create", description)
+        scratch = self.layout(_SCRATCH)
+        self.scratch = library.description_bytes(scratch) if scratch else 0
+
+    def layout(self, which: int) -> int:
+        """The description of an operand."""
+        return _asked(self._library, self.description, _QUESTIONS.get(which, _SCRATCH_QUESTION))
+
+    def __del__(self):
+        if hasattr(self, "handle"):
+            self._library.call("primitive_destroy", self.handle)
+        self._library.call("primitive_desc_destroy", self.description)
+
+
+def _asked(library: Library, description: int, question: int) -> int:
+    found = ctypes.c_void_p()
+    library.call("primitive_desc_query", description, question, 0, ctypes.byref(found))
+    return found.value or 0
+
+
+def name_of(library: Library, description: int) -> str:
+    """How oneDNN would compute it, in its own words: "jit:avx512_core", "ref:any" …"""
+    found = ctypes.c_char_p()
+    library.call("primitive_desc_query", description, _NAME_QUESTION, 0, ctypes.byref(found))
+    return (found.value or b"").decode()
+
+
+def is_fast(library: Library, description: int) -> bool:
+    return not name_of(library, description).startswith(_SLOW)
+
+
+class _Launch:
+    """A primitive with objects for its operands' memory, which one thread uses at a time."""
+
+    def __init__(self, library: Library, primitive: Primitive, operands: Sequence[tuple[int, int]]):
+        self._library, self._primitive = library, primitive
+        self._arguments = (Argument * len(operands))()
+        self.memories = []
+        for argument, (which, description) in zip(self._arguments, operands, strict=True):
+            argument.which = which
+            argument.memory = library.make("memory_create", description, library.engine, None)
+            self.memories.append(argument.memory)
+        self._addresses = [0] * len(operands)
+
+    def run(self, addresses: Sequence[int]) -> None:
+        library, before = self._library, self._addresses
+        for i, address in enumerate(addresses):
+            if address != before[i]:
+                library.set_handle(self.memories[i], address)
+                before[i] = address
+        status = library.execute(self._primitive.handle, library.stream, len(self.memories), self._arguments)
+        if status:
+            raise MemoryError("oneDNN ran out of memory") if status == 1 else RuntimeError(f"oneDNN: status {status}")
+
+    def __del__(self):
+        for memory in self.memories:
+            self._library.call("memory_destroy", memory)
+
+
+class Operand:
+    """An operand of a task: which one, its plain description, and whether its address will be one of memory that is
+    laid out already as the primitive wants it (`ready`).
+    """
+
+    def __init__(self, which: int, plain: Description, ready: bool = False):
+        self.which, self.plain, self.ready = which, plain, ready
+
+
+class Task:
+    """A primitive, and the reorders before and behind it that its operands need.
+
+    `run(addresses)` computes, from the operands' addresses in the order of the operands. Any number of threads may run
+    a task at once: each takes a set of launches, of which the task keeps as many as ever ran together.
+    """
+
+    def __init__(self, library: Library, scratch: Scratch, primitive: Primitive, operands: Sequence[Operand]):
+        self._library, self._primitive, self._operands = library, primitive, list(operands)
+        self._memory = scratch
+        self._idle: deque[tuple] = deque()
+        self._bytes, self._offsets = 0, []
+        self._before: list[tuple[int, Primitive]] = []
+        self._behind: list[tuple[int, Primitive]] = []
+        self._layouts: list[tuple[int, int]] = []
+        for place, operand in enumerate(self._operands):
+            plain = operand.plain.handle
+            wanted = primitive.layout(operand.which) if operand.which in _QUESTIONS else plain
+            self._layouts.append((operand.which, wanted))
+            if operand.ready or library.same_description(plain, wanted):
+                self._offsets.append(-1)
+                continue
+            self._offsets.append(self._more(library.description_bytes(wanted)))
+            result = operand.which in _RESULTS
+            there_and_back = (wanted, plain) if result else (plain, wanted)
+            (self._behind if result else self._before).append((place, _reorder(library, *there_and_back)))
+        inner = max((p.scratch for _, p in self._before + self._behind), default=0)
+        self._scratch = self._more(max(inner, primitive.scratch))
+        if primitive.scratch:
+            self._layouts.append((_SCRATCH, primitive.layout(_SCRATCH)))
+
+    def _more(self, count: int) -> int:
+        """The offset of so many more bytes of scratch memory."""
+        offset = self._bytes
+        self._bytes += -(-count // _ALIGNED) * _ALIGNED
+        return offset
+
+    def _launches(self) -> tuple:
+        library, layouts = self._library, self._layouts
+
+        def reordering(place: int, reorder: Primitive, back: bool) -> _Launch:
+            plain, wanted = self._operands[place].plain.handle, layouts[place][1]
+            both = [(SOURCE, wanted), (TARGET, plain)] if back else [(SOURCE, plain), (TARGET, wanted)]
+            scratch = [(_SCRATCH, reorder.layout(_SCRATCH))] if reorder.scratch else []
+            return _Launch(library, reorder, both + scratch)
+
+        return (
+            [reordering(place, p, False) for place, p in self._before],
+            _Launch(library, self._primitive, layouts),
+            [reordering(place, p, True) for place, p in self._behind],
+        )
+
+    def run(self, addresses: Sequence[int]) -> None:
+        try:
+            launches = self._idle.pop()
+        except IndexError:
+            launches = self._launches()
+        try:
+            self._run(launches, addresses)
+        finally:
+            self._idle.append(launches)
+
+    def _run(self, launches: tuple, addresses: Sequence[int]) -> None:
+        before, main, behind = launches
+        memory = self._memory(_SLOT, self._bytes)
+        base = address_of(memory)
+        scratch = base + self._scratch
+        inside = [a if o < 0 else base + o for a, o in zip(addresses, self._offsets, strict=True)]
+        for launch, (place, _) in zip(before, self._before, strict=True):
+            launch.run([addresses[place], inside[place], scratch][: len(launch.memories)])
+        main.run(inside + [scratch] if self._primitive.scratch else inside)
+        for launch, (place, _) in zip(behind, self._behind, strict=True):
+            launch.run([inside[place], addresses[place], scratch][: len(launch.memories)])
+
+    def takes_as(self, other: Task, place: int) -> bool:
+        """Whether it wants the operand at a place laid out as another task does."""
+        return bool(self._library.same_description(self._layouts[place][1], other._layouts[place][1]))
+
+    def readied(self, place: int) -> Readied | None:
+        """What lays out the operand at a place for all runs of a task that is given it ready. None where it already
+        lies so.
+        """
+        operand, (_, wanted) = self._operands[place], self._layouts[place]
+        if self._library.same_description(operand.plain.handle, wanted):
+            return None
+        return Readied(self, self._library, self._memory, operand.plain, wanted)
+
+
+class Readied:
+    """Lays an operand out for a primitive, into scratch memory of the calling thread."""
+
+    def __init__(self, owner: Task, library: Library, scratch: Scratch, plain: Description, wanted: int):
+        self._owner = owner  # has the description `wanted`
+        self._memory = scratch
+        self._bytes = library.description_bytes(wanted)
+        self._plain, self._wanted, self._library = plain, wanted, library
+        self._reorder = _reorder(library, plain.handle, wanted)
+        self._idle: deque[_Launch] = deque()
+
+    def run(self, address: int) -> tuple[Any, int]:
+        """The memory, to be held while it is read, and its address."""
+        scratch = self._reorder.scratch
+        memory = self._memory(_SLOT_OF_READIED, self._bytes + _ALIGNED + scratch)
+        base = address_of(memory)
+        try:
+            launch = self._idle.pop()
+        except IndexError:
+            more = [(_SCRATCH, self._reorder.layout(_SCRATCH))] if scratch else []
+            both = [(SOURCE, self._plain.handle), (TARGET, self._wanted)]
+            launch = _Launch(self._library, self._reorder, both + more)
+        after = base + -(-self._bytes // _ALIGNED) * _ALIGNED
+        try:
+            launch.run([address, base, after][: len(launch.memories)])
+        finally:
+            self._idle.append(launch)
+        return memory, base
+
+
+def _reorder(library: Library, source: int, target: int) -> Primitive:
+    engine = library.engine
+    made = library.make("reorder_primitive_desc_create", source, engine, target, engine, library.attributes)
+    return Primitive(library, made)
