@@ -19,6 +19,8 @@ import threading
 from pathlib import Path
 
 from torchlite_device.machinery import binaries
+from torchlite_device.machinery.device import NotBuiltError, numbered
+from torchlite_kernels.c_preamble import C
 
 _FLAGS = (
     "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
@@ -26,16 +28,12 @@ _FLAGS = (
     "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
 )  # fmt: skip
 _SANITIZERS = {
-    "address": ("-fsanitize=address", "-fno-omit-frame-pointer", "-g1"),
-    "undefined": ("-fsanitize=undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=undefined", "-g1"),
+    "address": ("-fsanitize=address", "-fno-omit-frame-pointer", "-g1", "-O1"),
+    "undefined": ("-fsanitize=undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=undefined", "-g1", "-O1"),
 }
 _LIBRARIES = ("-lm",)
 _DIGEST = 32  # bytes behind a library that tell that it is whole
 _lock = threading.Lock()
-
-
-class NotBuiltError(RuntimeError):
-    """A program that is not on the disk, where none may be built."""
 
 
 @functools.cache
@@ -93,8 +91,8 @@ def identity() -> str:
 
 
 def _mark() -> Path:
-    """The file that says that kernels were built in advance, by this compiler for this processor."""
-    return binaries.folder("cc") / f"{hashlib.sha256(identity().encode()).hexdigest()[:16]}.built"
+    """The file that says that kernels of this version were built in advance, by this compiler for this processor."""
+    return binaries.folder("cc") / f"{hashlib.sha256(f'{identity()} {C}'.encode()).hexdigest()[:16]}.built"
 
 
 @functools.cache
@@ -167,8 +165,6 @@ def _compile(text: str, place: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
     done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, env=environment)
     if done.returncode:
-        from torchlite_device.machinery.device import numbered
-
         kernel = text.partition('#line 1 "kernel"\n')[2]
         raise RuntimeError(f"{command[0]} could not build a kernel:\n{done.stderr}\n{numbered(kernel)}")
 

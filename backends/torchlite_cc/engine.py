@@ -23,6 +23,11 @@ class Engine:
     def __init__(self) -> None:
         self._device: Any = None
         self._lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._device, self._lock = None, threading.Lock()  # another thread may have held the device
 
     def why_not(self) -> str:
         if asked_for():

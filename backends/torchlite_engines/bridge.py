@@ -12,6 +12,7 @@ from torchlite_array.strides import owner, start_of
 from torchlite_device.backend import kernels_of
 from torchlite_device.machinery.array import LIMIT, Array, is_row_major, kind_of
 from torchlite_device.machinery.checks import raise_pending
+from torchlite_device.machinery.device import Kept, NotBuiltError
 
 from .choice import Engine
 
@@ -25,6 +26,8 @@ def serving(engine: Engine, name: str, plain: Callable, dtypes: frozenset, least
     others, where the engine's raises (so that errors are NumPy's), and where no device is to be had.
     """
 
+    missing = Kept(4096)  # calls whose program is not built
+
     def kernel(*args: Any, **options: Any) -> Any:
         first = args[0]
         if first.__class__ is not np.ndarray:
@@ -37,9 +40,13 @@ def serving(engine: Engine, name: str, plain: Callable, dtypes: frozenset, least
         if device is None:
             return plain(*args, **options)
         try:
-            return serve(device, name, args, options)
+            if not missing or _signature(args, options) not in missing:
+                return serve(device, name, args, options)
+        except NotBuiltError:
+            missing[_signature(args, options)] = True
         except Exception:
             return plain(*args, **options)
+        return plain(*args, **options)
 
     kernel.__name__ = kernel.__qualname__ = name
     return kernel
@@ -47,6 +54,19 @@ def serving(engine: Engine, name: str, plain: Callable, dtypes: frozenset, least
 
 def _size(x: Any) -> int:
     return getattr(x, "size", 0)
+
+
+def _signature(args: Any, options: dict[str, Any]) -> tuple:
+    """What a call's programs follow from."""
+    found: list = [*options]
+    for x in (*args, *options.values()):
+        if x.__class__ is np.ndarray:
+            found += (x.dtype, x.shape, x.strides)
+        elif x.__class__ is tuple or x.__class__ is list:
+            found.append(_signature(x, {}))
+        else:
+            found.append(repr(x))
+    return tuple(found)
 
 
 @functools.lru_cache(16)

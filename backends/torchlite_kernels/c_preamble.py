@@ -245,9 +245,9 @@ _ONE = (
 _TWO = ("pow", "fmod", "remainder", "atan2", "hypot", "fmax", "fmin", "copysign", "nextafter")
 # What glibc has for vectors: names, arguments, and the version that brought it on x86 and on AArch64.
 _LIBMVEC = (
-    *((name, 1, 22, 38) for name in ("log", "sin", "cos")),
+    *((name, 1, 22, 38) for name in ("exp", "log", "sin", "cos")),
     ("pow", 2, 22, 40),
-    *((name, 1, 35, 39) for name in ("acos", "asin", "atan", "expm1", "log10", "log1p", "log2", "tan")),
+    *((name, 1, 35, 39) for name in ("acos", "asin", "atan", "expm1", "log10", "log1p", "log2", "exp2", "tan")),
     *((name, 1, 35, 40) for name in ("acosh", "asinh", "atanh", "cbrt", "cosh", "erf", "erfc", "sinh", "tanh")),
     ("atan2", 2, 35, 39), ("hypot", 2, 35, 40),
 )  # fmt: skip
@@ -476,6 +476,8 @@ def _libmvec() -> str:
         v = "v" * count
         lines.append(f"#if HAS({x86}, {arm})")
         for kind, native, scalar in (("f", "Floats", "float"), ("d", "Doubles", "double")):
+            if kind == "f" and name in ("exp", "exp2"):
+                continue  # ours are faster
             given = ", ".join([native] * count)
             own = [f"Vector<{scalar}, N> {letter}" for letter in "ab"[:count]]
             wide = ", ".join(f"({native}){letter}.v" for letter in "ab"[:count])

@@ -13,6 +13,10 @@ from .waiting import Waiting
 pack_offset = struct.Struct("i").pack
 
 
+class NotBuiltError(RuntimeError):
+    """A program is not there, and none may be built: it stays so as long as the process lives."""
+
+
 class Function(Protocol):
     """A built kernel: `function(global_size, local_size, *arguments)` starts it; sizes count work-items.
 
