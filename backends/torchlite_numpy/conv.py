@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_taps, onednn, winograd
+from . import conv_depthwise, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run, sum_of_shares
 
@@ -214,6 +214,8 @@ def _correlate(x, weight, bias, plan):
     if not plan.channels:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_depthwise.fits(plan, x.dtype):
+        return conv_depthwise.correlate(x, weight, bias, plan, out)
     if plan.channels == groups > 1:
         return _depthwise(x, weight, bias, plan, out)
     if winograd.fits(plan, x.dtype) and winograd.correlate(x, weight, bias, plan, out):
@@ -305,6 +307,8 @@ def _spread(g, weight, bias, plan):
     if not g.size:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_depthwise.fits(plan, g.dtype):
+        return _add_bias(conv_depthwise.spread(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
         back = _plan(
@@ -473,6 +477,8 @@ def _weight_gradient(g, x, shape, plan):
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)
     gradient = np.empty(shape, x.dtype)
+    if conv_depthwise.fits(plan, x.dtype):
+        return conv_depthwise.weight_gradient(g, x, gradient, plan)
     if plan.channels == groups > 1:
         return _depthwise_weight_gradient(g, x, gradient, plan)
     if winograd.fits(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):

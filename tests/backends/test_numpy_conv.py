@@ -182,3 +182,59 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
     for count in (1, 3):
         monkeypatch.setattr(threads, "_count", count)
         assert all_of(x, w, g) == two
+
+
+# -- depthwise -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("batch", "channels", "size", "kernel", "stride", "padding", "dilation"),
+    [
+        (2, 5, (9, 7), 3, 1, 1, 1),
+        (9, 70, (6, 5), 3, 1, 1, 1),  # several blocks of images and channels
+        (1, 40, (61, 67), 3, 1, 1, 1),  # blocks of rows
+        (2, 33, (60, 40), 3, 2, 1, 1),
+        (3, 8, (17, 19), 3, 2, 0, 1),
+        (2, 6, (20, 21), (5, 2), (3, 1), (4, 0), (2, 3)),
+        (2, 6, (4, 3), (3, 7), 1, (1, 3), 1),  # a kernel wider than the image
+        (2, 6, (9, 9), 2, 4, 0, 1),  # inputs that no window looks at
+        (2, 6, (5, 5), 1, 2, 2, 1),  # windows that look at no input
+        (3, 17, (50,), 3, 1, 1, 1),
+        (3, 17, (50,), 2, 1, 8, 8),
+        (2, 17, (50,), 5, 3, 2, 1),
+        (2, 7, (5, 6, 7), 3, 1, 1, 1),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_depthwise(rng, monkeypatch, batch, channels, size, kernel, stride, padding, dilation, dtype):
+    x, w = case(rng, batch, channels, channels, size, kernel, channels, dtype)
+    bias = rng.standard_normal(channels).astype(dtype)
+    two = check(rng, x, w, stride, padding, dilation, channels, bias)
+    geometry = [pair(v, len(size)) for v in (stride, padding, dilation)]
+    arguments = (*geometry, False, (0,) * len(size), channels)
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    again = conv.convolution(np.moveaxis(last, -1, 1), w[..., ::-1].copy()[..., ::-1], bias, *arguments)
+    assert again.tobytes() == two[0].tobytes()
+    g = rng.standard_normal(two[0].shape).astype(dtype)
+    grads = conv._convolution_backward(g, x, w, *arguments, (True, True, False))[:2]
+    monkeypatch.setattr(threads, "_count", 1)
+    assert conv.convolution(x, w, bias, *arguments).tobytes() == two[0].tobytes()
+    alone = conv._convolution_backward(g, x, w, *arguments, (True, True, False))[:2]
+    assert [a.tobytes() for a in alone] == [a.tobytes() for a in grads]
+
+
+@pytest.mark.parametrize("multiplier", [2, 3])
+def test_several_filters_a_channel(rng, multiplier):
+    x, w = case(rng, 3, 6, 6 * multiplier, (12, 11), 3, 6)
+    check(rng, x, w, 1, 1, 1, 6)
+    check(rng, x, w, 2, 1, 1, 6)
+
+
+def test_depthwise_transposed(rng):
+    """The gradient of the input is the transposed convolution."""
+    g, w = rng.standard_normal((3, 20, 13, 9)).astype("f4"), rng.standard_normal((20, 1, 3, 3)).astype("f4")
+    bias = rng.standard_normal(20).astype("f4")
+    out = conv.convolution(g, w, bias, (2, 2), (1, 1), (1, 1), True, (1, 1), 20)
+    x = np.zeros(out.shape, "f4")
+    wanted = plain(x, w, g, (2, 2), (1, 1), (1, 1), 20)[1] + bias[:, None, None]
+    assert np.abs(out - wanted).max() < 1e-5

@@ -1,0 +1,238 @@
+"""Depthwise convolution in one or two dimensions: one input channel a filter, so there are no matrix products, and each
+kernel place is a multiplication and a sum over shifted places.
+
+Blocks of images and channels are turned so that their places come first: there a shift is a whole number of long runs,
+at the image's edge fewer places take part, and a stride is a step between runs. A block stays in a core's cache while
+all kernel places are added.
+"""
+
+from __future__ import annotations
+
+import functools
+from itertools import product
+
+import numpy as np
+
+from .blas import transposing_copy
+from .blocks import buffer, share
+from .rows import ones
+
+# Elements of a block of inputs or outputs, about, and of its images' channels at least, where there are that many.
+_BLOCK, _RUN = 1 << 16, 256
+# Channels of a block at most, where there are several images.
+_CHANNELS = 64
+
+
+def fits(plan, dtype) -> bool:
+    """Whether a depthwise convolution can be computed here."""
+    return (
+        plan.channels == plan.filters == plan.groups > 1 and len(plan.size) <= 2 and transposing_copy(dtype) is not None
+    )
+
+
+def _address(array):
+    return array.__array_interface__["data"][0]
+
+
+def _flat(plan):
+    """(size, out, kernel, stride, padding, dilation) in two dimensions."""
+    fields = (plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation)
+    if len(plan.size) == 2:
+        return fields
+    return tuple((filler, *f) for f, filler in zip(fields, (1, 1, 1, 1, 0, 1), strict=True))
+
+
+def _blocks(plan, height, width):
+    """(first image, one past the last, first channel, one past the last, first row, one past the last) of blocks of
+    arrays with images of a size.
+    """
+    most = max(_CHANNELS, _RUN // plan.batch, min(_BLOCK // (height * width * plan.batch), plan.channels // 2))
+    channels = -(-plan.channels // -(-plan.channels // most))
+    images = max(1, min(plan.batch, max(_BLOCK // (height * width * channels), -(-_RUN // channels))))
+    images = -(-plan.batch // -(-plan.batch // images))
+    rows = max(1, min(height, _BLOCK // (width * images * channels)))
+    rows = -(-height // -(-height // rows))
+    return [
+        (i, min(i + images, plan.batch), c, min(c + channels, plan.channels), r, min(r + rows, height))
+        for i in range(0, plan.batch, images)
+        for c in range(0, plan.channels, channels)
+        for r in range(0, height, rows)
+    ]
+
+
+def _taken(array, block, first, last, slot):
+    """The rows `first` to `last` of a block, (rows, columns, images, channels)."""
+    image, end, channel, stop, *_ = block
+    width, steps = array.shape[-1], array.shape[-1] * array.shape[-2]
+    out = buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
+    turn, channels, line = transposing_copy(array.dtype), stop - channel, (end - image) * (stop - channel)
+    if last > first:
+        for i in range(image, end):
+            source, target = _address(array[i, channel:, first:]), _address(out[:, :, i - image :])
+            turn(channels, (last - first) * width, source, steps, target, line)
+    return out
+
+
+def _given(lines, block, first, array):
+    """Write what `_taken` gives back."""
+    image, end, channel = block[:3]
+    rows, width, images, channels = lines.shape
+    turn, steps = transposing_copy(array.dtype), array.shape[-1] * array.shape[-2]
+    for i in range(image, end):
+        source, target = _address(lines[:, :, i - image :]), _address(array[i, channel:, first:])
+        turn(rows * width, channels, source, images * channels, target, steps)
+
+
+def _span(tap, n, out, stride, padding, dilation, first, last):
+    """The outputs (start, stop) among first..last for which a kernel place lies in an input of length `n`, and the
+    first of these inputs.
+    """
+    at = tap * dilation - padding
+    start = max(first, -(at // stride), 0)
+    stop = max(min(last, (n - 1 - at) // stride + 1, out), start)
+    return start, stop, start * stride + at
+
+
+@functools.lru_cache(maxsize=512)
+def _taps(plan, first, last, first_out, first_in):
+    """For each kernel place that lies in the image for some of the rows `first` to `last` of the output: its number,
+    and the slices of these places and of theirs in the input, in lines that begin at some rows.
+    """
+    size, out, kernel, stride, padding, dilation = _flat(plan)
+    taps = []
+    for number, place in enumerate(product(*(range(k) for k in kernel))):
+        outer, inner = [], []
+        for d, (begin, end, before_out, before_in) in enumerate(
+            ((first, last, first_out, first_in), (0, out[1], 0, 0))
+        ):
+            start, stop, at = _span(place[d], size[d], out[d], stride[d], padding[d], dilation[d], begin, end)
+            outer.append(slice(start - before_out, stop - before_out))
+            inner.append(slice(at - before_in, at - before_in + (stop - start - 1) * stride[d] + 1, stride[d]))
+        if all(s.start < s.stop for s in outer):
+            taps.append((number, tuple(outer), tuple(inner), outer[1].stop - outer[1].start))
+    return taps
+
+
+def _input_rows(plan, first, last):
+    """The rows of the input that output rows look at."""
+    size, _, kernel, stride, padding, dilation = (f[0] for f in _flat(plan))
+    start = min(max(first * stride - padding, 0), size)
+    return start, max(start, min((last - 1) * stride + (kernel - 1) * dilation - padding + 1, size))
+
+
+def _output_rows(plan, first, last):
+    """The rows of the output that look at input rows."""
+    _, out, kernel, stride, padding, dilation = (f[0] for f in _flat(plan))
+    start = min(max(-(-(first + padding - (kernel - 1) * dilation) // stride), 0), out)
+    return start, max(start, min((last - 1 + padding) // stride + 1, out))
+
+
+def _tiled(weight, channels, length, images):
+    """The weights of some channels for each kernel place (places, length, images, channels)."""
+    part = weight[channels].reshape(channels.stop - channels.start, -1)
+    out = buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
+    out[...] = part.T[:, None, None]
+    return out
+
+
+def _in_two(array):
+    return array if array.ndim == 4 else array[:, :, None]
+
+
+def correlate(x, weight, bias, plan, out):
+    """The forward pass into `out`."""
+    x, target = _in_two(np.ascontiguousarray(x)), _in_two(out)
+    length = 1 if max(plan.stride) > 1 else target.shape[-1]
+
+    def one(*block):
+        image, end, channel, stop, first, last = block
+        start, finish = _input_rows(plan, first, last)
+        inner = _taken(x, block, start, finish, 0)
+        outer = buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
+        outer[...] = 0 if bias is None else bias[channel:stop]
+        weights, scratch = _tiled(weight, slice(channel, stop), length, end - image), buffer(2, outer.shape, x.dtype)
+        for number, there, here, columns in _taps(plan, first, last, first, start):
+            add_to = outer[there]
+            add_to += np.multiply(inner[here], weights[number, :columns], out=scratch[: len(add_to), :columns])
+        _given(outer, block, first, target)
+
+    _share(one, _blocks(plan, *target.shape[2:]))
+    return out
+
+
+def spread(g, weight, plan, out):
+    """The gradient of the input into `out`."""
+    g, target = _in_two(np.ascontiguousarray(g)), _in_two(out)
+    length = 1 if max(plan.stride) > 1 else g.shape[-1]
+
+    def one(*block):
+        image, end, channel, stop, first, last = block
+        start, finish = _output_rows(plan, first, last)
+        outer = _taken(g, block, start, finish, 0)
+        inner = buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
+        inner[...] = 0
+        weights, scratch = _tiled(weight, slice(channel, stop), length, end - image), buffer(2, outer.shape, g.dtype)
+        for number, there, here, columns in _taps_back(plan, start, finish, first, last):
+            add_to = inner[here]
+            add_to += np.multiply(outer[there], weights[number, :columns], out=scratch[: len(add_to), :columns])
+        _given(inner, block, first, target)
+
+    _share(one, _blocks(plan, *target.shape[2:]))
+    return out
+
+
+@functools.lru_cache(maxsize=512)
+def _taps_back(plan, start, finish, first, last):
+    """`_taps` of the output's rows `start` to `finish` for those inputs that lie in the rows `first` to `last`."""
+    stride = _flat(plan)[3][0]
+    taps = []
+    for number, (rows, columns), (inner, across), count in _taps(plan, start, finish, start, 0):
+        # Of the outputs whose place in the input is inner.start, inner.start + stride, ...
+        skipped = max(0, -((inner.start - first) // stride))
+        kept = min(rows.stop - rows.start, (last - 1 - inner.start) // stride + 1)
+        if skipped < kept:
+            at = inner.start + skipped * stride - first
+            here = slice(at, at + (kept - skipped - 1) * stride + 1, stride)
+            taps.append((number, (slice(rows.start + skipped, rows.start + kept), columns), (here, across), count))
+    return taps
+
+
+def weight_gradient(g, x, gradient, plan):
+    """The gradient of the weight into `gradient`."""
+    g, x = _in_two(np.ascontiguousarray(g)), _in_two(np.ascontiguousarray(x))
+    blocks = _blocks(plan, *g.shape[2:])
+    sums = [None] * len(blocks)
+
+    def one(k, block):
+        image, end, channel, stop, first, last = block
+        start, finish = _input_rows(plan, first, last)
+        inner, outer = _taken(x, block, start, finish, 0), _taken(g, block, first, last, 1)
+        total, scratch = np.zeros((plan.taps, end - image, stop - channel), x.dtype), buffer(2, outer.shape, x.dtype)
+        scratch = scratch.reshape(-1)
+        for number, there, here, _ in _taps(plan, first, last, first, start):
+            a = outer[there]
+            products = scratch[: a.size].reshape(a.shape)
+            np.multiply(a, inner[here], out=products)
+            rows = a.shape[0] * a.shape[1]
+            np.dot(ones(rows, x.dtype), products.reshape(rows, -1), out=total[number].reshape(-1))
+        sums[k] = np.add.reduce(total, 1).T
+
+    _share(one, list(enumerate(blocks)))
+    result = gradient.reshape(plan.channels, plan.taps)
+    result[...] = 0
+    for block, part in zip(blocks, sums, strict=True):
+        result[block[2] : block[3]] += part
+    return gradient
+
+
+def _share(body, items):
+    """`body(*item)` for all items, on several threads, without the copies that NumPy makes of operands for long runs."""
+
+    def one(*item):
+        usual = np.setbufsize(16)
+        try:
+            body(*item)
+        finally:
+            np.setbufsize(usual)
+
+    share(one, items)
