@@ -275,6 +275,42 @@ def _leaky_relu_backward(grad, input, negative_slope):
     return blockwise(block, "leaky_relu_cpu", grad, input)
 
 
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype != F32 and input.dtype != F64:
+        if input.dtype.kind == "b":
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        low = np.where(input < min_val, input.dtype.type(min_val), input)
+        return np.where(low > max_val, input.dtype.type(max_val), low)
+
+    def block(out, x):
+        np.maximum(min_val, x, out=out)
+        np.minimum(max_val, out, out=out)
+
+    return blockwise(block, "hardtanh", input)
+
+
+def _hardtanh_backward(grad, input, min_val, max_val):
+    if input.dtype != F32 or grad.dtype != F32 or not input.ndim:
+        inside = np.logical_and(input > min_val, input < max_val)
+        return np.where(inside, grad, grad.dtype.type(0))
+
+    def block(out, g, x):
+        # As in `_relu_mask`: the gradient's bits, and ones or zeros.
+        bits, inside = out.view(I32), np.greater(x, min_val)
+        np.logical_and(inside, np.less(x, max_val), out=inside)
+        bits[...] = inside.view(I8)
+        np.negative(bits, bits)
+        np.bitwise_and(bits, g.view(I32), bits)
+
+    return blockwise(block, "hardtanh", grad, input)
+
+
+def relu6(input):
+    return hardtanh(input, 0, 6)
+
+
 def _elu(input, alpha, scale, input_scale):
     def block(out, x):
         negative = buffer(0, x.shape, x.dtype)
