@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class NumpyBackend:
     def device_count(self) -> int:
         return 1
 
+    @functools.cache  # noqa: B019 (there is one backend)
     def kernels(self, index: int) -> dict[str, Any]:
         # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
         # silenced.

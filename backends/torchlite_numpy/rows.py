@@ -11,6 +11,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
 from . import blocks
+from .blas import single_threaded
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = blocks.SMALL
@@ -120,19 +121,31 @@ def ones(count, dtype):
 
 
 def row_sums(x, axis=-1):
-    """Sums over a dimension, kept at size 1: over the last one a dot product with ones is three times as fast as
+    """Sums over a dimension, kept at size 1: over the last one a product with ones is three times as fast as
     add.reduce.
     """
     if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
-    return np.vecdot(x, ones(x.shape[-1], x.dtype))[..., None]
+    return times_vector(x, ones(x.shape[-1], x.dtype))[..., None]
+
+
+def times_vector(x, vector):
+    """Dot products of rows with a vector. `vecdot` and `matmul` do not let other threads run meanwhile."""
+    if x.shape[-1] > LONGEST_DOT:  # pairwise sums round less than BLAS does
+        return np.add.reduce(x * vector, -1)
+    if x.ndim != 2 or x.size <= SMALL:
+        return np.vecdot(x, vector)
+    with single_threaded:
+        return np.dot(x, vector)
 
 
 def row_dots(first, second):
-    """Dot products of rows; of very long ones by pairwise sums, which round less than BLAS does."""
+    """Dot products of rows; of very long ones by pairwise sums."""
     if first.shape[-1] > LONGEST_DOT:
         return np.add.reduce(first * second, -1)
-    return np.vecdot(first, second)
+    if first.size <= SMALL:
+        return np.vecdot(first, second)
+    return np.einsum("...j,...j->...", first, second)
 
 
 # Rows of moderate numbers need no shift by their largest element before exp: neither the sum overflows, nor does what

@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import threads
 from torchlite_array import scatter, sort
-from torchlite_numpy import copies, picking, scans, sorting, sums
+from torchlite_numpy import activation, copies, normalisation, picking, scans, softmax, sorting, sums
 
 SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40]
 
@@ -147,3 +147,83 @@ def test_gather_refuses_what_is_out_of_bounds(rng, wrong):
     index[40, 7] = wrong
     with pytest.raises(RuntimeError, match="out of bounds"):
         picking.gather(np.zeros((90, 200)), 1, index)
+
+
+def plain_layer_norm(x, weight, bias, eps):
+    x = x.astype("f8")
+    mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    out = (x - mean) / np.sqrt(var + eps) * (1 if weight is None else weight) + (0 if bias is None else bias)
+    return out, mean, 1 / np.sqrt(var + eps)
+
+
+@pytest.mark.parametrize(("shape", "weighted"), [((700, 256), 2), ((700, 256), 1), ((300, 1000), 2), ((300, 1000), 0)])
+@pytest.mark.parametrize(("offset", "scale"), [(0, 1), (1.7, 1), (40, 1), (-1e4, 1), (0, 1e-3)])
+@pytest.mark.parametrize("blas", [True, False])
+def test_layer_norm_of_rows_near_and_far_from_zero(rng, shape, weighted, offset, scale, blas, monkeypatch):
+    if not blas:
+        monkeypatch.setattr(normalisation, "product_function", lambda dtype: None)
+    x = (rng.standard_normal(shape) * scale + offset).astype("f4")
+    x[5] += 1000 * scale  # one row is far from zero in any case
+    weight, bias = ((rng.standard_normal(shape[1]).astype("f4") if k < weighted else None) for k in range(2))
+    out, mean, rstd = normalisation._layer_norm(x, weight, bias, 1, 1e-5)
+    expected = plain_layer_norm(x, weight, bias, 1e-5)
+    rough = 2e-7 * np.abs(x).max() / scale + 2e-6
+    for got, want in zip((out, mean, rstd), expected, strict=True):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=rough, atol=rough * np.abs(want).max())
+    g = rng.standard_normal(shape).astype("f4")
+    grads = normalisation._layer_norm_backward(g, x, weight, mean, rstd, 1, 1e-5, (True, True, True))
+    x, g, (_, mean, rstd) = x.astype("f8"), g.astype("f8"), expected
+    normal, scaled = (x - mean) * rstd, g * (1 if weight is None else weight)
+    inner = scaled - scaled.mean(-1, keepdims=True) - normal * (scaled * normal).mean(-1, keepdims=True)
+    for got, want in zip(grads, (rstd * inner, (g * normal).sum(0), g.sum(0)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=(rough + 1e-6) * np.abs(want).max() * 4)
+
+
+def test_layer_norm_of_what_is_no_number_or_too_large(rng):
+    x = rng.standard_normal((300, 256)).astype("f4")
+    x[3, 4], x[7, 8], x[9] = np.nan, np.inf, 3e19
+    x[11] = 5.0
+    out = normalisation._layer_norm(x, None, None, 1, 1e-5)[0]
+    assert np.isnan(out[[3, 7]]).all() and np.isfinite(np.delete(out, [3, 7], 0)).all()
+    np.testing.assert_allclose(out[[9, 11]], 0, atol=1e-6)
+    np.testing.assert_allclose(out[20], plain_layer_norm(x[20], None, None, 1e-5)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("shape", [(700, 256), (300, 1000)])
+def test_rms_norm(rng, shape, weighted):
+    x, g = rng.standard_normal((2, *shape)).astype("f4")
+    weight = rng.standard_normal(shape[1]).astype("f4") if weighted else None
+    out, rstd = normalisation._rms_norm(x, weight, 1, 1e-6)
+    grads = normalisation._rms_norm_backward(g, x, weight, rstd, 1, 1e-6, (True, True))
+    x, g, by = x.astype("f8"), g.astype("f8"), 1 if weight is None else weight
+    rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+    np.testing.assert_allclose(out, x * rstd * by, rtol=2e-6, atol=1e-6)
+    inner = g * by - x * rstd**2 * (g * by * x).mean(-1, keepdims=True)
+    np.testing.assert_allclose(grads[0], rstd * inner, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(grads[1], (g * x * rstd).sum(0), rtol=0, atol=1e-4)
+
+
+def test_gelu_far_from_zero():
+    x = np.array([-np.inf, -3e38, -1e4, -60, -7, -5.9, 5.9, 7, 60, 1e4, 3e38, np.inf] * 10000, "f4")
+    out = activation.gelu(x)
+    assert np.isnan(out[0]) and (out[1:5] <= 0).all() and (out[1:5] > -1e-10).all()
+    np.testing.assert_allclose(out[6:12], x[6:12], rtol=1e-7)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
+    x = rng.standard_normal((2000, 256)).astype("f4")
+    x[:900] *= 100  # these softmaxes shift their rows first, the others do not
+    g, weight = rng.standard_normal(x.shape).astype("f4"), rng.standard_normal(256).astype("f4")
+
+    def results():
+        out, mean, rstd = normalisation._layer_norm(x, weight, weight, 1, 1e-5)
+        grads = normalisation._layer_norm_backward(g, x, weight, mean, rstd, 1, 1e-5, (True, True, True))
+        return [out, *grads, softmax._softmax(x, 1), softmax._softmax_backward(g, out, 1), sums.large_sum(x, 0)]
+
+    two = results()
+    monkeypatch.setattr(threads, "_count", count)
+    for first, second in zip(two, results(), strict=True):
+        np.testing.assert_array_equal(first, second)

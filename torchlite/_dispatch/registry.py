@@ -127,7 +127,7 @@ def _filled(table: Table, kernels: dict) -> Table:
     for name, kernel in kernels.items():
         if name not in REGISTRY:
             setattr(table, name, kernel)
-    if any(isinstance(kernel, np.ufunc) for kernel in kernels.values()):
+    if any(isinstance(getattr(kernel, "ufunc", kernel), np.ufunc) for kernel in kernels.values()):
         keep_exactly(table)
     table._move = lambda raw, to: table.move_to(table_of(to), raw)  # between tables, so no backend's business
     return table
