@@ -294,39 +294,53 @@ template <class T, int N> INLINE typename Vector<T, N>::Mask isinf(Vector<T, N> 
 template <class T, int N> INLINE typename Vector<T, N>::Mask signbit(Vector<T, N> v) {
     return bits_as<typename Bits<T, N>::Type>(v) < typename Bits<T, N>::Type(0);
 }
-// 2**n of whole n from -151 to 128 as two factors, neither of which is out of range: the product is rounded once.
-template <int N> INLINE Vector<float, N> scaled(Vector<float, N> v, Vector<int, N> n) {
+// v * 2**n, rounded once, for whole n from -151 to 128 (`shifted` is n above 1.5 * 2**23): two factors, neither of which
+// is out of range.
+template <int N> INLINE Vector<float, N> scaled(Vector<float, N> v, Vector<float, N> n, Vector<float, N> shifted) {
     typedef Vector<int, N> I;
-    const I half = n >> I(1), rest = n - half;
     typedef Vector<float, N> V;
+#ifdef __AVX512F__
+    if constexpr (N == 16) return V(__builtin_ia32_scalefps512_mask(v.v, n.v, v.v, -1, 4));
+#endif
+    const I whole = bits_as<I>(shifted) - I(0x4b400000), half = whole >> I(1), rest = whole - half;
     return v * bits_as<V>((half + I(127)) << I(23)) * bits_as<V>((rest + I(127)) << I(23));
 }
-// e**r for |r| <= log(2) / 2: Taylor's first terms, the last ones fitted.
-template <int N> INLINE Vector<float, N> small_exp(Vector<float, N> r) {
+// v between two limits; what is not a number stays so.
+template <int N> INLINE Vector<float, N> within(Vector<float, N> v, float low, float high) {
     typedef Vector<float, N> V;
-    V p(1.9875691500e-4f);
-    p = p * r + V(1.3981999507e-3f);
-    p = p * r + V(8.3334519073e-3f);
-    p = p * r + V(4.1665795894e-2f);
-    p = p * r + V(1.6666665459e-1f);
-    p = p * r + V(5.0000001201e-1f);
-    return p * (r * r) + r + V(1);
+#ifdef __AVX512F__
+    if constexpr (N == 16) {
+        v = V(__builtin_ia32_minps512_mask(V(high).v, v.v, v.v, -1, 4));
+        return V(__builtin_ia32_maxps512_mask(V(low).v, v.v, v.v, -1, 4));
+    }
+#endif
+    return choose(v > V(high), V(high), choose(v < V(low), V(low), v));
+}
+// 1 + c0 r + c1 r**2 + ...; the coefficients below keep exp and exp2 within 0.95 units in the last place.
+template <int N, class... More> INLINE Vector<float, N> series(Vector<float, N> r, float last, More... before) {
+    typedef Vector<float, N> V;
+    V p(last);
+    ((p = p * r + V(before)), ...);
+    return p * r + V(1);
 }
 template <int N> INLINE Vector<float, N> exp(Vector<float, N> x) {
     typedef Vector<float, N> V;
-    const V high(89.0f), low(-104.0f), shift(12582912.0f);
-    x = choose(x > high, high, choose(x < low, low, x));
+    const V shift(12582912.0f);
+    x = within(x, -104.0f, 89.0f);
     const V moved = x * V(1.44269504088896341f) + shift, n = moved - shift;
     const V r = (x - n * V(0.693359375f)) - n * V(-2.12194440e-4f);
-    return scaled(small_exp(r), bits_as<Vector<int, N>>(moved) - Vector<int, N>(0x4b400000));
+    const V p = series(r, 1.3843643246218562e-3f, 8.374163880944252e-3f, 4.166800156235695e-2f, 0.16666431725025177f,
+        0.4999999403953552f, 1.0f);
+    return scaled(p, n, moved);
 }
 template <int N> INLINE Vector<float, N> exp2(Vector<float, N> x) {
     typedef Vector<float, N> V;
-    const V high(128.0f), low(-151.0f), shift(12582912.0f);
-    x = choose(x > high, high, choose(x < low, low, x));
+    const V shift(12582912.0f);
+    x = within(x, -151.0f, 128.0f);
     const V moved = x + shift, n = moved - shift;
-    const V p = small_exp((x - n) * V(0.6931471805599453f));
-    return scaled(p, bits_as<Vector<int, N>>(moved) - Vector<int, N>(0x4b400000));
+    const V p = series(x - n, 1.5353360504377633e-4f, 1.3398875016719103e-3f, 9.61843691766262e-3f,
+        5.5503323674201965e-2f, 0.24022647738456726f, 0.6931471824645996f);
+    return scaled(p, n, moved);
 }
 """
 
@@ -380,10 +394,14 @@ FLOATING fma(Vector<T, N> x, Vector<T, N> y, Vector<T, N> z) {
     return x;
 }
 #endif
+// Whether an element of a mask is set.
 template <class M, int N> INLINE int any(Vector<M, N> c) {
-    int found = 0;
-    for (int i = 0; i < N; i++) found |= c.v[i] < 0;
-    return found;
+#ifdef __AVX512F__
+    if constexpr (N * sizeof(M) == 64 && sizeof(M) == 4) return __builtin_ia32_ptestmd512(c.v, c.v, -1) != 0;
+    if constexpr (N * sizeof(M) == 64 && sizeof(M) == 8) return __builtin_ia32_ptestmq512(c.v, c.v, -1) != 0;
+#endif
+    if constexpr (N > 2) return any(c.lower() | c.upper());
+    else return (c.v[0] | c.v[1]) != 0;
 }
 template <class T> INLINE T exchange_if(volatile T* p, T before, T now) {
     __atomic_compare_exchange_n(p, &before, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);

@@ -294,3 +294,24 @@ def test_building_in_advance(tmp_path, monkeypatch):
     assert ready.unwrap(kernels_of(ready)["neg"](ready.wrap(x)))[0, 0] == -1
     with pytest.raises(NotBuiltError):
         kernels_of(ready)["exp"](ready.wrap(x))
+
+
+_ANY = """
+KERNEL void found(IN(float, x), OUT(int, out), const int n) {
+    for (int i = 0; i + 16 <= n; i += 16) {
+        float16 v = vload16(0, AT(x) + i);
+        AT(out)[i / 16] = any(v > float16(0)) + 2 * any(convert_double16(v) > double16(0)) + 4 * any(!(v <= float16(0)));
+    }
+}
+"""
+
+
+@compiled
+def test_whether_any_element_is_set(engine):
+    from torchlite_device.machinery.array import empty
+
+    x = -np.ones((17, 16), np.float32)
+    x[np.arange(16), np.arange(16)] = 1
+    out = empty(engine, (17,), "i32")
+    engine.function(_ANY, "found", "ppi")((1,), (1,), engine.wrap(x), out, x.size)
+    assert engine.unwrap(out).tolist() == [7] * 16 + [0]
