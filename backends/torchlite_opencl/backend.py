@@ -56,6 +56,12 @@ class OpenCLBackend(DeviceBackend):
 
         return drivers.describe(index)
 
+    def for_others(self, index: int, folder: str) -> dict[str, str]:
+        """Variables under which another program finds the driver of a device; `folder` keeps a file for it."""
+        from . import drivers
+
+        return drivers.for_others(index, folder)
+
     def problems(self) -> list[str]:
         """A sentence for each driver or device that is left out."""
         from . import drivers

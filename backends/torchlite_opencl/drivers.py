@@ -460,3 +460,13 @@ def devices() -> list[Any]:
     """pyopencl's devices in the order of their indices."""
     with _lock:
         return _devices()
+
+
+def for_others(index: int, folder: str) -> dict[str, str]:
+    """Variables under which another program's OpenCL loader finds the driver of a device, and no other. `folder` keeps
+    the file that names it.
+    """
+    intel = "intel" in usable()[index]["platform"].lower()
+    driver = next(d for d in installed() if ("intel" in d.library) == intel)
+    Path(folder, "one.icd").write_text(driver.library + "\n")
+    return {"OCL_ICD_VENDORS": folder, **({"LD_PRELOAD": ":".join(driver.before)} if driver.before else {})}

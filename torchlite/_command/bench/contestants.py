@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import dataclasses
@@ -9,8 +10,10 @@ import json
 import os
 import pathlib
 import queue
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +40,7 @@ class Contestant:
     python: str = sys.executable
     engine: str = ""
     device: str = "cpu"
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 def of_torchlite(engines: Sequence[str], device: str) -> list[Contestant]:
@@ -52,18 +56,35 @@ def rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: str) ->
     has it. `torchlite` stands for that of another interpreter, or for the same once more. Failed when one that was
     wanted is nowhere.
     """
-    device = device if device.startswith("cuda") else "cpu"
+    theirs = device if device.startswith("cuda") else "cpu"
     found = []
     for name in RIVALS if wanted is None else wanted:
         own = [] if name == "torchlite" and pythons else [sys.executable]
         python = next((p for p in [*own, *pythons] if _has(p, name)), None)
         if python:
             label = "torchlite, the other" if name == "torchlite" else name
-            found.append(Contestant(label, name, python, device="" if name in OTHERS else device))
+            variables = tuple(_variables(name, device).items())
+            found.append(Contestant(label, name, python, "", "" if name in OTHERS else theirs, variables))
         elif wanted is not None:
             where = " or ".join([*own, *pythons])
             raise Failed(f"{where} has no {name}: install it, or name an interpreter that has it by --reference-python")
     return found
+
+
+def _variables(name: str, device: str) -> dict[str, str]:
+    """What tells a library without devices as arguments which one to use: the same as torchlite."""
+    kind, _, index = device.partition(":")
+    if name == "jax":
+        return {"JAX_PLATFORMS": "cuda" if kind == "cuda" else "cpu"}
+    if name != "tinygrad":
+        return {}
+    if kind != "opencl":
+        return {"DEV": "CUDA" if kind == "cuda" else "CPU"}
+    from ..._dispatch.registry import backend_of
+
+    folder = tempfile.mkdtemp(prefix="torchlite-bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"DEV": "CL", **backend_of("opencl").for_others(int(index or 0), folder)}
 
 
 def _has(python: str, module: str) -> bool:
@@ -103,6 +124,7 @@ class Worker:
         environment = _environment(contestant.python) | {name: str(threads) for name in _THREADS}
         if contestant.engine:
             environment[ENGINE] = contestant.engine
+        environment.update(contestant.variables)
         words = [contestant.module, "--serve", "--device", contestant.device or "cpu", "--scale", str(scale)]
         self.process = subprocess.Popen(
             [contestant.python, str(WORKLOADS), *words, "--threads", str(threads)],

@@ -84,7 +84,7 @@ def _measure(contestant: Contestant, workload: str, taken: dict, options: Any, p
             kept = taken[row].setdefault(contestant.label, {})
             for count in LOADS:
                 with busy(count):
-                    kept.setdefault(count, []).append(worker.measure(options.seconds, 5)["wall"])
+                    kept.setdefault(count, []).append(worker.measure(options.seconds)["wall"])
 
 
 def factors(taken: dict, label: str) -> dict[str, dict[int, float]]:

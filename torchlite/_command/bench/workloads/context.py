@@ -28,6 +28,10 @@ class Context:
 
     def wait(self, result: Any) -> None:
         """Return when the device has done what it was given; libraries that wait for a result are given that."""
+        if hasattr(self.T, "block_until_ready"):  # JAX
+            self.T.block_until_ready(result)
+        elif hasattr(self.T, "TinyJit"):
+            self.T.Device[self.T.Device.DEFAULT].synchronize()
         kind = self.device.partition(":")[0]
         if kind in ("cuda", "opencl"):
             getattr(self.T, kind).synchronize()
