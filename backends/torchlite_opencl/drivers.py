@@ -464,9 +464,15 @@ def devices() -> list[Any]:
 
 def for_others(index: int, folder: str) -> dict[str, str]:
     """Variables under which another program's OpenCL loader finds the driver of a device, and no other. `folder` keeps
-    the file that names it.
+    the file that names it. `OPENCL_PATH`, which some programs read, names the loader that came with the driver.
     """
     intel = "intel" in usable()[index]["platform"].lower()
     driver = next(d for d in installed() if ("intel" in d.library) == intel)
     Path(folder, "one.icd").write_text(driver.library + "\n")
-    return {"OCL_ICD_VENDORS": folder, **({"LD_PRELOAD": ":".join(driver.before)} if driver.before else {})}
+    found = {"OCL_ICD_VENDORS": folder}
+    if driver.before:
+        found["LD_PRELOAD"] = ":".join(driver.before)
+    loader = Path(driver.library).with_name("libOpenCL.so.1")
+    if loader.is_file():
+        found["OPENCL_PATH"] = str(loader)
+    return found

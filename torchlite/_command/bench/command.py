@@ -72,6 +72,7 @@ def compare(options: argparse.Namespace, mine: list, others: list, rows: list[st
 def report(done: Run, mine: list[str], others: list[str], cpu_times: bool) -> list[str]:
     """The tables and sentences below the headline."""
     lines = []
+    others = [rival for rival in others if any(rival in done.rows[row] for row in done.rows)]
     for rival in others:
         lines += ["", f"beside {rival}"]
         for group, table in tables.compared(done, mine, rival, cpu_times):

@@ -79,12 +79,12 @@ def _variables(name: str, device: str) -> dict[str, str]:
     if name != "tinygrad":
         return {}
     if kind != "opencl":
-        return {"DEV": "CUDA" if kind == "cuda" else "CPU"}
+        return {"DEV": "CUDA" if kind == "cuda" else "CPU", "TRAINING": "1"}
     from ..._dispatch.registry import backend_of
 
     folder = tempfile.mkdtemp(prefix="torchlite-bench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return {"DEV": "CL", **backend_of("opencl").for_others(int(index or 0), folder)}
+    return {"DEV": "CL", "TRAINING": "1", **backend_of("opencl").for_others(int(index or 0), folder)}
 
 
 def _has(python: str, module: str) -> bool:
@@ -137,7 +137,13 @@ class Worker:
         self.errors: collections.deque[str] = collections.deque(maxlen=5)
         for stream, keep in ((self.process.stdout, self.answers.put), (self.process.stderr, self.errors.append)):
             threading.Thread(target=self._read, args=(stream, keep), daemon=True).start()
-        self.about: dict[str, Any] = self._answer()
+        try:
+            self.about: dict[str, Any] = self._answer()
+            if contestant.engine and self.about["engine"] != contestant.engine:
+                raise Failed(f"{self.about['engine']} serves instead (python -m torchlite info says why)")
+        except BaseException:
+            self.__exit__()
+            raise
 
     def _read(self, stream: Any, keep: Any) -> None:
         with stream:
@@ -153,6 +159,7 @@ class Worker:
             self.process.kill()
             raise Failed(f"no answer within {self.limit:.0f} s")
         if not line:
+            self.answers.put("")  # for who asks again
             said = f": {self.errors[-1].strip()}" if self.errors else ""
             raise Failed(f"its process ended with status {self.process.wait()}{said}")
         answer = json.loads(line)

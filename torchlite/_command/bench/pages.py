@@ -33,7 +33,7 @@ def sections(run: Run, mine: list[str], others: list[str]) -> dict[str, str]:
     """`machine`, `means` and `tables`: the figures of a comparison."""
     rival = others[0]
     rows = [r for names in tables.groups(run).values() for r in names]
-    means = [["", *mine]]
+    means = [["", *(label.removeprefix("torchlite ") for label in mine)]]
     for group, names in tables.groups(run).items():
         if group != "process":
             means.append([tables.TITLES[group], *(tables.ratio(run.mean_ratio(names, m, rival)) for m in mine)])

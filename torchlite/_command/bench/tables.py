@@ -69,14 +69,15 @@ def compared(run: Run, mine: list[str], rival: str, cpu_times: bool) -> list[tup
     """For each group the lines of a table: its head, its rows, its geometric means."""
     found = []
     clocks = ["wall", *(("thread", "process") if cpu_times else ())]
-    names = {"wall": "ratio", "thread": "thread's CPU time", "process": "process's CPU time"}
+    names = {"wall": "ratio", "thread": "of thread's CPU", "process": "of process's CPU"}
+    short = [label.removeprefix("torchlite ") for label in mine]
     for group, rows in groups(run).items():
         rows = [r for r in rows if run.figure(r, rival) is not None]
         if not rows:
             continue
         several = len(mine) > 1
-        head = ["row", *mine, rival]
-        head += [names[clock] + (f", {label}" if several else "") for clock in clocks for label in mine]
+        head = ["row", *short, rival]
+        head += [names[clock] + (f", {label}" if several else "") for clock in clocks for label in short]
         lines = [head]
         for row in rows:
             line = [row, *(seconds(run.figure(row, who), row) for who in (*mine, rival))]

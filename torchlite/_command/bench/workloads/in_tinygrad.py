@@ -11,7 +11,6 @@ from .context import Context, Rows
 def mlp(c: Context) -> Rows:
     tinygrad, Tensor = c.T, c.T.Tensor
     nn: Any = importlib.import_module("tinygrad.nn")
-    Tensor.training = True
     layers = [nn.Linear(64, 64), Tensor.relu, nn.Linear(64, 64), Tensor.relu, nn.Linear(64, 10)]
     parameters = [p for layer in layers if isinstance(layer, nn.Linear) for p in nn.state.get_parameters(layer)]
     x, y = Tensor.randn(32, 64).realize(), Tensor.randint(32, high=10).realize()

@@ -33,16 +33,15 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         T, numpy = self.T, sys.modules.get("numpy")
-        cpu = getattr(getattr(T, "backends", None), "cpu", None)
-        engine = getattr(cpu, "get_cpu_kernels", None)
+        ours = hasattr(T, "__torchlite_version__")
         return {
             "import": self.seconds_to_import,
             "version": str(getattr(T, "__torchlite_version__", getattr(T, "__version__", ""))),
-            "torchlite": hasattr(T, "__torchlite_version__"),
+            "torchlite": ours,
             "folder": os.path.dirname(os.path.abspath(T.__file__)),
             "python": sys.version.split()[0],
             "numpy": numpy.__version__ if numpy else "",
-            "engine": engine() if engine else "",
+            "engine": T.backends.cpu.get_kernel_engine() if ours and self.context.device == "cpu" else "",
         }
 
     def make(self, workload: str) -> None:
