@@ -1,4 +1,10 @@
-"""Scaled dot product attention and its backward pass, in tiles that stay in cache."""
+"""Scaled dot product attention and its backward pass, in tiles that stay in cache: some rows of the scores of a few
+heads. No matrix of scores is kept, so memory does not grow with the square of the length.
+
+Keys and values are transposed once for all rows of a tile: products of small matrices run half as fast again where
+neither of them is transposed. Backward, the log of each row's sum is one more column of the queries, and what is
+subtracted from the weights' gradients one more of the result's: the products subtract them.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +13,68 @@ import math
 
 import numpy as np
 
-from . import blocks
 from .blas import single_threaded
 from .blocks import buffer, share
-from .products import steady_matmul
-from .rows import F32, is_half, row_sums
+from .rows import F32, is_half, ones
+
+# Elements that the scores of a tile have at most, where they do not have the fewest rows: they fit in a core's cache,
+# and with less work a call threads would wait for each other's Python. Of causal scores the rows of a tile are few,
+# since all of them are computed up to the last one's key.
+_SCORES, _FEWEST = 1 << 17, 16
+_CAUSAL_ROWS = 64, 128  # of scores with no more than _NARROW columns, and others
+_NARROW = 256
+# Tasks that share a forward pass at least, if there are as many tiles.
+_TASKS = 4
+# Rows from which transposing the keys is worth it.
+_TRANSPOSED = 32
+# Sums of exp(scores) that are neither too large nor too small to need no largest score subtracted.
+_LEAST, _MOST = 1e-8, 1e9
+# Multiplications of the scores up to which one thread takes as long as two that wait for each other.
+_SMALL = 1 << 22
 
 
 @functools.lru_cache(16)
-def _causal(first, rows, columns, dtype):
-    """0 where a query sees a key and minus infinity where it does not, for the queries from `first`."""
+def _triangle(rows, columns, dtype):
+    """0 where a query sees a key and minus infinity where it does not, if they begin at the same place."""
     mask = np.zeros((rows, columns), dtype)
-    mask[np.arange(columns) > np.arange(first, first + rows)[:, None]] = -np.inf
+    mask[np.arange(columns) > np.arange(rows)[:, None]] = -np.inf
     mask.flags.writeable = False
     return mask
 
 
 def _heads(x, lead):
-    """(heads, length, features)."""
+    """(groups, heads, length, features): the last dimension of `lead` has the heads."""
     if x.shape[:-2] != lead:
         x = np.broadcast_to(x, lead + x.shape[-2:])
-    return x.reshape(math.prod(lead), *x.shape[-2:])
+    return x if len(lead) == 2 else x.reshape(math.prod(lead[:-1]), lead[-1] if lead else 1, *x.shape[-2:])
 
 
-def _tiles(heads, rows, columns):
-    """Lists of (first head, last head, first row, last row), pieces whose score matrices fit in cache: those of the
-    same heads are in one list.
-    """
-    if rows * columns <= blocks.BLOCK:
-        step = max(1, blocks.BLOCK // max(rows * columns, 1))
-        return [[(h, min(h + step, heads), 0, rows)] for h in range(0, heads, step)]
-    step = max(1, blocks.BLOCK // columns)
-    return [[(h, h + 1, r, min(r + step, rows)) for r in range(0, rows, step)] for h in range(heads)]
+def _ranges(length, count):
+    return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
+
+
+def _tiles(groups, heads, rows, columns, is_causal):
+    """The heads of tiles, [(slice of the groups, slice of the heads), ...], and the rows of each, [slice, ...]."""
+    most = max(_FEWEST, _SCORES // max(columns, 1))
+    if is_causal:
+        most = min(most, _CAUSAL_ROWS[columns > _NARROW])
+    chunks = _ranges(rows, -(-rows // most))
+    together = max(1, _SCORES // max(min(rows, most) * columns, 1))
+    if heads >= together:
+        parts, per_group = _parts(heads, together, groups), groups
+    else:
+        parts, per_group = 1, _parts(groups, together // max(heads, 1), 1)
+    return [(g, h) for g in _ranges(groups, per_group) for h in _ranges(heads, parts)], chunks
+
+
+def _parts(length, most, times):
+    """How many parts of `most` at most; an even number in all, as the threads mostly are, if they are few."""
+    count = -(-length // most)
+    return count + 1 if count * times % 2 and count * times < 8 and count < length else count
 
 
 class _Attention:
-    """Queries, keys and values as (heads, length, features), with their mask, and the tiles to work in."""
+    """Queries, keys and values as (groups, heads, length, features), with their mask."""
 
     def __init__(self, query, key, value, attn_mask, is_causal, scale):
         lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
@@ -57,30 +89,50 @@ class _Attention:
         )
         if self.mask is not None and self.mask.dtype.kind != "b" and self.mask.dtype != self.dtype:
             self.mask = self.mask.astype(self.dtype)
-        self.tiles = _tiles(self.query.shape[0], self.rows, self.columns)
 
-    def scores(self, tile, slot):
-        """Scaled and masked scores of a tile, in scratch memory; causal tiles stop at the last key
-        that a query sees.
-        """
-        h0, h1, r0, r1 = tile
-        seen = min(self.columns, r1) if self.is_causal else self.columns
-        scores = buffer(slot, (h1 - h0, r1 - r0, seen), self.dtype)
-        steady_matmul(self.query[h0:h1, r0:r1] * self.scale, self.key[h0:h1, :seen].swapaxes(-1, -2), out=scores)
-        if self.is_causal:
-            scores += _causal(r0, r1 - r0, seen, self.dtype)
+    @property
+    def groups(self):
+        return self.query.shape[:2]
+
+    def seen(self, rows):
+        """How many keys some rows see."""
+        return min(self.columns, rows.stop) if self.is_causal else self.columns
+
+    def hide(self, scores, heads, rows):
+        """Minus infinity where rows may not look, or what the mask adds."""
+        if self.is_causal and rows.start < self.columns:
+            part = scores[..., rows.start :]
+            np.add(part, _triangle(part.shape[-2], part.shape[-1], self.dtype), out=part)
         if self.mask is not None:
-            part = self.mask[h0:h1, r0:r1]
+            part = self.mask[heads][:, :, rows]
             if part.dtype.kind == "b":
                 np.copyto(scores, -np.inf, where=~part)
             else:
-                scores += part
-        return scores, seen
+                np.add(scores, part, out=scores)
 
-    def each(self, work):
-        """`work(tile)` for all tiles: those of the same heads, which add to the same gradients, one after the other."""
-        with single_threaded:
-            share(lambda *tiles: [work(tile) for tile in tiles], self.tiles)
+    def new_like(self, x, shape):
+        """A new array (groups, heads, length, features), where the heads of each place lie together if those of the
+        argument `x` do, as they come from a linear layer.
+        """
+        if x.ndim == 4 == len(self.lead) + 2 and x.strides[1] < x.strides[2]:
+            groups, heads, length, width = shape
+            return np.empty((groups, length, heads, width), self.dtype).swapaxes(1, 2)
+        return np.empty(shape, self.dtype)
+
+    def is_small(self):
+        """Whether one tile is as good as several."""
+        scores = math.prod(self.lead) * self.rows * self.columns
+        return scores <= _SCORES and scores * self.query.shape[-1] <= _SMALL
+
+
+def _transposed(slot, x, one):
+    """x as (groups, heads, features, length) in scratch memory, with a row of ones below where `one`."""
+    groups, heads, length, width = x.shape
+    out = buffer(slot, (groups, heads, width + one, length), x.dtype)
+    np.copyto(out[:, :, :width], x.swapaxes(-1, -2))
+    if one:
+        out[:, :, width] = 1
+    return out
 
 
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
@@ -88,30 +140,60 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
         out, lse = _sdpa(*(a.astype(F32) for a in (query, key, value)), attn_mask, is_causal, scale)
         return out.astype(query.dtype), lse
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
-    out = np.empty((a.query.shape[0], a.rows, a.value.shape[2]), a.dtype)
-    lse = np.empty((a.query.shape[0], a.rows, 1), a.dtype)
+    out, lse = a.new_like(query, (*a.query.shape[:3], value.shape[-1])), np.empty(a.lead + (a.rows, 1), a.dtype)
+    result = out.reshape(a.lead + out.shape[2:])
     if not a.columns or not out.size:
-        return np.zeros(a.lead + out.shape[1:], a.dtype), np.zeros(a.lead + lse.shape[1:], a.dtype)
+        result.fill(0)
+        lse.fill(0)
+        return result, lse
+    sums, shifts = _heads(lse, a.lead), []
+    if a.is_small():
+        with single_threaded:
+            _forward(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
+    else:
+        tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
+        runs = min(len(chunks), max(1, _TASKS // len(tiles)))
+        tasks = [(heads, chunks[k::runs]) for heads in tiles for k in range(runs)]
+        with single_threaded:
+            share(lambda heads, chunks: _forward(a, out, sums, shifts, heads, chunks), tasks)
+    np.log(sums, out=sums)
+    for place, shift in shifts:
+        np.add(place, shift, out=place)
+    return result, lse
 
-    def work(tile):
-        h0, h1, r0, r1 = tile
-        weights, seen = a.scores(tile, 0)
-        largest = np.maximum.reduce(weights, -1, keepdims=True)
-        if a.mask is not None:
-            largest[largest == -np.inf] = 0
-        np.subtract(weights, largest, out=weights)
-        np.exp(weights, out=weights)
-        total = row_sums(weights)
-        if a.mask is not None:
-            total[total == 0] = 1
-        result = out[h0:h1, r0:r1]
-        steady_matmul(weights, a.value[h0:h1, :seen], out=result)
+
+def _forward(a, out, sums, shifts, heads, chunks):
+    """The results of some rows of some heads, and the sums of exp(scores - shift), where a shift is in `shifts`."""
+    query, key, value = a.query[heads], a.key[heads], a.value[heads]
+    out, sums = out[heads], sums[heads]
+    keys = _transposed(0, key, 0) if a.rows >= _TRANSPOSED else key.swapaxes(-1, -2)
+    for rows in chunks:
+        seen = a.seen(rows)
+        scaled = query[:, :, rows] * a.scale
+        scores, total, result = buffer(1, (*scaled.shape[:3], seen), a.dtype), sums[:, :, rows], out[:, :, rows]
+        np.matmul(scaled, keys[..., :seen], out=scores)
+        a.hide(scores, heads, rows)
+        np.exp(scores, out=scores)
+        np.vecdot(scores, ones(seen, a.dtype), out=total[..., 0])
+        if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
+            np.matmul(scaled, keys[..., :seen], out=scores)
+            a.hide(scores, heads, rows)
+            shifts.append((total, _shifted(scores, total)))
+        np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)
-        np.log(total, out=total)
-        np.add(total, largest, out=lse[h0:h1, r0:r1])
 
-    a.each(work)
-    return out.reshape(a.lead + out.shape[1:]), lse.reshape(a.lead + lse.shape[1:])
+
+def _shifted(scores, total):
+    """The scores become exp(scores - s), s the largest of each row, and `total` their sums; returns s. A row of minus
+    infinity alone has weights of zero and the sum 1.
+    """
+    largest = np.maximum.reduce(scores, -1, keepdims=True)
+    largest[largest == -np.inf] = 0
+    np.subtract(scores, largest, out=scores)
+    np.exp(scores, out=scores)
+    np.add.reduce(scores, -1, keepdims=True, out=total)
+    total[total == 0] = 1
+    return largest
 
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
@@ -127,35 +209,66 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         )
         return tuple(None if g is None else g.astype(query.dtype) for g in grads)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
-    grad, lse = _heads(grad, a.lead), _heads(lse, a.lead)
-    dot = np.vecdot(grad, _heads(out, a.lead))[..., None]
-    grad_query, grad_key, grad_value = (np.zeros(x.shape, a.dtype) for x in (a.query, a.key, a.value))
+    given = (query, a.query), (key, a.key), (value, a.value)
+    grads = tuple(a.new_like(x, b.shape) if need else None for (x, b), need in zip(given, needs, strict=True))
     if not a.columns or not grad.size:
-        a.tiles = []
+        for g in grads:
+            if g is not None:
+                g.fill(0)
+    else:
+        grad, out, lse = (_heads(x, a.lead) for x in (grad, out, lse))
+        tiles, chunks = [(slice(None), slice(None))], [slice(0, a.rows)]
+        if not a.is_small():
+            tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
+        chunks.reverse()  # the last one sees the most keys: it writes what the others add to
+        with single_threaded:
+            share(lambda *heads: _backward(a, grad, out, lse, grads, heads, chunks), tiles)
+    return tuple(None if g is None else g.reshape(a.lead + g.shape[2:]) for g in grads)
 
-    def work(tile):
-        h0, h1, r0, r1 = tile
-        weights, seen = a.scores(tile, 0)
-        np.subtract(weights, lse[h0:h1, r0:r1], out=weights)
+
+def _backward(a, grad, out, lse, grads, heads, chunks):
+    """The gradients of some heads."""
+    query, key, value, grad = a.query[heads], a.key[heads], a.value[heads], grad[heads]
+    of_query, of_key, of_value = (None if g is None else g[heads] for g in grads)
+    shape = query.shape[:3]
+    queries, keys = buffer(2, (*shape, query.shape[-1] + 1), a.dtype), _transposed(0, key, 1)
+    np.multiply(query, a.scale, out=queries[..., :-1])
+    np.negative(lse[heads], out=queries[..., -1:])
+    if of_query is not None or of_key is not None:
+        results, values = buffer(4, (*shape, grad.shape[-1] + 1), a.dtype), _transposed(3, value, 1)
+        np.copyto(results[..., :-1], grad)
+        np.negative(np.vecdot(grad, out[heads]), out=results[..., -1])
+    else:
+        results = values = None
+    for number, rows in enumerate(chunks):
+        seen = a.seen(rows)
+        weights = buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
+        np.matmul(queries[:, :, rows], keys[..., :seen], out=weights)
+        a.hide(weights, heads, rows)
         np.exp(weights, out=weights)
-        g = grad[h0:h1, r0:r1]
-        if needs[2]:
-            grad_value[h0:h1, :seen] += steady_matmul(weights.swapaxes(-1, -2), g)
-        if not (needs[0] or needs[1]):
-            return
-        slopes = buffer(1, weights.shape, a.dtype)
-        steady_matmul(g, a.value[h0:h1, :seen].swapaxes(-1, -2), out=slopes)
-        np.subtract(slopes, dot[h0:h1, r0:r1], out=slopes)
+        if of_value is not None:
+            _add_product(weights, grad[:, :, rows], of_value, seen, number)
+        if values is None:
+            continue
+        slopes = buffer(5, weights.shape, a.dtype)
+        np.matmul(results[:, :, rows], values[..., :seen], out=slopes)
         np.multiply(slopes, weights, out=slopes)
-        np.multiply(slopes, a.scale, out=slopes)
-        if needs[0]:
-            steady_matmul(slopes, a.key[h0:h1, :seen], out=grad_query[h0:h1, r0:r1])
-        if needs[1]:
-            grad_key[h0:h1, :seen] += steady_matmul(slopes.swapaxes(-1, -2), a.query[h0:h1, r0:r1])
+        if of_query is not None:
+            np.matmul(slopes, key[:, :, :seen], out=of_query[:, :, rows])
+        if of_key is not None:
+            _add_product(slopes, queries[:, :, rows, :-1], of_key, seen, number)
+    if of_query is not None:
+        np.multiply(of_query, a.scale, out=of_query)
 
-    a.each(work)
-    shaped = (
-        (g.reshape(a.lead + g.shape[1:]) if need else None)
-        for g, need in zip((grad_query, grad_key, grad_value), needs, strict=True)
-    )
-    return tuple(shaped)
+
+def _add_product(first, second, target, seen, number):
+    """Add first^T second to the first `seen` rows of `target`, which the first product of all writes."""
+    first = first.swapaxes(-1, -2)
+    part = target[:, :, :seen]
+    if number:
+        product = buffer(6, part.shape, part.dtype)
+        np.matmul(first, second, out=product)
+        np.add(part, product, out=part)
+    else:
+        np.matmul(first, second, out=part)
+        target[:, :, seen:] = 0
