@@ -16,14 +16,16 @@ from torchlite_device.machinery.device import Kept, NotBuiltError
 
 from .choice import Engine
 
+_NEVER = 1 << 62
+
 
 class Declined(Exception):
     """What an ndarray has that devices' arrays have not."""
 
 
-def serving(engine: Engine, name: str, plain: Callable, dtypes: frozenset, least: int) -> Callable:
-    """The engine's kernel of an op for arrays of these dtypes with at least so many elements; NumPy's, `plain`, for all
-    others, where the engine's raises (so that errors are NumPy's), and where no device is to be had.
+def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, int]) -> Callable:
+    """The engine's kernel of an op for arrays of these dtypes, with at least so many elements; NumPy's, `plain`,
+    for all others, where the engine's raises (so that errors are NumPy's), and where no device is to be had.
     """
 
     missing = Kept(4096)  # calls whose program is not built
@@ -34,7 +36,7 @@ def serving(engine: Engine, name: str, plain: Callable, dtypes: frozenset, least
             if first.__class__ not in (tuple, list) or not first or first[0].__class__ is not np.ndarray:
                 return plain(*args, **options)
             first = max(first, key=_size)
-        if first.size < least or first.dtype not in dtypes:
+        if first.size < least.get(first.dtype, _NEVER):
             return plain(*args, **options)
         device = engine.device()
         if device is None:

@@ -22,7 +22,7 @@ class Engine:
 
     name, by_default = "opencl", False
     # A launch takes 10 to 60 microseconds: what NumPy needs for so many elements on two cores.
-    least: ClassVar = {"cheap": 1 << 18, "middle": 1 << 17, "dear": 1 << 16}
+    least: ClassVar = {"pass": 1 << 20, "cheap": 1 << 18, "middle": 1 << 17, "dear": 1 << 15}
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}  # by the number of threads

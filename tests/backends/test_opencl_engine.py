@@ -83,7 +83,7 @@ def test_two_results_and_integers(x):
 
 def test_an_index_that_does_not_fit_is_numpys_error(x):
     plain = backend_of("cpu").kernels(0)["gather"]
-    kernel = bridge.serving(engine, "gather", plain, frozenset([x.dtype]), 1)
+    kernel = bridge.serving(engine, "gather", plain, {x.dtype: 1})
     bad = np.full((33, 4), 500)
     with pytest.raises(RuntimeError, match="index 500 is out of bounds for dimension 1 with size 130"):
         kernel(x, 1, bad)
