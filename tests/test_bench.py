@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.__main__ import main
-from torchlite._command.bench import contestants, history, load, pages, parts, picture, tables
+from torchlite._command.bench import contestants, history, load, pages, parts, picture, sharing, tables
 from torchlite._command.bench.rounds import IMPORT, MEMORY, Run
 from torchlite._command.bench.workloads import measure as measuring
 from torchlite._command.bench.workloads.context import Context
@@ -356,6 +356,18 @@ def test_parts_of_a_function_are_named_by_its_comments():
     g = x.clone().requires_grad_()
     recorded = [what for what, _ in parts.cut(torch.Tensor.__add__, (g, g))]
     assert len(recorded) > len(parts.cut(torch.Tensor.__add__, (x, x)))
+
+
+def test_everything_one_after_the_other(bench, monkeypatch):
+    told = []
+    for module in (load, sharing, parts):
+        monkeypatch.setattr(module, "run", lambda *words, name=module.__name__: told.append((name, words[1:])) or 0)
+    status, printed, _ = bench(
+        "--everything", "--only", "small.add,gpt.train", "--against", "none", "--no-history", *TINY
+    )
+    assert status == 0 and "small.add" in printed
+    assert [name.rpartition(".")[2] for name, _ in told] == ["load", "sharing", "parts"]
+    assert told[0][1][1:] == ([], ["gpt.train"])
 
 
 def test_parts_fill_their_section(bench, tmp_path):

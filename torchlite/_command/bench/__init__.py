@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 ENGINES = ("numpy", "cc", "opencl")
+_ENGINES = ", ".join(ENGINES) + ", each also with oneDNN (numpy+onednn)"
 _DESCRIPTION = """\
 Runs the same workloads under torchlite and under its rivals, in processes of their own that take turns row by row, and
 prints how long each took and the ratio of the times: below 1 torchlite is faster. Needs nothing but torchlite; compares
@@ -40,9 +41,10 @@ def add_parser(commands: Any) -> None:
         "--sharing", action="store_true", help="instead: user threads, worker processes, one thread, and idleness"
     )
     mode.add_argument("--parts", action="store_true", help="instead: what the nanoseconds of a small op are spent on")
+    mode.add_argument("--everything", action="store_true", help="the comparison, and then these three")
     who = parser.add_argument_group("who takes part")
     who.add_argument("--device", default="cpu", help="torchlite's device (default: %(default)s)")
-    who.add_argument("--engine", type=_engines, default=[], metavar="NAMES", help="of cpu: " + ", ".join(ENGINES))
+    who.add_argument("--engine", type=_engines, default=[], metavar="NAMES", help="of cpu: " + _ENGINES)
     who.add_argument(
         "--against", type=_words, metavar="NAMES",
         help="torch, jax, tinygrad, torchlite (that of --reference-python), none; default: those that are installed",
@@ -90,9 +92,9 @@ def _words(text: str) -> list[str]:
 
 def _engines(text: str) -> list[str]:
     words = list(filter(None, text.split(",")))
-    unknown = [w for w in words if w not in ENGINES]
+    unknown = [w for w in words if w.removesuffix("+onednn") not in ENGINES]
     if unknown:
-        raise argparse.ArgumentTypeError(f"there is no engine {unknown[0]!r}: {', '.join(ENGINES)}")
+        raise argparse.ArgumentTypeError(f"there is no engine {unknown[0]!r}: {_ENGINES}")
     return words
 
 

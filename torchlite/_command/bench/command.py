@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import history, pages, picture, tables
+from . import history, load, pages, parts, picture, sharing, tables
 from .contestants import Failed, of_torchlite, rivals
 from .rounds import Run, measure_all
 from .workloads.names import GROUPS, WORKLOADS, chosen
@@ -29,19 +29,28 @@ def run(options: argparse.Namespace) -> int:
         others = rivals(options.against, options.reference_python, options.device)
     except Failed as error:
         options.bench.error(str(error))
+    if options.everything:
+        return everything(options, mine, others, rows)
     if options.under_load:
-        from . import load
-
         return load.run(options, mine, others, rows if options.only else chosen("networks"))
     if options.sharing:
-        from . import sharing
-
         return sharing.run(options, mine, others)
     if options.parts:
-        from . import parts
-
         return parts.run(options)
     return compare(options, mine, others, rows)
+
+
+def everything(options: argparse.Namespace, mine: list, others: list, rows: list[str]) -> int:
+    """One measurement after the other; under load the first row of each network, once, of torchlite alone."""
+    networks = [WORKLOADS[name][0] for name in GROUPS["networks"]]
+    once = argparse.Namespace(**{**vars(options), "rounds": 1})
+    status = compare(options, mine, others, rows)
+    print()
+    status = max(status, load.run(once, mine[:1], [], [row for row in networks if row in rows]))
+    print()
+    status = max(status, sharing.run(options, mine[:1], others))
+    print()
+    return max(status, parts.run(options))
 
 
 def listed() -> str:

@@ -84,7 +84,8 @@ def _variables(name: str, device: str) -> dict[str, str]:
 
     folder = tempfile.mkdtemp(prefix="torchlite-bench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return {"DEV": "CL", "TRAINING": "1", **backend_of("opencl").for_others(int(index or 0), folder)}
+    backend: Any = backend_of("opencl")
+    return {"DEV": "CL", "TRAINING": "1", **backend.for_others(int(index or 0), folder)}
 
 
 def _has(python: str, module: str) -> bool:
@@ -122,12 +123,15 @@ class Worker:
     def __init__(self, contestant: Contestant, threads: int, scale: float = 1.0, limit: float = 300.0):
         self.contestant, self.limit = contestant, limit
         environment = _environment(contestant.python) | {name: str(threads) for name in _THREADS}
+        onednn = ""
         if contestant.engine:
-            environment[ENGINE] = contestant.engine
+            environment[ENGINE], _, dnn = contestant.engine.partition("+")
+            onednn = "on" if dnn else "off"
         environment.update(contestant.variables)
         words = [contestant.module, "--serve", "--device", contestant.device or "cpu", "--scale", str(scale)]
+        words += ["--threads", str(threads), "--onednn", onednn]
         self.process = subprocess.Popen(
-            [contestant.python, str(WORKLOADS), *words, "--threads", str(threads)],
+            [contestant.python, str(WORKLOADS), *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         if not contestant.device and hasattr(os, "sched_setaffinity"):

@@ -20,20 +20,29 @@ from .names import chosen, file_of, workloads_of
 class Session:
     """One module, and the workload that is being run."""
 
-    def __init__(self, module: str, device: str, scale: float, threads: int):
+    def __init__(self, module: str, device: str, scale: float, threads: int, onednn: str = ""):
         start = time.perf_counter()
         self.T: Any = importlib.import_module(module)
         self.seconds_to_import = time.perf_counter() - start
         self.module = module
         if hasattr(self.T, "set_num_threads"):
             self.T.set_num_threads(threads)
+        if onednn:
+            mkldnn = self.T.backends.mkldnn
+            if onednn == "on" and not mkldnn.is_available():
+                raise RuntimeError("oneDNN was not found (python -m torchlite info says why)")
+            mkldnn.set_flags(onednn == "on")
         self.context = Context(self.T, device, scale)
         self.rows: Rows = iter(())
         self.call: Any = None
 
     def about(self) -> dict[str, Any]:
         T, numpy = self.T, sys.modules.get("numpy")
-        ours = hasattr(T, "__torchlite_version__")
+        ours, engine = hasattr(T, "__torchlite_version__"), ""
+        if ours and self.context.device == "cpu":
+            mkldnn = T.backends.mkldnn
+            dnn = mkldnn.enabled and mkldnn.is_available()
+            engine = T.backends.cpu.get_kernel_engine() + ("+onednn" if dnn else "")
         return {
             "import": self.seconds_to_import,
             "version": str(getattr(T, "__torchlite_version__", getattr(T, "__version__", ""))),
@@ -41,7 +50,7 @@ class Session:
             "folder": os.path.dirname(os.path.abspath(T.__file__)),
             "python": sys.version.split()[0],
             "numpy": numpy.__version__ if numpy else "",
-            "engine": T.backends.cpu.get_kernel_engine() if ours and self.context.device == "cpu" else "",
+            "engine": engine,
         }
 
     def make(self, workload: str) -> None:
@@ -97,7 +106,7 @@ def serve(options: argparse.Namespace) -> int:
         answers.flush()
 
     try:
-        session = Session(options.module, options.device, options.scale, options.threads)
+        session = Session(options.module, options.device, options.scale, options.threads, options.onednn)
         say(session.about())
     except Exception as error:
         say({"failed": f"{type(error).__name__}: {error}"})
@@ -119,6 +128,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--onednn", choices=("", "on", "off"), default="", help="torchlite's convolutions by oneDNN")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -127,7 +137,7 @@ def main() -> int:
         rows = chosen(options.only)
     except ValueError as error:
         parser.error(str(error))
-    session = Session(options.module, options.device, options.scale, options.threads)
+    session = Session(options.module, options.device, options.scale, options.threads, options.onednn)
     print(f"import {session.seconds_to_import * 1e3:.4g} ms", flush=True)
     for name in workloads_of(rows):
         session.make(name)
