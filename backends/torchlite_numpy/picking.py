@@ -13,7 +13,8 @@ from torchlite_array.scatter import gather as _shared_gather
 
 from .blocks import buffer, run
 
-LARGE = 1 << 12
+# Indices from which parts are worth it, and of a part.
+LARGE, _PART = 1 << 12, 1 << 17
 
 
 def within(indices: np.ndarray, length: int) -> bool:
@@ -45,7 +46,7 @@ def gather(input, dim, index, *, sparse_grad=False):
         np.add(places[start:stop], np.arange(0, (stop - start) * length, length)[:, None], out=flat)
         np.take(rows[start:stop], flat, out=result[start:stop], mode="clip")
 
-    run(body, *places.shape, 1 << 14)
+    run(body, *places.shape, _PART)
     return out
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_array.scan import cumsum as _shared_cumsum
 
+from .blas import product_function, single_threaded
 from .blocks import run
 from .rows import F32, F64
 
@@ -37,19 +38,39 @@ def cumsum(input, dim, *, dtype=None):
         return _shared_cumsum(input, dim, dtype=dtype)
     out = np.empty(input.shape, kind)
     rows, sums = (a.reshape(-1, a.shape[-1]) for a in (input, out))
-    run(lambda start, stop: _block(rows[start:stop], sums[start:stop]), *rows.shape)
+    with single_threaded:
+        run(lambda start, stop: _block(rows[start:stop], sums[start:stop]), *rows.shape)
     return out
+
+
+@functools.cache
+def _ones_and_zeros(dtype: np.dtype) -> np.ndarray:
+    made = np.zeros((2, _SEGMENT), dtype)
+    made[0] = 1
+    made.flags.writeable = False
+    return made
 
 
 def _block(x: np.ndarray, out: np.ndarray) -> None:
     count, length = x.shape
     whole = length // _SEGMENT * _SEGMENT
     segments = out[:, :whole].reshape(count, -1, _SEGMENT)
-    np.matmul(x[:, :whole].reshape(segments.shape), _triangle(x.dtype), out=segments)
+    if whole == length:
+        np.dot(x.reshape(-1, _SEGMENT), _triangle(x.dtype), out=out.reshape(-1, _SEGMENT))
+    else:
+        np.matmul(x[:, :whole].reshape(segments.shape), _triangle(x.dtype), out=segments)
     rest = np.add.accumulate(x[:, whole:], -1, out=out[:, whole:])
     totals = np.add.accumulate(segments[:, :, -1], -1)
     if not np.isfinite(totals).all():  # infinity times zero
         np.add.accumulate(x, -1, out=out)
+        return
+    gemm = product_function(x.dtype)
+    if whole == length and gemm is not None:
+        # BLAS adds the product of the totals and ones to what is there, in half the time of NumPy's short loops.
+        before = np.zeros((count, length // _SEGMENT, 2), x.dtype)
+        before[:, 1:, 0] = totals[:, :-1]
+        first, second, third = (a.__array_interface__["data"][0] for a in (before, _ones_and_zeros(x.dtype), out))
+        gemm(False, out.size // _SEGMENT, _SEGMENT, 2, first, 2, second, _SEGMENT, 1.0, third, _SEGMENT)
         return
     np.add(segments[:, 1:], totals[:, :-1, None], out=segments[:, 1:])
     np.add(rest, totals[:, -1:], out=rest)

@@ -65,9 +65,9 @@ def sort(input, dim=-1, descending=False, stable=False):
     return tuple(_back(a, x.shape, dim) for a in (values, places))
 
 
-def _in_parts(body, count: int, length: int) -> None:
+def _in_parts(body, count: int, length: int, part: int = _PART) -> None:
     """`body(start, stop)` for parts that cover `range(count)`, of rows of a length."""
-    step = max(1, _PART // length)
+    step = max(1, part // length)
     share(body, [(start, min(start + step, count)) for start in range(0, count, step)])
 
 
@@ -95,7 +95,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         np.bitwise_and(keys[:, :k], _PLACE, out=places[start:stop])
         values[start:stop] = pick_last(part, places[start:stop])
 
-    _in_parts(body, *rows.shape)
+    _in_parts(body, *rows.shape, 2 * _PART)  # many short calls, for which threads would take turns
     return tuple(_back(a, x.shape, dim) for a in (values, places))
 
 
@@ -105,22 +105,25 @@ def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
     Of the largest elements of disjoint sets the k-th is a bound: k elements reach it, and few others do.
     """
     count, length = rows.shape
-    sets = max(_SETS, 4 * k)
-    each = length // sets
-    if each < 4:
+    sets, best = length, np.maximum if largest else np.minimum
+    firsts = rows
+    while sets // 2 >= max(_SETS, 4 * k):  # the better of the two halves of what is left; one may be left over
+        half = sets // 2
+        kept = best(firsts[:, :half], firsts[:, half : 2 * half])
+        if sets % 2:
+            best(kept[:, 0], firsts[:, -1], out=kept[:, 0])
+        firsts, sets = kept, half
+    if 4 * sets > length:
         return None
-    best = np.maximum if largest else np.minimum
-    firsts = best.reduce(rows[:, : each * sets].reshape(count, each, sets), 1)
-    rest = length - each * sets
-    best(firsts[:, :rest], rows[:, length - rest :], out=firsts[:, :rest])
     place = sets - k if largest else k - 1
     bound = np.partition(firsts, place, -1)[:, place : place + 1]
-    mask = rows >= bound if largest else rows <= bound
-    numbers = np.count_nonzero(mask, -1)
-    if numbers.max() > 4 * k + 8 or rows.dtype.kind == "f" and np.isnan(firsts).any():
+    found = np.flatnonzero(rows >= bound if largest else rows <= bound)
+    if found.size > count * (4 * k + 8) or rows.dtype.kind == "f" and np.isnan(firsts).any():
         return None
-    found = np.flatnonzero(mask)
-    ends = np.cumsum(numbers)
+    ends = np.searchsorted(found, np.arange(length, (count + 1) * length, length))
+    numbers = np.diff(ends, prepend=0)
+    if numbers.max() > 4 * k + 8:
+        return None
     padded = np.full((count, numbers.max()), _LAST)
     slots = np.arange(found.size) + np.repeat(np.arange(count) * padded.shape[1] - (ends - numbers), numbers)
     padded.reshape(-1)[slots] = _keys(rows.reshape(-1)[found], found % length, largest)
