@@ -12,10 +12,15 @@ import numpy as np
 
 from torchlite._settings.switches import SWITCHES
 
+from . import winograd
 from .blocks import buffer, share
 
 if TYPE_CHECKING:
     from torchlite_onednn.conv import Convolutions
+    from torchlite_onednn.cuts import Geometry
+
+# Channels, and places of all outputs, from which on Winograd's way is the faster one where it fits.
+_CHANNELS, _PLACES = 128, 512
 
 
 @functools.cache
@@ -34,42 +39,52 @@ def _convolutions() -> Convolutions | None:
     return Convolutions(library, share, lambda number, size: buffer(number, (size,), np.uint8))
 
 
-def _serving(plan: Any, *arrays: np.ndarray) -> Convolutions | None:
-    """What serves a convolution of these arrays, if oneDNN does."""
+def _serving(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, Any] | None:
+    """What serves a pass over these arrays and the convolution's geometry, if oneDNN does."""
     if not SWITCHES.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
         return None
     if not (plan.batch and plan.channels and plan.filters):
         return None
-    return _convolutions()
+    serving = _convolutions()
+    if serving is None:
+        return None
+    geometry = _geometry(plan)
+    return (serving, geometry) if _wins(kind, geometry) and not _winograd_wins(plan, arrays[0].dtype) else None
 
 
-def _geometry(plan: Any):
+def _wins(kind: str, geometry: Geometry) -> bool:
+    from torchlite_onednn.rules import wins
+
+    return wins(kind, geometry)
+
+
+def _winograd_wins(plan: Any, dtype: np.dtype) -> bool:
+    """Whether the products of NumPy's Winograd are the faster ones (0.55 to 1.0 of oneDNN's time, of all passes)."""
+    places = plan.batch * plan.places
+    return min(plan.channels, plan.filters) >= _CHANNELS and places >= _PLACES and winograd.fits(plan, dtype)
+
+
+def _geometry(plan: Any) -> Geometry:
     from torchlite_onednn.cuts import Geometry
 
-    return Geometry(
-        plan.batch,
-        plan.channels,
-        plan.filters,
-        tuple(plan.size),
-        tuple(plan.kernel),
-        tuple(plan.stride),
-        tuple(plan.padding),
-        tuple(plan.dilation),
-        plan.groups,
-        tuple(plan.out),
-    )
+    spatial = (tuple(v) for v in (plan.size, plan.kernel, plan.stride, plan.padding, plan.dilation))
+    return Geometry(plan.batch, plan.channels, plan.filters, *spatial, plan.groups, tuple(plan.out))
 
 
 def correlate(x, weight, bias, plan):
     """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_numpy.conv`."""
-    serving = _serving(plan, x, weight)
-    return serving and serving.forward(_geometry(plan), x, weight, bias)
+    if (serving := _serving("forward", plan, x, weight)) is None:
+        return None
+    convolutions, geometry = serving
+    return convolutions.forward(geometry, x, weight, bias)
 
 
 def spread(g, weight, bias, plan):
     """The transpose of `correlate`: the gradient of the input, and the transposed convolution."""
-    serving = _serving(plan, g, weight)
-    out = serving and serving.input_gradient(_geometry(plan), g, weight)
+    if (serving := _serving("data", plan, g, weight)) is None:
+        return None
+    convolutions, geometry = serving
+    out = convolutions.input_gradient(geometry, g, weight)
     if out is not None and bias is not None:
         out += bias.reshape(-1, *(1,) * (out.ndim - 2))
     return out
@@ -77,5 +92,7 @@ def spread(g, weight, bias, plan):
 
 def weight_gradient(g, x, plan):
     """The gradient of the weight."""
-    serving = _serving(plan, g, x)
-    return serving and serving.weight_gradient(_geometry(plan), g, x)
+    if (serving := _serving("weights", plan, g, x)) is None:
+        return None
+    convolutions, geometry = serving
+    return convolutions.weight_gradient(geometry, g, x)

@@ -87,7 +87,7 @@ def name_of(library: Library, description: int) -> str:
 
 
 def is_fast(library: Library, description: int) -> bool:
-    return not name_of(library, description).startswith(_SLOW)
+    return not any(part in _SLOW for part in name_of(library, description).split(":"))
 
 
 class _Launch:

@@ -14,11 +14,13 @@ import pytest
 import torchlite as torch
 from torchlite._settings import threads
 from torchlite_numpy import conv as numpy_conv
-from torchlite_onednn import cuts, library
+from torchlite_numpy import onednn, winograd
+from torchlite_onednn import cuts, library, rules
 
 FOUND = library.found()
 installed = pytest.mark.skipif(FOUND.library is None, reason=f"oneDNN is not used: {FOUND.why_not}")
 F = torch.nn.functional
+winograd_fits = winograd.transposing_copy(np.dtype("f4")) is not None
 # batch, channels, filters, size, kernel, then stride, padding, dilation, groups
 SHAPES = [
     (4, 64, 64, (30, 30), 3, 1, 1),
@@ -35,7 +37,7 @@ SHAPES = [
     (8, 96, 96, (28, 28), 3, 1, 1, 1, 96),
     (1, 96, 96, (56, 56), 3, 2, 1, 1, 96),
     (2, 96, 96, (56, 56), 3, 1, 1, 1, 96),
-    (2, 20, 40, (30, 30), 5, 1, 2, 1, 20),
+    (2, 48, 48, (30, 30), 5, 1, 2, 1, 48),
     (2, 8, 8, (40, 40), 3, 1, 2, 2, 8),
     (3, 64, 64, (28, 28), 3, 1, 1, 1, 4),
     (2, 64, 64, (14, 14), 3, 1, 1, 1, 16),
@@ -98,8 +100,11 @@ def assert_close(found, expected):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How many pieces of work oneDNN got."""
+    """How many pieces of work oneDNN got, which computes all that it can, also what it is not the fastest at."""
     from torchlite_onednn.primitives import Task
+
+    monkeypatch.setattr(onednn, "_wins", lambda kind, geometry: True)
+    monkeypatch.setattr(onednn, "_winograd_wins", lambda plan, dtype: False)
 
     runs, run = [], Task.run
     monkeypatch.setattr(Task, "run", lambda self, addresses: (runs.append(1), run(self, addresses)))
@@ -264,7 +269,6 @@ def test_the_switch(counted):
 
 @installed
 def test_ways_that_oned_nn_is_slow_at_are_left_to_numpy(monkeypatch, counted):
-    from torchlite_numpy import onednn
     from torchlite_onednn import primitives
 
     monkeypatch.setattr(primitives, "is_fast", lambda library, description: False)
@@ -285,11 +289,48 @@ def test_what_the_openmp_runtime_was_told_holds_again():
     assert served._get_threads() == 3
 
 
+@installed
+@pytest.mark.parametrize(
+    "case,served",
+    [
+        ((4, 64, 64, (30, 30), 3, 1, 1), True),
+        ((8, 96, 96, (28, 28), 3, 1, 1, 1, 96), True),
+        ((4, 128, 64, (28, 28), 1), False),  # one matrix product
+        ((4, 128, 128, (28, 28), 3, 1, 1), not winograd_fits),
+        ((1, 128, 128, (14, 14), 3, 1, 1), True),
+    ],
+    ids=str,
+)
+def test_what_it_is_asked_for(case, served, monkeypatch):
+    from torchlite_onednn.primitives import Task
+
+    runs, run = [], Task.run
+    monkeypatch.setattr(Task, "run", lambda self, addresses: (runs.append(1), run(self, addresses)))
+    results(case)
+    assert bool(runs) == served
+
+
 # -- without the library ---------------------------------------------------------------------------
 
 
-def covered(parts, length):
-    return sorted(parts) == sorted(set(parts)) and sum(b - a for a, b in set(parts)) == length
+@pytest.mark.parametrize(
+    "case,kinds",
+    [
+        ((2, 3, 64, (64, 64), 7, 2, 3), "forward weights"),
+        ((2, 64, 64, (64, 64), 3, 1, 1), "forward data weights"),
+        ((2, 64, 1, (64, 64), 3, 1, 1), ""),
+        ((2, 33, 17, (13, 13), 3), ""),
+        ((2, 24, 24, (101,), 5, 2, 3, 1, 24), ""),
+        ((2, 8, 8, (40, 40), 3, 1, 2, 2, 8), "forward data weights"),
+        ((2, 20, 40, (30, 30), 5, 1, 2, 1, 20), "forward"),
+        ((2, 64, 64, (14, 14), 3, 1, 1, 1, 16), "forward data"),
+        ((2, 16, 16, (8, 16, 16), 3, 1, 1, 1, 16), "forward data"),
+    ],
+    ids=str,
+)
+def test_rules(case, kinds):
+    g = cuts.Geometry(*geometry(case), ())
+    assert [kind for kind in (cuts.FORWARD, cuts.DATA, cuts.WEIGHTS) if rules.wins(kind, g)] == kinds.split()
 
 
 @pytest.mark.parametrize("kind", [cuts.FORWARD, cuts.DATA, cuts.WEIGHTS])
