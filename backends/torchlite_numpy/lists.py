@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from .blas import single_threaded
 from .blocks import share
 
 # Arrays of at most this many elements are copied side by side, up to _PART elements: that is faster than a call for
@@ -31,7 +32,8 @@ def _norm_of_all(arrays):
     def square(k):
         squares[k] = float(parts[k].dot(parts[k]))
 
-    _share(square, len(parts))
+    with single_threaded:  # BLAS adds up in another order on more threads
+        _share(square, len(parts))
     return arrays[0].dtype.type(math.sqrt(sum(squares)))
 
 
