@@ -269,13 +269,20 @@ def test_only_runs_of_the_same_settings_are_compared():
 def test_the_picture_has_a_bar_for_each_row_and_both_backgrounds():
     text = picture.svg(a_run(small__add=0.5, mlp__train=0.04, big__gelu=12.0), ["torchlite"], "torch")
     root = ElementTree.fromstring(text)
-    bars = {b.get("class"): b for b in root.iter("{http://www.w3.org/2000/svg}rect")}
-    assert text.count("<rect") == 3 and set(bars) == {"c0"}
+    assert text.count("<rect") == 3 and text.count('class="c0"') == 3
     assert "prefers-color-scheme:dark" in text and "a &lt;CPU&gt;" in text
-    places = [(float(b.get("x")), float(b.get("width"))) for b in root.iter("{http://www.w3.org/2000/svg}rect")]
-    one = places[0][0] + places[0][1]
-    assert places[1][0] + places[1][1] == pytest.approx(one, abs=0.2) and places[2][0] == pytest.approx(one, abs=0.2)
-    assert all(0 <= x and x + width <= picture.WIDTH for x, width in places)
+    bars = list(root.iter("{http://www.w3.org/2000/svg}rect"))
+    places = sorted((float(b.get("x")), float(b.get("x")) + float(b.get("width"))) for b in bars)
+    assert places[0][1] == pytest.approx(places[1][1], abs=0.2) == pytest.approx(places[2][0], abs=0.2)
+    assert all(picture.NAMES < left < right < picture.COLUMN for left, right in places)
+
+
+def test_the_picture_tells_engines_apart():
+    run = a_run(small__add=0.5, mlp__train=0.04)
+    run.add("small.add", "torchlite cc", {"wall": 0.25})
+    text = picture.svg(run, ["torchlite", "torchlite cc"], "torch")
+    ElementTree.fromstring(text)
+    assert text.count("<rect") == 3 and text.count("<circle") == 2 and ">torchlite cc</text>" in text
 
 
 def test_busy_machines_show_cpu_times():

@@ -8,9 +8,11 @@ import math
 from .rounds import Run
 from .tables import TITLES, groups, headline
 
-WIDTH, NAMES, BAR, GAP, HEAD = 760, 200, 13, 5, 30
-LEFT, RIGHT = NAMES + 10, 50
-TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+# A column of bars: its names, the place for bars, and what is written beside the longest.
+NAMES, BARS, ASIDE, BETWEEN = 160, 220, 32, 16
+COLUMN = NAMES + ASIDE + BARS + ASIDE
+BAR, GAP, TOP = 13, 5, 44
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 # Light and dark: text, lines, and a colour for each of ours; the first is NumPy alone.
 LIGHT = ("#24292f", "#d0d7de", ("#2f6fb0", "#d08a2b", "#4f9d69", "#8b5fa8"))
 DARK = ("#e6edf3", "#3d444d", ("#6aa9e9", "#e0a458", "#74c48e", "#b48ad0"))
@@ -18,54 +20,94 @@ DARK = ("#e6edf3", "#3d444d", ("#6aa9e9", "#e0a458", "#74c48e", "#b48ad0"))
 
 def svg(run: Run, mine: list[str], rival: str) -> str:
     """An SVG with a bar for each row and each of ours: to the left of 1 faster than the rival, to the right slower."""
-    rows = [
-        (group, [r for r in names if any(run.ratio(r, m, rival) for m in mine)]) for group, names in groups(run).items()
+    columns = _columns(run, mine, rival)
+    values = [
+        v for column in columns for _, rows in column for r in rows for m in mine if (v := run.ratio(r, m, rival))
     ]
-    rows = [(group, names) for group, names in rows if names]
-    values = [v for _, names in rows for r in names for m in mine if (v := run.ratio(r, m, rival))]
-    low, high = min([0.5, *values]) / 1.1, max([1.5, *values]) * 1.1
+    scale = _Scale(min([0.5, *values]) / 1.1, max([1.5, *values]) * 1.1)
+    body, height = [], 0
+    for number, column in enumerate(columns):
+        inside, reached = _column(run, mine, rival, column, scale)
+        body.append(f'<g transform="translate({number * (COLUMN + BETWEEN)},0)">{inside}</g>')
+        height = max(height, reached)
+    width = len(columns) * (COLUMN + BETWEEN) - BETWEEN
+    if len(mine) > 1:
+        body += _legend(mine, height + 14)
+        height += 24
+    notes = headline(run)
+    body += [f'<text class="n" x="0" y="{height + 20 + 13 * i}">{html.escape(n)}</text>' for i, n in enumerate(notes)]
+    height += 20 + 13 * len(notes)
+    title = f"Time by {rival}'s: shorter to the left of 1, longer to the right of it"
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
+        ' role="img">', f"<title>{html.escape(title)}</title>", f"<style>{_style(len(mine))}</style>",
+        f'<text class="g" x="0" y="14">{html.escape(title)}</text>', *body, "</svg>\n",
+    ])  # fmt: skip
 
-    def x(value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / low) / math.log(high / low)
 
-    body, y = [], HEAD + 22
-    for group, names in rows:
+class _Scale:
+    """Where a ratio is on the axis, which is logarithmic."""
+
+    def __init__(self, low: float, high: float):
+        self.low, self.high = low, high
+
+    def __call__(self, value: float) -> float:
+        return NAMES + ASIDE + BARS * math.log(value / self.low) / math.log(self.high / self.low)
+
+    def ticks(self) -> list[float]:
+        """Marks that are not too near to each other."""
+        chosen: list[float] = []
+        for tick in sorted(TICKS, key=lambda t: abs(math.log(t))):
+            if self.low <= tick <= self.high and all(abs(self(tick) - self(t)) > 22 for t in chosen):
+                chosen.append(tick)
+        return sorted(chosen)
+
+
+def _columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list[str]]]]:
+    """The groups with the rows that can be shown, in two columns of about the same height."""
+    shown = [
+        (TITLES[group], [r for r in rows if any(run.ratio(r, m, rival) for m in mine)])
+        for group, rows in groups(run).items()
+    ]
+    shown = [(title, rows) for title, rows in shown if rows]
+    half, first = sum(len(rows) for _, rows in shown) / 2, 0
+    for count, (_, rows) in enumerate(shown):
+        if first + len(rows) / 2 > half:
+            return [part for part in (shown[:count], shown[count:]) if part]
+        first += len(rows)
+    return [shown] if shown else []
+
+
+def _column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) -> tuple[str, int]:
+    """The bars of some groups, and how far down they reach."""
+    found, y = [], TOP
+    for title, rows in column:
         y += 14
-        body.append(f'<text class="group" x="0" y="{y + 4}">{html.escape(TITLES[group])}</text>')
-        y += 14
-        for row in names:
-            middle = y + BAR * len(mine) / 2 + 4
-            body.append(f'<text x="{NAMES}" y="{middle:.1f}" text-anchor="end">{html.escape(row)}</text>')
+        found.append(f'<text class="g" x="0" y="{y + 2}">{html.escape(title)}</text>')
+        y += 12
+        for row in rows:
+            middle = y + BAR * len(mine) / 2 + 3
+            found.append(f'<text x="{NAMES}" y="{middle:.1f}" text-anchor="end">{html.escape(row)}</text>')
             for number, who in enumerate(mine):
                 value = run.ratio(row, who, rival)
                 if value is not None:
-                    body += _bar(x(value), x(1.0), y + number * BAR, value, number)
+                    found += _bar(scale(value), scale(1.0), y + number * BAR, value, number)
             y += BAR * len(mine) + GAP
-    ticks = [t for t in TICKS if low <= t <= high]
     lines = [
-        f'<line class="{"one" if t == 1 else "tick"}" x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{HEAD + 14}" y2="{y}"/>'
-        f'<text x="{x(t):.1f}" y="{HEAD + 8}" text-anchor="middle">{t:g}</text>'
-        for t in ticks
+        f'<line class="{"one" if t == 1 else "tick"}" x1="{scale(t):.1f}" x2="{scale(t):.1f}" y1="{TOP}" y2="{y}"/>'
+        f'<text class="n" x="{scale(t):.1f}" y="{TOP - 6}" text-anchor="middle">{t:g}</text>'
+        for t in scale.ticks()
     ]
-    title = f"Time by {rival}'s: shorter to the left of 1, longer to the right of it"
-    legend, place = [], 0.0
-    if len(mine) > 1:
-        for number, who in enumerate(mine):
-            legend.append(f'<rect class="c{number}" x="{place:.0f}" y="{y + 12}" width="10" height="10"/>')
-            legend.append(f'<text x="{place + 14:.0f}" y="{y + 21}">{html.escape(who)}</text>')
-            place += 24 + 7 * len(who)
-        y += 24
-    notes = [
-        f'<text class="note" x="0" y="{y + 20 + 13 * i}">{html.escape(line)}</text>'
-        for i, line in enumerate(headline(run))
-    ]
-    height = y + 20 + 13 * len(notes)
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"',
-        ' role="img">',
-        f"<title>{html.escape(title)}</title>", f"<style>{_style(len(mine))}</style>",
-        f'<text class="group" x="0" y="14">{html.escape(title)}</text>', *lines, *body, *legend, *notes, "</svg>\n",
-    ])  # fmt: skip
+    return "\n".join(lines + found), y
+
+
+def _legend(mine: list[str], y: int) -> list[str]:
+    found, place = [], 0
+    for number, who in enumerate(mine):
+        found.append(f'<circle class="c{number}" cx="{place + 5}" cy="{y}" r="5"/>')
+        found.append(f'<text x="{place + 14}" y="{y + 4}">{html.escape(who)}</text>')
+        place += 30 + 7 * len(who)
+    return found
 
 
 def _bar(end: float, one: float, y: float, value: float, number: int) -> list[str]:
@@ -73,7 +115,7 @@ def _bar(end: float, one: float, y: float, value: float, number: int) -> list[st
     beside, anchor = (end - 4, "end") if value < 1 else (end + 4, "start")
     return [
         f'<rect class="c{number}" x="{start:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR - 2}"/>',
-        f'<text class="value" x="{beside:.1f}" y="{y + BAR - 3:.1f}" text-anchor="{anchor}">{value:.2f}</text>',
+        f'<text class="v" x="{beside:.1f}" y="{y + BAR - 3:.1f}" text-anchor="{anchor}">{value:.2f}</text>',
     ]
 
 
@@ -85,6 +127,6 @@ def _style(count: int) -> str:
         )
 
     return (
-        "text{font:11px system-ui,sans-serif}.group{font-weight:600;font-size:12px}.value{font-size:10px}"
-        f".note{{font-size:10px}}{colours(LIGHT)}@media (prefers-color-scheme:dark){{{colours(DARK)}}}"
+        "text{font:11px system-ui,sans-serif}.g{font-weight:600;font-size:12px}.v{font-size:9px}"
+        f".n{{font-size:10px}}{colours(LIGHT)}@media (prefers-color-scheme:dark){{{colours(DARK)}}}"
     )
