@@ -43,7 +43,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 
-        share(run, _parts(batch))
+        share(run, _parts(batch, w_hh.size))
     return output, last, kept
 
 
@@ -145,7 +145,7 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         grad_h0[start:stop] = dh.T
 
     with single_threaded:
-        share(run, _parts(batch))
+        share(run, _parts(batch, w_hh.size))
         flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
         grad_input = steady_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
         grad_w_ih = steady_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
