@@ -51,9 +51,9 @@ def _steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
     """All steps for some columns of the batch; fills `kept` and `states`, and returns the last h."""
     steps, hidden, columns = states.shape
     product = np.empty((3 * hidden, columns), states.dtype)
-    h = np.ascontiguousarray(h)
+    h, sums = np.ascontiguousarray(h), np.ascontiguousarray(sums.transpose(1, 0, 2))
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
-        a, x = kept[t], sums[:, t]
+        a, x = kept[t], sums[t]
         gates, n, s = a[: 2 * hidden], a[2 * hidden : 3 * hidden], a[3 * hidden :]
         np.matmul(recurrent, h, out=product)
         if bias_h is not None:
@@ -83,27 +83,27 @@ def _steps_back(grad_output, dh, first, output, kept, back, of_input, of_state, 
     """
     steps, rows, columns = kept.shape
     hidden = rows // 4
-    d, slope, scratch = (
-        np.empty((3 * hidden, columns), dh.dtype),
-        np.empty((2 * hidden, columns), dh.dtype),
-        np.empty((hidden, columns), dh.dtype),
-    )
+    slope, scratch = np.empty((2 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
     ds, product = np.empty((3 * hidden, columns), dh.dtype), np.empty((hidden, columns), dh.dtype)
+    inputs, states = np.empty((steps, 3 * hidden, columns), dh.dtype), np.empty((steps, hidden, columns), dh.dtype)
+    output = np.ascontiguousarray(output.transpose(0, 2, 1))
+    if grad_output is not None:
+        grad_output = np.ascontiguousarray(grad_output.transpose(0, 2, 1))
     places = list(range(steps - 1, -1, -1) if reverse else range(steps))
     for place in range(steps - 1, -1, -1):
         t = places[place]
-        a = kept[t]
+        a, d = kept[t], inputs[t]
         r, z, n, s = (a[k * hidden : (k + 1) * hidden] for k in range(4))
         dr, dz, dn = (d[k * hidden : (k + 1) * hidden] for k in range(3))
         if grad_output is not None:
-            np.add(dh, grad_output[t].T, dh)
+            np.add(dh, grad_output[t], dh)
         # dn = dh (1 - z) (1 - n^2)
         np.multiply(n, n, scratch)
         np.subtract(1, scratch, scratch)
         np.subtract(1, z, dn)
         np.multiply(dn, scratch, dn)
         np.multiply(dn, dh, dn)
-        np.subtract(output[places[place - 1]].T if place else first, n, dz)
+        np.subtract(output[places[place - 1]] if place else first, n, dz)
         np.multiply(dz, dh, dz)
         np.multiply(dn, s, dr)
         gates = a[: 2 * hidden]
@@ -115,8 +115,8 @@ def _steps_back(grad_output, dh, first, output, kept, back, of_input, of_state, 
         np.matmul(back, ds, out=product)
         np.multiply(dh, z, dh)
         np.add(dh, product, dh)
-        of_input[:, t] = d
-        of_state[:, t] = ds[2 * hidden :]
+        states[t] = ds[2 * hidden :]
+    of_input[:], of_state[:] = inputs.transpose(1, 0, 2), states.transpose(1, 0, 2)
 
 
 def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):

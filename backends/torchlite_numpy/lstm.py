@@ -95,15 +95,17 @@ def _part(flat, steps, rows, start, stop):
 def _steps(sums, h, c, recurrent, gates, cells, states, reverse):
     """All steps for some columns of the batch; fills gates, cells and states, and returns the last h and c."""
     steps, hidden, _ = states.shape
-    half = np.array(0.5, states.dtype)
+    half, product = np.array(0.5, states.dtype), np.empty(gates.shape[1:], states.dtype)
     h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
+    # For all steps at once: those of one step lie so far apart that few of them fit in a cache.
+    np.copyto(gates, sums.transpose(1, 0, 2))
     logistic, tanh = gates[:, : 3 * hidden], gates[:, 3 * hidden :]
     i, f, o = (gates[:, k * hidden : (k + 1) * hidden] for k in range(3))
     cell, squashed = cells[:, :hidden], cells[:, hidden:]
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
         a, s, new = gates[t], logistic[t], cell[t]
-        np.matmul(recurrent, h, out=a)
-        np.add(a, sums[:, t], out=a)
+        np.matmul(recurrent, h, out=product)
+        np.add(a, product, out=a)
         np.tanh(a, out=a)
         np.multiply(s, half, out=s)
         np.add(s, half, out=s)
