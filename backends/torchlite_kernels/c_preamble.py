@@ -294,7 +294,7 @@ template <class T, int N> INLINE typename Vector<T, N>::Mask isinf(Vector<T, N> 
 template <class T, int N> INLINE typename Vector<T, N>::Mask signbit(Vector<T, N> v) {
     return bits_as<typename Bits<T, N>::Type>(v) < typename Bits<T, N>::Type(0);
 }
-// v * 2**n, rounded once, for whole n from -151 to 128 (`shifted` is n above 1.5 * 2**23): two factors, neither of which
+// v * 2**n, rounded once, for whole n from -151 to 128 (`shifted`: n above 1.5 * 2**23): two factors, neither of which
 // is out of range.
 template <int N> INLINE Vector<float, N> scaled(Vector<float, N> v, Vector<float, N> n, Vector<float, N> shifted) {
     typedef Vector<int, N> I;

@@ -300,7 +300,8 @@ _ANY = """
 KERNEL void found(IN(float, x), OUT(int, out), const int n) {
     for (int i = 0; i + 16 <= n; i += 16) {
         float16 v = vload16(0, AT(x) + i);
-        AT(out)[i / 16] = any(v > float16(0)) + 2 * any(convert_double16(v) > double16(0)) + 4 * any(!(v <= float16(0)));
+        double16 wide = convert_double16(v);
+        AT(out)[i / 16] = any(v > float16(0)) + 2 * any(wide > double16(0)) + 4 * any(!(v <= float16(0)));
     }
 }
 """
