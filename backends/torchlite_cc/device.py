@@ -57,7 +57,7 @@ class Function:
         self.device, self.name, self.signature = device, name, signature
         self._run = library[f"run_{name}"]
         self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
-        self._packs: dict[tuple, Any] = {}
+        self._packs: dict[Any, Any] = {}
         self._waiting = device.waiting
 
     def __repr__(self) -> str:
@@ -66,7 +66,8 @@ class Function:
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        nbytes, values = 0, []
+        nbytes = 0
+        values: list = []
         for code, value in zip(self.signature, arguments, strict=True):
             if code == "p":
                 block = value.buffer
@@ -134,11 +135,9 @@ def _packer(codes: str, values: list) -> Any:
 def _groups(global_size: tuple, local_size: tuple | None) -> tuple[int, int, Any]:
     """How many work-groups there are, and the address of the sizes as programs read them, with what keeps them."""
     whole = (*global_size, 1, 1)[:3]
-    local = (
-        (*(local_size or (64,) if len(global_size) == 1 else (1,)), 1, 1)[:3]
-        if local_size is None
-        else (*local_size, 1, 1)[:3]
-    )
+    if local_size is None:
+        local_size = (64,) if len(global_size) == 1 else (1,)
+    local = (*local_size, 1, 1)[:3]
     count = 1
     for n, size in zip(whole, local, strict=True):
         count *= -(-n // size)

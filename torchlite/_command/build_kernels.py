@@ -89,7 +89,7 @@ def _run_all() -> None:
 def _steps() -> Iterator[Callable[[], Any]]:
     import torchlite as torch
 
-    for dtype in (torch.float32, torch.float64):
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         yield from _elementwise(torch, dtype)
         yield from _along_dimensions(torch, dtype)
     for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
