@@ -23,9 +23,10 @@ class Declined(Exception):
     """What an ndarray has that devices' arrays have not."""
 
 
-def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, int]) -> Callable:
+def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, int], by: int = 0) -> Callable:
     """The engine's kernel of an op for arrays of these dtypes, with at least so many elements; NumPy's, `plain`,
-    for all others, where the engine's raises (so that errors are NumPy's), and where no device is to be had.
+    for all others, where the engine's raises (so that errors are NumPy's), and where no device is to be had. The first
+    argument says the dtype, and number `by` of elements there are.
     """
 
     missing = Kept(4096)  # calls whose program is not built
@@ -36,7 +37,7 @@ def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, in
             if first.__class__ not in (tuple, list) or not first or first[0].__class__ is not np.ndarray:
                 return plain(*args, **options)
             first = max(first, key=_size)
-        if first.size < least.get(first.dtype, _NEVER):
+        if (args[by] if 0 < by < len(args) else first).size < least.get(first.dtype, _NEVER):
             return plain(*args, **options)
         device = engine.device()
         if device is None:

@@ -49,7 +49,10 @@ _SLOW = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remainder f
     i0 special_i0e special_i1 special_i1e special_ndtr special_ndtri special_log_ndtr special_erfcx special_entr
     igamma igammac logcumsumexp"""
 _ORDERS = "cumsum cumprod cummax cummin sort kthvalue median_dim median_all mode"
-_MOVES = " repeat tril triu"
+_MOVES = " repeat tril triu gather"
+
+# The argument whose elements count, where it is not the first tensor.
+_BY = {"gather": 2}
 
 # What an engine's own compiler makes slower than NumPy (1.0 to 3.2), and nobody else's.
 _WITHOUT = {"cc": "xlogy fmod _floor_divide i0 special_i1 cat"}
@@ -98,7 +101,7 @@ def kernels_over(plain: dict[str, Callable], engine: Engine) -> dict[str, Callab
     for op, costs in ROWS.items():
         if op in plain and op not in without:
             least = {dtype: engine.least[cost] for dtype, cost in costs.items()}
-            found[op] = serving(engine, op, plain[op], least)
+            found[op] = serving(engine, op, plain[op], least, _BY.get(op, 0))
             if op in IN_PLACE:
                 written = plain.get(f"{op}_") or _written(plain[op])
                 found[f"{op}_"] = serving(engine, f"{op}_", written, least)

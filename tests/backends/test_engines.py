@@ -275,3 +275,12 @@ def test_writing_in_place_where_the_engine_does_not(host):
     assert "relu_" in kernels and "exp_" in kernels
     x = np.array([-1.0, 2.0], np.float32)
     assert kernels["relu_"](x) is None and x.tolist() == [0, 2]  # too few for the engine
+
+
+def test_the_elements_that_count(host):
+    host.kernels["gather"] = lambda x, dim, index: index
+    kernel = bridge.serving(Engine(host), "gather", lambda *args: "NumPy's", {np.dtype("f4"): 8}, 2)
+    x = np.ones(9, np.float32)
+    assert kernel(x, 0, np.zeros(3, np.int64)) == "NumPy's"
+    index = np.zeros(8, np.int64)
+    assert kernel(x[:2], 0, index) is index

@@ -90,6 +90,15 @@ def test_an_index_that_does_not_fit_is_numpys_error(x):
     np.testing.assert_array_equal(kernel(x, 1, bad // 100), x[:, 5:6].repeat(4, 1))  # and nothing is left of it
 
 
+@pytest.mark.parametrize("columns", [1, 5, 64, 700])
+def test_gather_along_rows(x, columns, rng):
+    for source in (x, x[:, 3:90], x[::2]):
+        index = rng.integers(0, source.shape[1], (source.shape[0], columns))
+        expected = np.take_along_axis(source, index, 1)
+        np.testing.assert_array_equal(serve("gather", source, 1, index), expected)
+        np.testing.assert_array_equal(serve("gather", source, 1, index.astype(np.int32)), expected)
+
+
 def test_a_table_that_the_engine_serves(x, monkeypatch):
     monkeypatch.setattr(Engine, "least", dict.fromkeys(Engine.least, 1))
     served = []

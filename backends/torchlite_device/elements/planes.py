@@ -146,6 +146,11 @@ def gather_planes(x: Planes, index: Array, out: Array, code: int) -> Array:
         sp, sd, sq = x.steps
         J, D, sj = (count, 1, 0) if Q == 1 else (Q, count, sq)
         take, items, group = span(device, out.size)
+        if device.is_cpu and Q == 1 and sd == 1:
+            run = device.function(texts.GATHER_ROWS, "gather_rows", "ppppiiiiii", T=moved_kind(out), I=index.kind)
+            run(items, group, x.array, index, out, watched(device), code, out.size, take, J, sp, size)
+            after_launch(device)
+            return out
         run = device.function(texts.GATHER, "gather", "ppppiiiiiiiii", T=moved_kind(out), I=index.kind)
         run(items, group, x.array, index, out, watched(device), code, out.size, take, J, D, sp, sd, sj, size)
         after_launch(device)
