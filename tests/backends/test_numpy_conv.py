@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from torchlite._settings import threads
+from torchlite._settings.switches import SWITCHES
 from torchlite_numpy import conv, winograd
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
 
 
 def pair(value, count):

@@ -375,7 +375,14 @@ def test_information_names_it_or_says_how_to_get_it():
     from torchlite._command.info import report
 
     (line,) = [line for line in report().splitlines() if line.startswith("  oneDNN ")]
-    assert FOUND.library.path in line if FOUND.library else "pip install" in line or "TORCHLITE_ONEDNN" in line
+    assert (FOUND.library.path if FOUND.library else FOUND.why_not) in line
+
+
+def test_what_is_not_there_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(library, "_places", lambda: ["libnone.so.3"])
+    monkeypatch.delenv("TORCHLITE_ONEDNN", raising=False)
+    found = library.found.__wrapped__()
+    assert found.library is None and "pip install 'torchlite-nd[onednn]'" in found.why_not
 
 
 def test_importing_torchlite_looks_for_nothing():
