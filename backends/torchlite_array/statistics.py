@@ -36,7 +36,7 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
     if not count:
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
         return xp.full(shape, math.nan, dtype=input.real.dtype)
-    centred = x - xp.add.reduce(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype)
+    centred = xp.subtract(x, xp.add.reduce(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype))
     square = xp.square(centred.real) + xp.square(centred.imag) if x.dtype.kind == "c" else xp.square(centred)
     total = xp.add.reduce(square, axis=axes, keepdims=keepdim)
     total = total / xp.asarray(max(count - correction, 0), dtype=total.dtype)
@@ -55,7 +55,7 @@ def logsumexp(input, dim=None, keepdim=False):
         return out.astype(input.dtype)
     top = xp.maximum.reduce(x.real, axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    out = xp.log(xp.add.reduce(xp.exp(x - top), axis=axes, keepdims=True)) + top
+    out = xp.log(xp.add.reduce(xp.exp(xp.subtract(x, top)), axis=axes, keepdims=True)) + top
     out = out if x is input else out.astype(input.dtype)
     return out if keepdim else out.squeeze(axes)
 
@@ -85,7 +85,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
 
 
 def count_nonzero(input, dim=None):
-    return xp.sum(input != 0, axis=wrap_dims(dim, input.ndim), dtype=xp.int64)
+    return xp.sum(xp.not_equal(input, 0), axis=wrap_dims(dim, input.ndim), dtype=xp.int64)
 
 
 # One element along a dimension

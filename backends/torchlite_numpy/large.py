@@ -16,12 +16,22 @@ import numpy as np
 
 import torchlite_array
 from torchlite_array.inplace import _copy_ as _shared_copy_
+from torchlite_array.linalg import vector_norm_core as _shared_vector_norm_core
 from torchlite_array.pointwise import to as _shared_to
+from torchlite_array.reduce import argmax as _shared_argmax
+from torchlite_array.reduce import argmin as _shared_argmin
+from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.shape import cat as _shared_cat
 from torchlite_array.shape import clone as _shared_clone
+from torchlite_array.statistics import max_dim as _shared_max_dim
+from torchlite_array.statistics import min_dim as _shared_min_dim
+from torchlite_array.statistics import prod as _shared_prod
 
-from .blocks import parallel, share, share_evenly
+from .blas import single_threaded
+from .blocks import parallel, run, share, share_evenly
 from .copies import row_major
+from .reductions import functions, has_places, norms, places_of, reducing, without
+from .shortcuts import sum as _plain_sum
 
 # Elements from which waking a thread is worth it: it takes as long as a cheap pass over 100,000 floats in cache, or as
 # a dear one over 20,000. Of a step parts of flat arrays have a multiple: they end where lines of cache do.
@@ -33,15 +43,18 @@ _CHEAP = frozenset(
     isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
-_COPIES = "large_to", "large__copy", "large__copy_", "large_clone", "large_cat"
-_MODULES = "pointwise", "arithmetic", "elementary"
+_OWN = """large_to large__copy large__copy_ large_clone large_cat large_sum large_argmax large_argmin large_max_dim
+    large_min_dim large_prod large_vector_norm_core""".split()
+_MODULES = "pointwise", "arithmetic", "elementary", "reduce", "statistics"
+_REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
 _ndarray = np.ndarray
 
 
 def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
-    xp: Any = torchlite_array.Namespace(np, **_functions())
+    ufuncs = _functions()
+    xp: Any = torchlite_array.Namespace(np, **ufuncs, **functions(ufuncs))
     shared = {op: getattr(xp, name) for op, name in torchlite_array.DIRECT.items()}
     scopes: dict[str, dict] = {}
     for name in _MODULES:
@@ -51,7 +64,7 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
         if hasattr(kernel, "ufunc"):
             table.setdefault(op + "_", _in_place(kernel))
     own = torchlite_array.instantiate(sys.modules[__name__], xp, scopes)
-    table.update({name.removeprefix("large_"): own[name] for name in _COPIES})
+    table.update({name.removeprefix("large_"): own[name] for name in _OWN})
     return table
 
 
@@ -75,6 +88,8 @@ def spread(ufunc: np.ufunc) -> Any:
     call: Any = (_unary if ufunc.nin == 1 else _binary)(ufunc, least)
     for name in _METHODS:
         setattr(call, name, getattr(ufunc, name))
+    if ufunc.__name__ in _REDUCE:
+        call.reduce = reducing(ufunc)
     call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
     return call
 
@@ -263,3 +278,57 @@ def _copies(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.nd
     axis = _axis_to_cut(out)
     count = min(-(-out.size // CHEAP), out.shape[axis])
     return list(zip(np.array_split(out, count, axis), np.array_split(source, count, axis), strict=True))
+
+
+# --- reductions --------------------------------------------------------------------------------------
+
+
+def large_sum(input, dim=None, keepdim=False, *, dtype=None):
+    if input.dtype.kind not in "biu" or input.size < CHEAP or dtype is not None and dtype.np.kind not in "iu":
+        return _plain_sum(input, dim, keepdim, dtype=dtype)
+    return _shared_sum(input, dim, keepdim, dtype=dtype)
+
+
+def large_argmax(input, dim=None, keepdim=False):
+    if not has_places(input, dim):
+        return _shared_argmax(input, dim, keepdim)
+    return places_of(input, dim, True)[1].reshape(without(input, dim, keepdim))
+
+
+def large_argmin(input, dim=None, keepdim=False):
+    if not has_places(input, dim):
+        return _shared_argmin(input, dim, keepdim)
+    return places_of(input, dim, False)[1].reshape(without(input, dim, keepdim))
+
+
+def large_max_dim(input, dim, keepdim=False):
+    if not has_places(input, dim):
+        return _shared_max_dim(input, dim, keepdim)
+    return tuple(a.reshape(without(input, dim, keepdim)) for a in places_of(input, dim, True))
+
+
+def large_min_dim(input, dim, keepdim=False):
+    if not has_places(input, dim):
+        return _shared_min_dim(input, dim, keepdim)
+    return tuple(a.reshape(without(input, dim, keepdim)) for a in places_of(input, dim, False))
+
+
+def large_prod(input, dim=None, keepdim=False, *, dtype=None):
+    if dtype is not None or dim not in (-1, input.ndim - 1) or not (has_places(input, dim) and input.dtype.kind == "f"):
+        return _shared_prod(input, dim, keepdim, dtype=dtype)
+    rows = input.reshape(-1, input.shape[-1])
+    out = np.empty(len(rows), input.dtype)
+
+    def body(start: int, stop: int) -> None:
+        out[start:stop] = _shared_prod(rows[start:stop], 1)
+
+    run(body, *rows.shape)
+    return out.reshape(without(input, dim, keepdim))
+
+
+def large_vector_norm_core(input, ord, dim, keepdim):
+    found = norms(input, dim, keepdim) if ord == 2 else None
+    if found is not None:
+        return found
+    with single_threaded:
+        return _shared_vector_norm_core(input, ord, dim, keepdim)

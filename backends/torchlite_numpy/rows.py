@@ -12,6 +12,7 @@ from torchlite._types.dtypes import from_np
 
 from . import blocks
 from .blas import single_threaded
+from .copies import row_major
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = blocks.SMALL
@@ -25,7 +26,7 @@ ZERO = np.zeros((), F32)
 
 
 def as_contiguous(x):
-    return x if x.flags.c_contiguous else x.copy()
+    return x if x.flags.c_contiguous else row_major(x)
 
 
 def refuse(x, kernel):
@@ -59,7 +60,7 @@ def _from_rows(rows, shape, dim):
         return rows.reshape(shape)
     moved = list(shape)
     moved.append(moved.pop(dim))
-    return np.moveaxis(rows.reshape(moved), -1, dim)
+    return as_contiguous(np.moveaxis(rows.reshape(moved), -1, dim))
 
 
 def _columnwise(body, dim, *arrays):

@@ -25,8 +25,14 @@ def large_sum(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
     summed = _axes_in_order(axes, x.ndim)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in summed)
     shape = tuple(1 if d in summed else n for d, n in enumerate(x.shape)) if keepdim else kept
+    if not x.flags.c_contiguous and summed:
+        order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+        turned = x.transpose(order)
+        if turned.flags.c_contiguous:
+            total: Any = large_sum(turned, tuple(order.index(d) for d in summed), True)
+            return total.transpose([order.index(d) for d in range(x.ndim)]).reshape(shape)
     if not x.flags.c_contiguous or not summed:
-        total: Any = np.add.reduce(x, axes, keepdims=keepdim)
+        total = np.add.reduce(x, axes, keepdims=keepdim)
         return total.copy(order="C") if total.ndim else total
     first, last = summed[0], summed[-1]
     if last - first + 1 != len(summed):  # with others between: one run after the other

@@ -25,7 +25,7 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(autouse=True, params=[2, 3])
+@pytest.fixture(autouse=True, params=[2])
 def some_threads(request, monkeypatch):
     monkeypatch.setattr(threads, "_count", request.param)
 
@@ -201,3 +201,69 @@ def test_joined_arrays(rng, layout, dim):
 def test_small_arrays_have_kernels_of_their_own():
     for name in ("add", "to", "clone", "cat", "exp", "_copy_"):
         assert LARGE[name] is not SMALL[name] and "large" not in getattr(SMALL[name], "__module__", "")
+
+
+REDUCED = [((400, 500), 0), ((400, 500), 1), ((400, 500), None), ((300000,), 0), ((3, 100000), 1), ((100000, 3), 0)]
+REDUCED += [((8, 30, 40, 50), (0, 2, 3)), ((8, 30, 40, 50), (1,)), ((8, 30, 40, 50), (0, -1)), ((500, 600), (0, 1))]
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(("shape", "dim"), REDUCED)
+@pytest.mark.parametrize("turned", [False, True])
+def test_reductions(rng, shape, dim, keepdim, turned):
+    x = rng.standard_normal(shape[::-1] if turned else shape).astype("f4")
+    x = x.T if turned else x
+    for name in ("amax", "amin"):
+        np.testing.assert_array_equal(LARGE[name](x, dim, keepdim), SMALL[name](x, dim, keepdim))
+        holed = x.copy()
+        holed.reshape(-1)[77] = np.nan
+        np.testing.assert_array_equal(LARGE[name](holed, dim, keepdim), SMALL[name](holed, dim, keepdim))
+    count = x.size // np.asarray(SMALL["amax"](x, dim)).size
+    for name, more in (("sum", ()), ("mean", ()), ("var_correction", (1,)), ("std_correction", (0,))):
+        got, expected = (kernel[name](a, dim, *more, keepdim) for kernel, a in ((LARGE, x), (SMALL, x.astype("f8"))))
+        assert np.shape(got) == np.shape(expected) and got.dtype == np.float32
+        np.testing.assert_allclose(got, expected, rtol=2e-6, atol=2e-6 * (count**0.5 if name == "sum" else 1))
+    if dim is not None:
+        np.testing.assert_allclose(
+            LARGE["logsumexp"](x, dim, keepdim), SMALL["logsumexp"](x.astype("f8"), dim, keepdim), rtol=2e-6
+        )
+    whole = (x * 10).astype("i4")
+    for name, a in (("sum", whole), ("sum", whole > 3), ("amax", whole)):
+        got, expected = LARGE[name](a, dim, keepdim), SMALL[name](a, dim, keepdim)
+        assert np.shape(got) == np.shape(expected) and got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(LARGE["count_nonzero"](whole, dim), SMALL["count_nonzero"](whole, dim))
+    np.testing.assert_allclose(
+        LARGE["vector_norm_core"](x, 2, (-1,), keepdim),
+        np.linalg.norm(x.astype("f8"), axis=-1, keepdims=keepdim),
+        rtol=3e-6,
+    )
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(("shape", "dim"), [(s, d) for s, d in REDUCED if isinstance(d, int)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "?"])
+def test_places_of_extremes_and_products(rng, shape, dim, keepdim, dtype):
+    x = numbers(rng, shape, dtype) if dtype[0] != "u" else rng.integers(0, 200, shape).astype(dtype)
+    for turned in (x, np.asfortranarray(x)):
+        for name in ("max_dim", "min_dim"):
+            for got, expected in zip(LARGE[name](turned, dim, keepdim), SMALL[name](x, dim, keepdim), strict=True):
+                assert got.dtype == expected.dtype
+                np.testing.assert_array_equal(got, expected)
+        for name in ("argmax", "argmin"):
+            np.testing.assert_array_equal(LARGE[name](turned, dim, keepdim), SMALL[name](x, dim, keepdim))
+            np.testing.assert_array_equal(LARGE[name](turned), SMALL[name](x))
+    if dtype[0] == "f":
+        x = (1 + 0.01 * rng.standard_normal(shape)).astype(dtype)
+        np.testing.assert_allclose(
+            LARGE["prod"](x, dim, keepdim), SMALL["prod"](x.astype("f8"), dim, keepdim), rtol=1e-2, atol=1e-30
+        )
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_over_a_long_first_dimension(rng, dim):
+    x = rng.standard_normal((600, 300)).astype("f4")
+    out = SMALL["_softmax"](x, dim)
+    assert out.flags.c_contiguous
+    powers = np.exp(x.astype("f8"))
+    np.testing.assert_allclose(out, powers / powers.sum(dim, keepdims=True), rtol=2e-6)
