@@ -72,6 +72,12 @@ class Run:
         pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
         return statistics.median(pairs) if pairs else None
 
+    def spread(self, label: str) -> float | None:
+        """How many times as long the slowest round took as the fastest, in the median of the rows."""
+        walls = [found[label].get("wall", []) for found in self.rows.values() if label in found]
+        found = [max(times) / min(times) for times in walls if len(times) > 1]
+        return statistics.median(found) if found else None
+
     def mean_ratio(self, rows: Iterable[str], label: str, rival: str) -> float | None:
         """The geometric mean over rows that both have."""
         found = [r for r in (self.ratio(row, label, rival) for row in rows) if r]
