@@ -299,7 +299,7 @@ template <class T, int N> INLINE typename Vector<T, N>::Mask signbit(Vector<T, N
 template <int N> INLINE Vector<float, N> scaled(Vector<float, N> v, Vector<float, N> n, Vector<float, N> shifted) {
     typedef Vector<int, N> I;
     typedef Vector<float, N> V;
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && !defined(__clang__)
     if constexpr (N == 16) return V(__builtin_ia32_scalefps512_mask(v.v, n.v, v.v, -1, 4));
 #endif
     const I whole = bits_as<I>(shifted) - I(0x4b400000), half = whole >> I(1), rest = whole - half;
@@ -308,7 +308,7 @@ template <int N> INLINE Vector<float, N> scaled(Vector<float, N> v, Vector<float
 // v between two limits; what is not a number stays so.
 template <int N> INLINE Vector<float, N> within(Vector<float, N> v, float low, float high) {
     typedef Vector<float, N> V;
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && !defined(__clang__)
     if constexpr (N == 16) {
         v = V(__builtin_ia32_minps512_mask(V(high).v, v.v, v.v, -1, 4));
         return V(__builtin_ia32_maxps512_mask(V(low).v, v.v, v.v, -1, 4));
@@ -396,7 +396,7 @@ FLOATING fma(Vector<T, N> x, Vector<T, N> y, Vector<T, N> z) {
 #endif
 // Whether an element of a mask is set.
 template <class M, int N> INLINE int any(Vector<M, N> c) {
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && !defined(__clang__)
     if constexpr (N * sizeof(M) == 64 && sizeof(M) == 4) return __builtin_ia32_ptestmd512(c.v, c.v, -1) != 0;
     if constexpr (N * sizeof(M) == 64 && sizeof(M) == 8) return __builtin_ia32_ptestmq512(c.v, c.v, -1) != 0;
 #endif
