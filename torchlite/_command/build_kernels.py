@@ -100,10 +100,11 @@ def _steps() -> Iterator[Callable[[], Any]]:
 def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
     def step() -> None:
         leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
-        out = function(*leaves)
-        out = out[0] if isinstance(out, tuple) else out
-        if out.requires_grad:
-            out.backward(out.detach())
+        for one in (False, True):  # gradients of their own, and one number for all
+            out = function(*leaves)
+            out = out[0] if isinstance(out, tuple) else out
+            if out.requires_grad:
+                out.sum().backward() if one else out.backward(out.detach())
 
     return step
 

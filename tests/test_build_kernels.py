@@ -1,0 +1,32 @@
+"""`python -m torchlite build-kernels`: which programs it finds."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torchlite_cc import build
+
+
+@pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
+    code = (
+        "import torchlite as torch\n"
+        "from torchlite._command import build_kernels\n"
+        "build_kernels._steps = lambda: iter([lambda: torch.ones(256, 256).erf(), lambda: 1 / 0])\n"
+        "print(len(build_kernels.programs()))\n"
+    )
+    environment = {**os.environ, "TORCHLITE_CPU_KERNELS": "cc", "TORCHLITE_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["1"], done.stderr
+    assert not list(tmp_path.rglob("*.so"))
+
+
+def test_without_a_compiler_it_says_so(tmp_path):
+    environment = {**os.environ, "PATH": str(tmp_path), "CXX": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", "torchlite", "build-kernels"], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("no C++ compiler was found")
