@@ -21,6 +21,7 @@ from torchlite_array.pointwise import to as _shared_to
 from torchlite_array.reduce import argmax as _shared_argmax
 from torchlite_array.reduce import argmin as _shared_argmin
 from torchlite_array.reduce import sum as _shared_sum
+from torchlite_array.scatter import _masked_fill as _shared_masked_fill
 from torchlite_array.shape import cat as _shared_cat
 from torchlite_array.shape import clone as _shared_clone
 from torchlite_array.statistics import max_dim as _shared_max_dim
@@ -28,8 +29,10 @@ from torchlite_array.statistics import min_dim as _shared_min_dim
 from torchlite_array.statistics import prod as _shared_prod
 
 from .blas import single_threaded
-from .blocks import parallel, run, share, share_evenly
+from .blocks import parallel, run, share
 from .copies import row_major
+from .parts import axis_to_cut, in_parts
+from .pointwise import _where as _by_bits
 from .reductions import functions, has_places, norms, places_of, reducing, without
 from .shortcuts import sum as _plain_sum
 
@@ -44,7 +47,7 @@ _CHEAP = frozenset(
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
 _OWN = """large_to large__copy large__copy_ large_clone large_cat large_sum large_argmax large_argmin large_max_dim
-    large_min_dim large_prod large_vector_norm_core""".split()
+    large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
 _MODULES = "pointwise", "arithmetic", "elementary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
@@ -54,7 +57,7 @@ _ndarray = np.ndarray
 def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     """By op, the kernels for large arrays in the place of NumPy's functions, and of the shared ones that call these."""
     ufuncs = _functions()
-    xp: Any = torchlite_array.Namespace(np, **ufuncs, **functions(ufuncs))
+    xp: Any = torchlite_array.Namespace(np, **ufuncs, **functions(ufuncs), where=_where)
     shared = {op: getattr(xp, name) for op, name in torchlite_array.DIRECT.items()}
     scopes: dict[str, dict] = {}
     for name in _MODULES:
@@ -92,6 +95,10 @@ def spread(ufunc: np.ufunc) -> Any:
         call.reduce = reducing(ufunc)
     call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
     return call
+
+
+def _where(condition, input, other):
+    return _by_bits(condition, input, other) if condition.__class__ is _ndarray else np.where(condition, input, other)
 
 
 def _unary(ufunc: np.ufunc, least: int):
@@ -173,38 +180,6 @@ def same_place(a: np.ndarray, b: np.ndarray) -> bool:
     )
 
 
-def in_parts(body: Any, out: np.ndarray, operands: tuple) -> None:
-    """`body(part of out, *parts of operands)` for one part a thread; operands broadcast to `out`, numbers stay."""
-    shape = out.shape
-    cut = [a.__class__ is _ndarray and a.ndim > 0 for a in operands]
-    if out.flags.c_contiguous and all(
-        a.flags.c_contiguous and a.shape == shape for a, c in zip(operands, cut, strict=True) if c
-    ):
-        flat, operands = out.reshape(-1), tuple(a.reshape(-1) if c else a for a, c in zip(operands, cut, strict=True))
-        return share_evenly(
-            lambda start, stop: body(
-                flat[start:stop], *[a[start:stop] if c else a for a, c in zip(operands, cut, strict=True)]
-            ),
-            out.size,
-            _STEP,
-        )
-    axis = _axis_to_cut(out)
-    length, behind = shape[axis], out.ndim - axis
-    cut = [c and a.ndim >= behind and a.shape[-behind] == length for a, c in zip(operands, cut, strict=True)]
-
-    def part(start: int, stop: int) -> None:
-        here: Any = (..., slice(start, stop), *[slice(None)] * (behind - 1))
-        body(out[here], *[a[here] if c else a for a, c in zip(operands, cut, strict=True)])
-
-    share_evenly(part, length)
-
-
-def _axis_to_cut(out: np.ndarray) -> int:
-    """The outermost axis in memory that is long enough, else the longest."""
-    order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))
-    return next((d for d in order if out.shape[d] >= _LONG), max(order, key=lambda d: out.shape[d]))
-
-
 # --- copies and casts --------------------------------------------------------------------------------
 
 
@@ -275,9 +250,13 @@ def _copies(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, np.nd
     """Pairs of parts that a copy consists of, each of about `CHEAP` elements."""
     if out.size <= CHEAP:
         return [(out, source)]
-    axis = _axis_to_cut(out)
+    axis = axis_to_cut(out)
     count = min(-(-out.size // CHEAP), out.shape[axis])
     return list(zip(np.array_split(out, count, axis), np.array_split(source, count, axis), strict=True))
+
+
+def large__masked_fill(input, mask, value):
+    return _shared_masked_fill(input, mask, value)
 
 
 # --- reductions --------------------------------------------------------------------------------------

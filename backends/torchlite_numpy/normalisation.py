@@ -88,8 +88,8 @@ def _layer_norm(input, weight, bias, n_dims, eps):
     return _narrow(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
-# Columns below which products of thin matrices serve (see `Lines`).
-SHORT = 640
+# Numbers of columns for which products of thin matrices serve (see `Lines`).
+SHORT = range(32, 640)
 # A variance is the mean of squares less the square of the mean where that is at most so many times the variance: the
 # difference has two bits less than its terms then.
 FAR = 4
@@ -128,7 +128,7 @@ class Lines:
         self.weight, self.bias = weight, bias
         self.factors: Any = None
         self.terms: Any = None
-        if weight is not None and columns < SHORT and product_function(dtype) is not None:
+        if weight is not None and columns in SHORT and product_function(dtype) is not None:
             self.factors, self.terms = np.zeros((2, columns), dtype), np.zeros((2, columns), dtype)
             self.factors[0] = self.terms[0] = weight
             self.terms[1] = 0 if bias is None else bias
@@ -139,9 +139,9 @@ class Lines:
             np.dot(_pairs(by, 0), self.factors, out=out)
             np.multiply(out, rows, out=out)
             return
+        if self.weight is not None:  # first: of a sum over one column nothing is left then, not even rounding
+            rows = np.multiply(rows, self.weight, out=out)
         np.multiply(rows, by[:, None], out=out)
-        if self.weight is not None:
-            np.multiply(out, self.weight, out=out)
 
     def multiply_add(self, rows, by, shift, out):
         """out = (rows * by + shift) * weight + bias; no shift is None."""

@@ -13,7 +13,8 @@ from torchlite_array.pointwise import sigmoid as plain_sigmoid
 from torchlite_array.special import erf as plain_erf
 from torchlite_array.special import erf_float32
 
-from .blocks import SMALL, buffer, elementwise, run
+from .blocks import LARGEST_BLOCK, SMALL, buffer, elementwise, run
+from .parts import in_parts
 
 # Below this the calls cost more than the passes.
 FEW = 1 << 12
@@ -79,39 +80,66 @@ def _drop(out, condition, x):
     np.bitwise_and(out, x, out=out)
 
 
-def _plain_layout(like, *arrays):
-    return all(a.shape == like.shape and a.flags.c_contiguous for a in arrays)
+def _by_number(out, condition, x, number):
+    """x where condition, else a number, given by its bits."""
+    difference = buffer(0, out.shape, out.dtype)
+    np.bitwise_xor(x, number, out=difference)
+    np.negative(condition, out=out)
+    np.bitwise_and(out, difference, out=out)
+    np.bitwise_xor(out, number, out=out)
+
+
+def _unless_number(out, condition, x, number):
+    """A number where condition, else x."""
+    difference = buffer(0, out.shape, out.dtype)
+    np.bitwise_xor(x, number, out=difference)
+    np.subtract(condition, 1, out=out)
+    np.bitwise_and(out, difference, out=out)
+    np.bitwise_xor(out, number, out=out)
 
 
 def _where(condition, input, other):
-    if condition.size < FEW or condition.dtype.kind != "b" or not condition.flags.c_contiguous:
+    if condition.size < FEW or condition.dtype.kind != "b":
         return plain_where(condition, input, other)
-    first, second = isinstance(input, np.ndarray), isinstance(other, np.ndarray)
+    first, second = (isinstance(a, np.ndarray) and a.ndim > 0 for a in (input, other))
     array = input if first else other
-    if (
-        not isinstance(array, np.ndarray)
-        or array.dtype.itemsize not in _BITS
-        or array.dtype.kind == "c"
-        or not _plain_layout(condition, array)
-    ):
+    if not (first or second) or array.dtype.itemsize not in _BITS or array.dtype.kind == "c":
         return plain_where(condition, input, other)
     bits = _BITS[array.dtype.itemsize]
-    mask = condition.view(np.int8)
     if first and second:
-        if other.dtype != input.dtype or not _plain_layout(condition, other):
+        if other.dtype != input.dtype or not _row_major([condition, input, other]):
             return plain_where(condition, input, other)
-        out = np.empty(array.shape, bits)
-        elementwise(_by_bits, out, mask, input.view(bits), other.view(bits))
-    elif not _is_zero(other if first else input):
+        return _chosen(_by_bits, condition, [input.view(bits), other.view(bits)], bits).view(array.dtype)
+    number = other if first else input
+    if not _row_major([condition, array]):
         return plain_where(condition, input, other)
-    else:
-        out = np.empty(array.shape, bits)
-        elementwise(_keep if first else _drop, out, mask, array.view(bits))
-    return out.view(array.dtype)
+    if _is_zero(number):
+        return _chosen(_keep if first else _drop, condition, [array.view(bits)], bits).view(array.dtype)
+    if not isinstance(number, (np.ndarray, np.generic)) or number.dtype != array.dtype:
+        if array.dtype.kind != "f" or number.__class__ not in (int, float):
+            return plain_where(condition, input, other)
+        number = np.asarray(number).astype(array.dtype)
+    held = np.asarray(number).view(bits)
+    return _chosen(_by_number if first else _unless_number, condition, [array.view(bits), held], bits).view(array.dtype)
+
+
+def _row_major(arrays):
+    """Whether arrays are row-major, so that what they broadcast to is."""
+    return all(a.ndim and a.flags.c_contiguous for a in arrays)
 
 
 def _is_zero(number):
     return number.__class__ in (int, float) and number == 0 and math.copysign(1, number) > 0
+
+
+def _chosen(body, condition, operands, bits):
+    """A new array of integers of so many bits, which `body(out, mask, *operands)` fills block by block."""
+    mask = condition.view(np.int8)
+    shape = np.broadcast_shapes(mask.shape, *[a.shape for a in operands])
+    out = np.empty(shape, bits)
+    if out.size:
+        in_parts(body, out, (mask, *operands), LARGEST_BLOCK)
+    return out
 
 
 def where(condition, input=None, other=None):

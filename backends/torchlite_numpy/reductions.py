@@ -22,7 +22,7 @@ LARGE, _PIECES = 1 << 17, 8
 _FUNCTIONS = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
-def reducing(ufunc: np.ufunc):
+def reducing(ufunc: Any):
     """`ufunc.reduce` that goes over threads where the array is large."""
 
     def reduce(array, axis=0, dtype=None, out=None, keepdims=False, **options):
@@ -44,7 +44,7 @@ def functions(spread: dict[str, Any]) -> dict[str, Any]:
     return {name: made(spread[ufunc]) for name, ufunc in _FUNCTIONS.items()}
 
 
-def _reduced(ufunc: np.ufunc, x: np.ndarray, axis: Any, dtype: Any, keepdims: Any) -> Any:
+def _reduced(ufunc: Any, x: np.ndarray, axis: Any, dtype: Any, keepdims: Any) -> Any:
     given = range(x.ndim) if axis is None else axis if axis.__class__ is tuple else (axis,)
     axes = tuple(sorted({wrap_dim(d, x.ndim) for d in given}))
     kept = [d for d in range(x.ndim) if d not in axes]
@@ -75,7 +75,7 @@ def _reduced(ufunc: np.ufunc, x: np.ndarray, axis: Any, dtype: Any, keepdims: An
     return ufunc.reduce(np.stack(parts), 0, dtype)
 
 
-def _dtype_of(ufunc: np.ufunc, x: np.ndarray, dtype: Any) -> Any:
+def _dtype_of(ufunc: Any, x: np.ndarray, dtype: Any) -> Any:
     return ufunc.reduce(np.zeros(1, x.dtype), dtype=dtype).dtype
 
 
@@ -87,7 +87,7 @@ def places_of(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.nd
     rows = np.moveaxis(x, dim, -1)
     rows = (rows if rows.flags.c_contiguous else row_major(rows)).reshape(-1, x.shape[dim])
     places = np.empty(len(rows), np.int64)
-    find = np.argmax if largest else np.argmin
+    find: Any = np.argmax if largest else np.argmin
     share_evenly(lambda start, stop: find(rows[start:stop], 1, out=places[start:stop]), len(rows))
     return rows.reshape(-1)[places + np.arange(0, rows.size, rows.shape[1])], places
 

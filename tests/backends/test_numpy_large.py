@@ -190,6 +190,13 @@ def test_layer_norm_of_what_is_no_number_or_too_large(rng):
     np.testing.assert_allclose(out[20], plain_layer_norm(x[20], None, None, 1e-5)[0], rtol=1e-5, atol=1e-6)
 
 
+def test_the_gradient_of_one_normalised_number_is_nothing(rng):
+    x, g = rng.standard_normal((2, 100, 1)).astype("f4")
+    weight = np.array([1.7], "f4")
+    _, mean, rstd = normalisation._layer_norm(x, weight, weight, 1, 1e-5)
+    assert not normalisation._layer_norm_backward(g, x, weight, mean, rstd, 1, 1e-5, (True, False, False))[0].any()
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("shape", [(700, 256), (300, 1000)])
 def test_rms_norm(rng, shape, weighted):

@@ -6,11 +6,11 @@ import pytest
 import torchlite as torch
 import torchlite_numpy
 from torchlite._settings import threads
-from torchlite_numpy import blocks, large
+from torchlite_numpy import blocks, parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_numpy.backend.kernels(0)
-LARGE = torchlite_numpy.backend.large_kernels(0)
+LARGE = {**SMALL, **torchlite_numpy.backend.large_kernels(0)}
 UNARY = """abs acos acosh asin asinh atan atanh ceil cos cosh exp exp2 expm1 floor frac isfinite isinf isnan isneginf
     isposinf log log10 log1p log2 logical_not neg reciprocal round rsqrt sgn sign signbit sin sinh sqrt square tan tanh
     trunc nan_to_num""".split()
@@ -52,8 +52,8 @@ def agree(got, expected):
 def spread_parts(monkeypatch):
     """Counts how often work was handed out in parts."""
     counted = []
-    real = large.share_evenly
-    monkeypatch.setattr(large, "share_evenly", lambda *args: (counted.append(args[1:]), real(*args)))
+    real = parts.share_evenly
+    monkeypatch.setattr(parts, "share_evenly", lambda *args: (counted.append(args[1:]), real(*args)))
     return counted
 
 
@@ -267,3 +267,37 @@ def test_softmax_over_a_long_first_dimension(rng, dim):
     assert out.flags.c_contiguous
     powers = np.exp(x.astype("f8"))
     np.testing.assert_allclose(out, powers / powers.sum(dim, keepdims=True), rtol=2e-6)
+
+
+MASKS = [
+    ((300, 1000), (300, 1000)),
+    ((300, 1), (300, 1000)),
+    ((70, 80), (3, 4, 70, 80)),
+    ((2, 1, 1, 80), (2, 3, 70, 80)),
+]
+
+
+@pytest.mark.parametrize(("masked", "shape"), MASKS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i8", "u1", "c8"])
+def test_choices_and_filled_places(rng, masked, shape, dtype):
+    mask, x, y = rng.random(masked) < 0.5, numbers(rng, shape, dtype), numbers(rng, shape, dtype)
+    row = numbers(rng, shape[-1:], dtype)
+    for first, second in ((x, y), (x, row), (row, x), (x[..., ::-1], y), (x, 0), (0, x), (x, 3), (2, x)):
+        agree_in_values(SMALL["where"](mask, first, second), mask, first, second)
+        agree_in_values(LARGE["where"](mask, first, second), mask, first, second)
+    if x.dtype.kind == "f":
+        for number in (-1e4, float("inf"), float("nan"), -0.0, 1.5):
+            agree_in_values(LARGE["where"](mask, x, number), mask, x, number)
+            agree_in_values(LARGE["where"](mask, number, x), mask, number, x)
+            agree_in_values(LARGE["_masked_fill"](x, mask, number), mask, number, x)
+            agree_in_values(LARGE["_masked_fill"](x, mask, np.asarray(number)), mask, number, x)
+
+
+def agree_in_values(got, mask, first, second):
+    dtype = next(a.dtype for a in (first, second) if isinstance(a, np.ndarray))
+    first, second = (np.asarray(a).astype(dtype) for a in (first, second))
+    expected = np.where(mask, first, second)
+    assert got.dtype == expected.dtype and got.shape == expected.shape
+    np.testing.assert_array_equal(got, expected)
+    if dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))
