@@ -1,7 +1,6 @@
 """Multi-tensor optimizer steps: in place, in flat arrays, with two temporaries.
 
-One parameter (a large one) is worked in blocks that fit the cache, on a few threads; several (small ones) are gathered
-into one flat array first.
+Large parameters are worked in parts, on a few threads; several small ones are gathered into one flat array first.
 """
 
 from __future__ import annotations
@@ -11,6 +10,10 @@ import math
 import numpy as np
 
 from . import blocks
+
+# Parameters of so many elements together are gathered. Of larger ones a thread takes so many elements at a time: with
+# fewer the threads wait for each other's Python (half as many took 1.4 times as long).
+_GATHERED_TOGETHER, _PART = 1 << 16, 1 << 17
 
 
 def _scratch(cache, params):
@@ -42,32 +45,44 @@ def _constants(cache, params, *values):
     return found[1]
 
 
-def _step(params, grads, states, cache, math_of_block, wants_params):
-    """Run `math_of_block(gradient, update, *states, parameter)`, all flat, then subtract the update.
+def _step(params, grads, states, cache, math_of_block, wants_params, shrink=None):
+    """Run `math_of_block(gradient, scratch, update, *states, parameter)`, all flat, then subtract the update.
 
-    The gradient's array is free to be used as scratch. `parameter` is None unless `wants_params`.
+    The scratch may be the gradient itself, which else is only read. `parameter` is None unless `wants_params`. Large
+    parameters are multiplied by the number `shrink` before, where it is given, and their block is told of none.
     """
-    if len(params) == 1:
-        param, grad = params[0].reshape(-1), grads[0].reshape(-1)
-
-        def body(start, stop):
-            size = stop - start
-            scratch, update = blocks.buffer(0, (size,), param.dtype), blocks.buffer(1, (size,), param.dtype)
-            np.copyto(scratch, grad[start:stop])
-            parts = [None if state is None else state[start:stop] for state in states]
-            block = param[start:stop]
-            np.subtract(block, math_of_block(scratch, update, *parts, block), block)
-
-        blocks.run(body, param.size, 1, blocks.BLOCK // 2)
+    if len(params) == 1 or sum([param.size for param in params]) > _GATHERED_TOGETHER:
+        _step_in_parts(params, grads, states, math_of_block, shrink)
         return
     gathered, update, parts = _scratch(cache, params)
     np.concatenate(grads, None, gathered)
     flat = np.concatenate(params, None) if wants_params else None
-    result = math_of_block(gathered, update, *states, flat)
+    result = math_of_block(gathered, gathered, update, *states, flat)
     if result is not update:
         np.copyto(update, result)
     for param, part in zip(params, parts):  # noqa: B905  as many by construction; the hot path
         np.subtract(param, part, param)
+
+
+def _step_in_parts(params, grads, states, math_of_block, shrink):
+    parts, first = [], 0
+    for param, grad in zip(params, grads, strict=True):
+        param, grad = param.reshape(-1), grad.reshape(-1)
+        for start in range(0, param.size, _PART):
+            here = slice(start, start + _PART)
+            parts.append((param[here], grad[here], first + start))
+        first += param.size
+
+    def body(param, grad, place):
+        size = param.size
+        scratch, update = blocks.buffer(0, (size,), param.dtype), blocks.buffer(1, (size,), param.dtype)
+        here = [None if state is None else state[place : place + size] for state in states]
+        result = math_of_block(grad, scratch, update, *here, param if shrink is None else None)
+        if shrink is not None:
+            np.multiply(param, shrink, out=param)
+        np.subtract(param, result, out=param)
+
+    blocks.share(body, parts)
 
 
 def _fused_adam(
@@ -96,32 +111,33 @@ def _fused_adam(
         cache, params, lr * weight_decay if decoupled else weight_decay, 1 - beta1, beta2, 1 - beta2
     )
 
-    def block(g, u, m, v, largest, p):
+    def block(g, s, u, m, v, largest, p):
         if maximize:
-            np.negative(g, g)
+            g = np.negative(g, s)
         if weight_decay and not decoupled:
             np.multiply(p, decay, u)
-            np.add(g, u, g)
+            g = np.add(g, u, s)
         np.subtract(g, m, u)
         np.multiply(u, new, u)
         np.add(m, u, m)
         np.multiply(v, keep_square, v)
-        np.multiply(g, g, g)
-        np.multiply(g, new_square, g)
-        np.add(v, g, v)
+        np.multiply(g, g, s)
+        np.multiply(s, new_square, s)
+        np.add(v, s, v)
         if largest is not None:
             v = np.maximum(largest, v, out=largest)
         # m / (sqrt(v) / correction + eps), with the correction taken out of the root's side.
-        np.sqrt(v, g)
-        np.add(g, floor, g)
-        np.divide(m, g, u)
+        np.sqrt(v, s)
+        np.add(s, floor, s)
+        np.divide(m, s, u)
         np.multiply(u, size, u)
-        if weight_decay and decoupled:
-            np.multiply(p, decay, g)
-            np.add(u, g, u)
+        if p is not None and weight_decay and decoupled:
+            np.multiply(p, decay, s)
+            np.add(u, s, u)
         return u
 
-    _step(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, block, weight_decay != 0)
+    shrink = decay.dtype.type(1 - lr * weight_decay) if weight_decay and decoupled else None
+    _step(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, block, weight_decay != 0, shrink)
 
 
 def _fused_sgd(
@@ -144,12 +160,12 @@ def _fused_sgd(
 
     rate, decay, keep, new = _constants(cache, params, lr, weight_decay, momentum, 1 - dampening)
 
-    def block(g, u, buffer, p):
+    def block(g, s, u, buffer, p):
         if maximize:
-            np.negative(g, g)
+            g = np.negative(g, s)
         if weight_decay:
             np.multiply(p, decay, u)
-            np.add(g, u, g)
+            g = np.add(g, u, s)
         if buffer is None:
             return np.multiply(g, rate, u)
         if first:
@@ -174,12 +190,12 @@ def _fused_rmsprop(
 ):
     rate, decay, keep, new, floor, speed = _constants(cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
 
-    def block(g, u, square, mean, buffer, p):
+    def block(g, s, u, square, mean, buffer, p):
         if maximize:
-            np.negative(g, g)
+            g = np.negative(g, s)
         if weight_decay:
             np.multiply(p, decay, u)
-            np.add(g, u, g)
+            g = np.add(g, u, s)
         np.multiply(g, g, u)
         np.multiply(u, new, u)
         np.multiply(square, keep, square)
@@ -208,12 +224,12 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
         return
     rate, decay, floor = _numbers(params, lr / (1 + (step - 1) * lr_decay), weight_decay, eps)
 
-    def block(g, u, total, p):
+    def block(g, s, u, total, p):
         if maximize:
-            np.negative(g, g)
+            g = np.negative(g, s)
         if weight_decay:
             np.multiply(p, decay, u)
-            np.add(g, u, g)
+            g = np.add(g, u, s)
         np.multiply(g, g, u)
         np.add(total, u, total)
         np.sqrt(total, u)

@@ -18,8 +18,9 @@ from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
 
 # Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
-# cache holds. On devices, where a launch costs more than anything else: what is no burden to have twice for a moment.
-SMALL, TOGETHER = 1 << 14, 1 << 16
+# cache holds; larger ones are packed among themselves, so that threads share a step's work evenly. On devices, where a
+# launch costs more than anything else: what is no burden to have twice for a moment.
+SMALL, TOGETHER, LARGE_TOGETHER = 1 << 14, 1 << 16, 1 << 22
 SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 
 
@@ -379,16 +380,21 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
 
 
 def _partition(params):
-    """Places of parameters that are packed together; large ones stay alone."""
+    """Places of parameters that are packed together; on devices large ones stay alone."""
+    sizes = list(enumerate([param.numel() for param in params]))
+    if not params[0].is_cpu:
+        alone = [[place] for place, size in sizes if size > SMALL_THERE]
+        return alone + _together([entry for entry in sizes if entry[1] <= SMALL_THERE], TOGETHER_THERE)
+    large = _together([entry for entry in sizes if entry[1] > SMALL], LARGE_TOGETHER)
+    return large + _together([entry for entry in sizes if entry[1] <= SMALL], TOGETHER)
+
+
+def _together(sizes, most):
+    """Places in runs of at most `most` elements; what is larger is a run of its own."""
     packs: list[list[int]] = []
     current: list[int] = []
     total = 0
-    small, most = (SMALL, TOGETHER) if params[0].is_cpu else (SMALL_THERE, TOGETHER_THERE)
-    for place, param in enumerate(params):
-        size = param.numel()
-        if size > small:
-            packs.append([place])
-            continue
+    for place, size in sizes:
         if current and total + size > most:
             packs.append(current)
             current, total = [], 0
