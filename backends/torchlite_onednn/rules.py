@@ -23,7 +23,7 @@ def wins(kind: str, g: Geometry) -> bool:
     if taps == 1:
         return False  # one matrix product without a copy: 1.0 to 3.1
     if g.groups == 1:
-        return _dense(kind, g)
+        return taps > 2 and _dense(kind, g)  # two taps: 0.8 to 1.15
     channels, filters = g.channels // g.groups, g.filters // g.groups
     if channels == 1:
         if spatial == 1:
