@@ -1,4 +1,6 @@
-"""Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block.
+"""Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block. Other ways,
+where they are faster, are in `conv_depthwise`, `winograd` (3x3, many channels) and `conv_taps` (stride 1, long rows);
+each says with `fits(plan, dtype)` whether a convolution is one of its own.
 
 Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
 rows) and does all that belongs to it. Where weights outweigh images (the last layers of a network), the columns of the
@@ -20,6 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from . import conv_depthwise, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run, sum_of_shares
+from .rows import row_sums
 
 # Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
 BLOCK = 1 << 19
@@ -618,6 +621,21 @@ def _convolution_backward(
         return _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs)
 
 
+def _bias_gradient(g):
+    """The sum over all but the channels."""
+    length = math.prod(g.shape[2:])
+    if g.dtype.kind != "f" or not g.flags.c_contiguous or g.size < _PIECE or length < _SHORT_ROW:
+        return g.sum(axis=(0, *range(2, g.ndim)), dtype=g.dtype)
+    rows = g.reshape(-1, length)
+    sums = np.empty(rows.shape[:1], g.dtype)
+
+    def some(start, stop):
+        sums[start:stop] = row_sums(rows[start:stop])[:, 0]
+
+    run(some, *rows.shape)
+    return np.add.reduce(sums.reshape(g.shape[:2]), 0)
+
+
 def _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs):
     stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
@@ -643,5 +661,5 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(g, x, weight.shape, plan)
     if needs[2]:
-        grad_bias = g.sum(axis=(0, *range(2, g.ndim)), dtype=g.dtype)
+        grad_bias = _bias_gradient(g)
     return tuple(a if a is None or a.dtype == dtype else a.astype(dtype) for a in (grad_input, grad_weight, grad_bias))

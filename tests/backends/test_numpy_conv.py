@@ -240,3 +240,17 @@ def test_depthwise_transposed(rng):
     x = np.zeros(out.shape, "f4")
     wanted = plain(x, w, g, (2, 2), (1, 1), (1, 1), 20)[1] + bias[:, None, None]
     assert np.abs(out - wanted).max() < 1e-5
+
+
+@pytest.mark.parametrize(("shape", "last"), [((3, 40, 30, 31), False), ((3, 40, 30, 31), True), ((40, 700, 3), False)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_the_gradient_of_a_bias(rng, monkeypatch, shape, last, dtype):
+    g = rng.standard_normal(shape).astype(dtype)
+    if last:
+        g = np.ascontiguousarray(np.moveaxis(g, 1, -1))
+        g = np.moveaxis(g, -1, 1)
+    wanted = g.astype("c16" if dtype == "c8" else "f8").sum((0, *range(2, g.ndim)))
+    got = conv._bias_gradient(g)
+    assert got.dtype == g.dtype and np.abs(got - wanted).max() < 1e-3
+    monkeypatch.setattr(threads, "_count", 1)
+    assert conv._bias_gradient(g).tobytes() == got.tobytes()
