@@ -282,9 +282,9 @@ def _no_complex(dtype, name=None):
         raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
 
 
-def _first_of_ties(best, input, bound):
+def _first_of_ties(best, input, bound, out=None):
     """NumPy takes the second of two zeros, of float16 the first; a clamp leaves what lies within."""
-    return best(input, bound) if input.dtype.char == "e" else best(bound, input)
+    return best(input, bound, out=out) if input.dtype.char == "e" else best(bound, input, out=out)
 
 
 def _bound(input, number):
@@ -296,9 +296,13 @@ def clamp(input, min=None, max=None):
     _no_complex(input.dtype)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if min is not None:
-        input = _first_of_ties(xp.maximum, input, _bound(input, min))
-    return input if max is None else _first_of_ties(xp.minimum, input, _bound(input, max))
+    if min is None:
+        return _first_of_ties(xp.minimum, input, _bound(input, max))
+    low = _first_of_ties(xp.maximum, input, _bound(input, min))
+    if max is None:
+        return low
+    into = None if hasattr(max, "dtype") or not low.ndim else low  # the result of our own
+    return _first_of_ties(xp.minimum, low, _bound(low, max), into)
 
 
 def clamp_min(input, min):

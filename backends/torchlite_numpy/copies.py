@@ -16,6 +16,7 @@ from torchlite_array.shape import contiguous as _shared_contiguous
 
 from .blas import transposing_function
 from .blocks import share, share_evenly
+from .parts import in_parts
 
 # Elements from which a copy is worth more than NumPy's own, and a matrix worth turning by itself.
 LARGE, _MATRIX = 1 << 16, 1 << 12
@@ -26,10 +27,13 @@ _EASY = range(16, 65)  # lengths of rows of the result that NumPy gathers best: 
 
 def row_major(x: np.ndarray) -> np.ndarray:
     """A copy in row-major order."""
-    if x.size < LARGE or 0 in x.strides:
+    if x.size < LARGE:
         return x.copy(order="C")
     out = np.empty(x.shape, x.dtype)
-    copy_over(out, x)
+    if 0 in x.strides:
+        in_parts(np.copyto, out, (x,))
+    else:
+        copy_over(out, x)
     return out
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 import torchlite_array
+from torchlite_array.axes import wrap_dims
 from torchlite_array.inplace import _copy_ as _shared_copy_
 from torchlite_array.linalg import vector_norm_core as _shared_vector_norm_core
 from torchlite_array.pointwise import to as _shared_to
+from torchlite_array.rearrange import repeat as _shared_repeat
 from torchlite_array.reduce import argmax as _shared_argmax
 from torchlite_array.reduce import argmin as _shared_argmin
 from torchlite_array.reduce import sum as _shared_sum
@@ -46,7 +48,7 @@ _CHEAP = frozenset(
     isfinite isinf isnan less less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
-_OWN = """large_to large__copy large__copy_ large_clone large_cat large_sum large_argmax large_argmin large_max_dim
+_OWN = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin large_max_dim
     large_min_dim large__masked_fill large_prod large_vector_norm_core""".split()
 _MODULES = "pointwise", "arithmetic", "elementary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
@@ -183,7 +185,7 @@ def same_place(a: np.ndarray, b: np.ndarray) -> bool:
 # --- copies and casts --------------------------------------------------------------------------------
 
 
-def large_to(input, dtype):
+def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
@@ -198,7 +200,7 @@ def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
     in_parts(lambda part, given: np.copyto(part, given, casting="unsafe"), out, (source,))
 
 
-def large__copy_(input, src):
+def _copy_(input, src):
     if input.size < CHEAP or src.dtype.kind in "cW" or not parallel() or not _writable_in_parts(input, [src]):
         return _shared_copy_(input, src)
     _copy_parts(input, src)
@@ -206,7 +208,7 @@ def large__copy_(input, src):
 
 def large__copy(input, src):
     out = np.empty(input.shape, input.dtype)
-    large__copy_(out, src)
+    _copy_(out, src)
     return out
 
 
@@ -219,6 +221,21 @@ def large_clone(input, *, memory_format=None):
     out = np.empty_like(input)
     _copy_parts(out, input)
     return out
+
+
+def large_flip(input, dims):
+    return row_major(np.flip(input, wrap_dims(dims, input.ndim) if dims else ()))
+
+
+def large_repeat(input, repeats):
+    lead = len(repeats) - input.ndim
+    if lead < 0 or min(repeats) < 1:
+        return _shared_repeat(input, repeats)
+    shape = (1,) * lead + input.shape
+    out = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], input.dtype)
+    source = input.reshape([n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair])
+    in_parts(np.copyto, out, (np.broadcast_to(source, out.shape),))
+    return out.reshape([r * n for r, n in zip(repeats, shape, strict=True)])
 
 
 def large_cat(tensors, dim=0):
