@@ -29,8 +29,8 @@ def _convolutions() -> Convolutions | None:
     from torchlite_onednn.library import found
 
     library, why_not = found()
-    asked = os.environ.get("TORCHLITE_ONEDNN", "0")
-    if library is None and asked != "0":
+    asked = os.environ.get("TORCHLITE_ONEDNN", "")
+    if library is None and asked not in ("", "0"):
         raise RuntimeError(f"TORCHLITE_ONEDNN={asked}: {why_not}")
     if library is None:
         return None
@@ -39,17 +39,22 @@ def _convolutions() -> Convolutions | None:
     return Convolutions(library, share, lambda number, size: buffer(number, (size,), np.uint8))
 
 
-def _serving(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, Any] | None:
+def _serving(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, Geometry] | None:
     """What serves a pass over these arrays and the convolution's geometry, if oneDNN does."""
     if not SWITCHES.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
         return None
+    if (serving := _convolutions()) is None or (geometry := _chosen(kind, plan)) is None:
+        return None
+    return serving, geometry
+
+
+@functools.lru_cache(1024)
+def _chosen(kind: str, plan: Any) -> Geometry | None:
+    """The geometry of a pass over float32 arrays that oneDNN is the faster one at."""
     if not (plan.batch and plan.channels and plan.filters):
         return None
-    serving = _convolutions()
-    if serving is None:
-        return None
     geometry = _geometry(plan)
-    return (serving, geometry) if _wins(kind, geometry) and not _winograd_wins(plan, arrays[0].dtype) else None
+    return geometry if _wins(kind, geometry) and not _winograd_wins(plan, np.dtype(np.float32)) else None
 
 
 def _wins(kind: str, geometry: Geometry) -> bool:
@@ -67,8 +72,10 @@ def _winograd_wins(plan: Any, dtype: np.dtype) -> bool:
 def _geometry(plan: Any) -> Geometry:
     from torchlite_onednn.cuts import Geometry
 
-    spatial = (tuple(v) for v in (plan.size, plan.kernel, plan.stride, plan.padding, plan.dilation))
-    return Geometry(plan.batch, plan.channels, plan.filters, *spatial, plan.groups, tuple(plan.out))
+    size, kernel, stride, padding, dilation, out = (
+        tuple(v) for v in (plan.size, plan.kernel, plan.stride, plan.padding, plan.dilation, plan.out)
+    )
+    return Geometry(plan.batch, plan.channels, plan.filters, size, kernel, stride, padding, dilation, plan.groups, out)
 
 
 def correlate(x, weight, bias, plan):

@@ -37,8 +37,15 @@ class _Planned(NamedTuple):
 
 
 def _channels_last(array: np.ndarray) -> bool:
-    """Whether channels lie innermost and nothing between."""
-    return array.ndim > 2 and array.shape[1] > 1 and np.moveaxis(array, 1, -1).flags.c_contiguous
+    """Whether channels lie innermost and nothing between, and not row-major as well."""
+    if array.flags.c_contiguous or array.ndim < 3:
+        return False
+    step = _ITEM
+    for axis in (1, *range(array.ndim - 1, 1, -1), 0):
+        if array.shape[axis] > 1 and array.strides[axis] != step:
+            return False
+        step *= array.shape[axis]
+    return True
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

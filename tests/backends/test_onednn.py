@@ -105,10 +105,12 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(onednn, "_wins", lambda kind, geometry: True)
     monkeypatch.setattr(onednn, "_winograd_wins", lambda plan, dtype: False)
+    onednn._chosen.cache_clear()
 
     runs, run = [], Task.run
     monkeypatch.setattr(Task, "run", lambda self, addresses: (runs.append(1), run(self, addresses)))
-    return runs
+    yield runs
+    onednn._chosen.cache_clear()
 
 
 @installed
