@@ -21,7 +21,7 @@ from . import build
 
 # Bytes of a kernel's arrays from which on a second thread pays: to wake one costs as much as to copy so much.
 _SHARED = 1 << 20
-_PARTS = 4  # for each thread, so that a thread that is late has less left
+_PARTS = 16  # for each thread, so that one that is late leaves its share to the others
 _empty, _bytes = np.empty, np.dtype(np.uint8)
 _pointer = ctypes.c_void_p.from_address
 _DATA = object.__basicsize__  # where an ndarray's C struct has the address of its elements
@@ -51,12 +51,14 @@ class Block:
 class Function:
     """A kernel of a program; see `torchlite_device.machinery.device.Function`."""
 
-    __slots__ = ("_packs", "_run", "_waiting", "device", "name", "signature")
+    __slots__ = ("_packs", "_run", "_share", "_waiting", "device", "name", "signature")
 
     def __init__(self, device: Device, library: ctypes.CDLL, name: str, signature: str):
         self.device, self.name, self.signature = device, name, signature
         self._run = library[f"run_{name}"]
         self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
+        self._share = library[f"share_{name}"]
+        self._share.argtypes = (*self._run.argtypes, ctypes.c_void_p)
         self._packs: dict[Any, Any] = {}
         self._waiting = device.waiting
 
@@ -104,15 +106,13 @@ class Function:
             if self._run(parameters, sizes, 0, count):
                 raise self._refused(local_size)
             return
-        threads = get_threads()
-        parts = min(count, _PARTS * threads) if threads > 1 else 1
-        if parts == 1:
-            return self._part(parameters, sizes, 0, count, local_size)
-        bounds = [count * k // parts for k in range(parts + 1)]
-        share(self._part, [(parameters, sizes, bounds[k], bounds[k + 1], local_size) for k in range(parts)])
+        threads = min(get_threads(), count)
+        taken = ctypes.c_int(0)
+        call = parameters, sizes, count, min(count, _PARTS * threads), ctypes.addressof(taken), local_size
+        share(self._some, [call] * threads)
 
-    def _part(self, parameters: bytes, sizes: int, begin: int, end: int, local_size: tuple | None) -> None:
-        if self._run(parameters, sizes, begin, end):
+    def _some(self, parameters: bytes, sizes: int, count: int, parts: int, taken: int, local_size: Any) -> None:
+        if self._share(parameters, sizes, count, parts, taken):
             raise self._refused(local_size)
 
     def _refused(self, local_size: tuple | None) -> RuntimeError:

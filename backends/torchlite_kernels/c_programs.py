@@ -17,6 +17,14 @@ extern "C" __attribute__((visibility("default"))) int run_{name}(const void* giv
     return decltype(cc::entry_of(&cc::Program::{name}))::run<&cc::Program::{name}>(
         cc::UpTo<cc::count_of(&cc::Program::{name})>(), given, sizes, begin, end);
 }}
+// What several threads call at once: parts of all work-groups, each taken by one of them.
+extern "C" __attribute__((visibility("default"))) int share_{name}(const void* given, const int* sizes,
+    cc::cl_long count, cc::cl_long parts, int* taken) {{
+    int failed = 0;
+    for (cc::cl_long k; (k = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < parts;)
+        failed |= run_{name}(given, sizes, count * k / parts, count * (k + 1) / parts);
+    return failed;
+}}
 """
 
 
