@@ -100,10 +100,12 @@ def choose() -> Choice:
 
 
 def _by_default(name: str) -> bool:
-    try:
-        return _load(name).by_default
-    except ImportError:
-        return False
+    """Whether an engine serves where nobody chose: its kernels were built in advance, which a file in its folder notes.
+    Most programs come to no more than this look.
+    """
+    from torchlite_device.machinery import binaries
+
+    return any(binaries.folder(name).glob("*.built")) and _load(name).by_default
 
 
 def report() -> list[tuple[str, str]]:

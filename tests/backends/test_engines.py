@@ -88,6 +88,8 @@ def engines(monkeypatch):
     there: dict[str, Any] = {"cc": "no compiler: install one", "opencl": "no driver: install one"}
 
     class Absent(Engine):
+        by_default = True
+
         def __init__(self, why):
             self.why_not = lambda: why
 
@@ -104,14 +106,32 @@ def named(name, **more):
     return made
 
 
-def test_numpy_serves_where_nobody_chose(asked, engines):
-    engines["opencl"] = named("opencl")
+@pytest.fixture
+def prepared(monkeypatch, tmp_path):
+    """Notes that kernels of an engine were built in advance."""
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
+
+    def note(name):
+        folder = tmp_path / "torchlite" / name
+        folder.mkdir(parents=True)
+        (folder / "0.built").touch()
+
+    return note
+
+
+def test_numpy_serves_where_nobody_chose(asked, engines, prepared):
+    engines["opencl"], engines["cc"] = named("opencl"), named("cc", by_default=True)
     assert asked(None).name == asked("").name == "numpy"
+    prepared("opencl")
+    assert asked(None).name == "numpy"
 
 
-def test_an_engine_that_serves_by_default(asked, engines):
+def test_an_engine_that_serves_by_default(asked, engines, prepared):
     engines["cc"] = named("cc", by_default=True)
+    prepared("cc")
     assert asked(None).name == "cc" and asked("numpy").name == "numpy"
+    engines["cc"] = "built by another compiler"
+    assert asked(None).name == "numpy"
 
 
 def test_the_first_engine_that_is_there_serves(asked, engines):

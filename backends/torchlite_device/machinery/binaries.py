@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import threading
 import time
@@ -35,6 +34,8 @@ def _place(path: Path) -> Path:
 
 def _digest(path: Path, binary: bytes) -> bytes:
     """What tells that a binary is whole, and that it is the one of this name."""
+    import hashlib  # which is slow to load, for programs that ask for the folder alone
+
     return hashlib.sha256(path.name.encode() + b"\n" + binary).digest()
 
 
