@@ -127,6 +127,17 @@ def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return raw[:size].view(dtype).reshape(shape)
 
 
+def _inline(work: Callable[[], None]) -> None:
+    """`work()`, in which work that could be shared is not: the threads that would take it are busy with the same work,
+    and who waited for them would wait until all of that is done.
+    """
+    _local.is_worker = True
+    try:
+        work()
+    finally:
+        _local.is_worker = False
+
+
 def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int = 0) -> None:
     """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements (0: what suits), on
     several threads when there is enough work.
@@ -161,7 +172,7 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
     with single_threaded:
         task = _workers.submit(work, min(threads, count) - 1)
         try:
-            work()
+            _inline(work)
         finally:
             task.wait()
 
@@ -186,7 +197,7 @@ def share(body: Callable[..., None], items: Sequence[tuple]) -> None:
 
     task = _workers.submit(work, workers - 1)
     try:
-        work()
+        _inline(work)
     finally:
         task.wait()
 
