@@ -20,9 +20,10 @@ VECTOR, MATRIX = 9216, 1 << 18
 SMALL = math.isqrt(VECTOR)  # matrices of fewer elements each need fewer multiplications
 # Multiplications of a part at least, and rows or columns of it, and parts at most. BLAS copies the other matrix for
 # each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135 (AVX-512,
-# shapes of a GPT and a BERT). So there are more than four only where each has _MANY multiplications and _TALL lines.
+# shapes of a GPT and a BERT), and two of small ones were best. So there are four only of products with four times _FOUR
+# multiplications, and more only where each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
-_MANY, _TALL = 1 << 26, 256
+_FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
 
 
 def _is_small(a, b):
@@ -75,7 +76,7 @@ def steady_dot(a: np.ndarray, b: np.ndarray):
 
 def _parts_of(work: int, length: int) -> int:
     """How many parts a product of so many multiplications is cut into along a side of the result."""
-    many = max(4, min(work // _MANY, length // _TALL))
+    many = max(2, min(4, work // _FOUR), min(work // _MANY, length // _TALL))
     return max(1, min(work // _PART, length // _LINES, many, _PARTS))
 
 

@@ -57,6 +57,11 @@ def test_a_bias_of_another_shape_is_broadcast():
 
 def test_parts_follow_the_size():
     count = products._parts_of
-    assert count(1 << 21, 4096) == 1 and count(1 << 23, 4096) == 2 and count(1 << 25, 4096) == 4
-    assert count(1 << 25, 100) == 1 and count(1 << 25, 130) == 2  # lines of a part
+    assert (
+        count(1 << 21, 4096) == 1
+        and count(1 << 23, 4096) == 2
+        and count(1 << 25, 4096) == 2
+        and count(1 << 26, 4096) == 4
+    )
+    assert count(1 << 26, 100) == 1 and count(1 << 26, 130) == 2  # lines of a part
     assert count(1 << 28, 1024) == 4 and count(1 << 30, 4096) == 16 and count(1 << 40, 1 << 20) == 32
