@@ -13,8 +13,9 @@ import math
 from typing import NamedTuple
 
 FORWARD, DATA, WEIGHTS = "forward", "data", "weights"
-# Pieces at most, and multiply-adds and elements that a piece has at least: about 0.1 ms of one core.
-_MOST, _WORK, _ELEMENTS = 8, 1 << 22, 1 << 16
+# Pieces at most, and multiply-adds and elements that a piece has at least, 0.1 to 0.3 ms of one core: less costs more
+# to share than is won.
+_MOST, _WORK, _ELEMENTS = 8, 1 << 24, 1 << 18
 # Rows and channels that a piece has at least, and what numbers of channels are multiples of: oneDNN's blocks.
 _ROWS, _CHANNELS, _BLOCK = 8, 32, 16
 
@@ -60,12 +61,17 @@ def ranges(length: int, count: int, step: int = 1) -> list[Range]:
     return list(itertools.pairwise(bounds))
 
 
+def _even(count: int) -> int:
+    """The largest power of two that is not above: shares that two or four threads take at even."""
+    return 1 << max(1, count).bit_length() - 1
+
+
 def pieces(g: Geometry, kind: str, by_images_alone: bool = False) -> list[Piece]:
     """The pieces of one of the three passes."""
     weights = g.filters * (g.channels // g.groups) * math.prod(g.kernel)
     images = g.batch * (g.channels * math.prod(g.size) + g.filters * math.prod(g.out))
     work = weights * g.batch * math.prod(g.out)
-    count = max(1, min(_MOST, max(work // _WORK, images // _ELEMENTS)))
+    count = _even(min(_MOST, max(work // _WORK, images // _ELEMENTS)))
     whole = Piece(
         (0, g.batch), (0, g.size[0]), (0, g.out[0]), g.padding[0], g.padding[0], (0, g.channels), (0, g.filters),
         g.groups,
@@ -77,7 +83,7 @@ def pieces(g: Geometry, kind: str, by_images_alone: bool = False) -> list[Piece]
         shares = min(count, images // (2 * weights))
         if shares < min(count, 2):
             return _by_channels(whole, g, kind, count)
-        count = shares
+        count = _even(shares)
     elif weights >= images:
         return _by_channels(whole, g, kind, count)
     cut = _by_images(whole, g, count)
@@ -105,14 +111,14 @@ def _by_channels(piece: Piece, g: Geometry, kind: str, count: int) -> list[Piece
             for a, b in ranges(g.groups, count, step)
         ]
     length = g.channels if kind == DATA else g.filters
-    parts = ranges(length, min(count, length // _CHANNELS), _BLOCK)
+    parts = ranges(length, _even(min(count, length // _CHANNELS)), _BLOCK)
     return [piece._replace(channels=part) if kind == DATA else piece._replace(filters=part) for part in parts]
 
 
 def _by_rows(piece: Piece, g: Geometry, kind: str, count: int) -> list[Piece]:
     reach, stride, padding = g.dilation[0] * (g.kernel[0] - 1), g.stride[0], g.padding[0]
     rows = g.size[0] if kind == DATA else g.out[0]
-    count = min(count, rows // _ROWS)
+    count = _even(min(count, rows // _ROWS))
     if count < 2 or padding > reach or kind == DATA and reach < stride - 1:
         return [piece]
     cut = []
