@@ -52,6 +52,17 @@ SHAPES = [
 LAYOUTS = ["row-major", "channels last", "with gaps"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces():
+    """Small shapes are cut as large ones are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts, "_WORK", 1 << 20)
+        patch.setattr(cuts, "_ELEMENTS", 1 << 15)
+        onednn._convolutions.cache_clear()
+        yield
+    onednn._convolutions.cache_clear()
+
+
 def drawn(shape, seed):
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
