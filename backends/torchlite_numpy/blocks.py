@@ -46,12 +46,12 @@ class _Workers:
         self.pid = os.getpid()
 
     def submit(self, function: Callable[[], None], count: int) -> _Task:
-        """Have `count` workers call `function` once each."""
+        """Have `count` workers call `function`, each when it wakes, unless the task is closed by then."""
         with self.lock:
             while self.count < count:
                 threading.Thread(target=self._serve, name=f"torchlite-cpu-{self.count}", daemon=True).start()
                 self.count += 1
-        task = _Task(count)
+        task = _Task()
         for _ in range(count):
             self.queue.put((function, task))
         return task
@@ -60,34 +60,49 @@ class _Workers:
         _local.is_worker = True
         while True:
             function, task = self.queue.get()
-            try:
-                function()
-            except BaseException as error:  # handed to the thread that waits
-                task.error = error
-            task.finish()
+            if task.begin():
+                try:
+                    function()
+                except BaseException as error:  # handed to the thread that waits
+                    task.error = error
+                task.finish()
+            del function, task  # and with them arrays, while there is nothing to do
 
 
 class _Task:
-    """Some calls in progress, and the first error among them."""
+    """Some calls of a function that takes what is left of the work, and the first error among them."""
 
-    __slots__ = ("done", "error", "left", "lock")
+    __slots__ = ("closed", "done", "error", "lock", "running")
 
-    def __init__(self, count: int):
-        self.left = count
+    def __init__(self) -> None:
+        self.closed, self.running = False, 0
         self.error: BaseException | None = None
         self.lock = threading.Lock()
         self.done = threading.Lock()
-        self.done.acquire()
+
+    def begin(self) -> bool:
+        """Whether a call is still wanted."""
+        with self.lock:
+            self.running += not self.closed
+            return not self.closed
 
     def finish(self) -> None:
         with self.lock:
-            self.left -= 1
-            last = self.left == 0
+            self.running -= 1
+            last = self.closed and self.running == 0
         if last:
             self.done.release()
 
-    def wait(self) -> None:
-        self.done.acquire()
+    def close(self) -> None:
+        """Wait for the calls that have begun. Whoever has not begun would find nothing left: to wake a thread takes as
+        long as many kernels, and longer on a busy machine.
+        """
+        with self.lock:
+            self.closed = True
+            if self.running:
+                self.done.acquire()
+        if self.done.locked():
+            self.done.acquire()
         if self.error is not None:
             raise self.error
 
@@ -174,7 +189,7 @@ def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int =
         try:
             _inline(work)
         finally:
-            task.wait()
+            task.close()
 
 
 def parallel() -> bool:
@@ -199,7 +214,7 @@ def share(body: Callable[..., None], items: Sequence[tuple]) -> None:
     try:
         _inline(work)
     finally:
-        task.wait()
+        task.close()
 
 
 def share_evenly(body: Callable[[int, int], None], length: int, step: int = 1) -> None:

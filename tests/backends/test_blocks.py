@@ -37,3 +37,41 @@ def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, w
     assert waited and all(waited)
     assert inner and set(inner) == {main}
     assert not getattr(blocks._local, "is_worker", False)
+
+
+@pytest.mark.parametrize("how", ["run", "share"])
+def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
+    monkeypatch.setattr(threads, "_count", 2)
+    count = max(1, blocks._workers.count)
+    begun, hold = threading.Barrier(count + 1), threading.Event()
+    busy = blocks._workers.submit(lambda: (begun.wait(20), hold.wait(20)), count)
+    begun.wait(20)  # every worker is at work, and stays so
+    seen = []
+    try:
+        if how == "run":
+            blocks.run(lambda start, stop: seen.append(threading.current_thread()), 8, blocks.SMALL)
+        else:
+            blocks.share(lambda k: seen.append(threading.current_thread()), [(k,) for k in range(8)])
+        assert not hold.is_set()
+    finally:
+        hold.set()
+        busy.close()
+    assert set(seen) == {threading.current_thread()}
+
+
+def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
+    monkeypatch.setattr(threads, "_count", 2)
+    main, other = threading.current_thread(), threading.Event()
+
+    def body(k):
+        if threading.current_thread() is main:
+            assert other.wait(20)
+        else:
+            other.set()
+            raise KeyError(k)
+
+    with pytest.raises(KeyError):
+        blocks.share(body, [(k,) for k in range(4)])
+    done = []
+    blocks.share(lambda k: done.append(k), [(k,) for k in range(4)])  # and the threads go on working
+    assert sorted(done) == [0, 1, 2, 3]
