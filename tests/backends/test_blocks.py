@@ -73,5 +73,5 @@ def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
     with pytest.raises(KeyError):
         blocks.share(body, [(k,) for k in range(4)])
     done = []
-    blocks.share(lambda k: done.append(k), [(k,) for k in range(4)])  # and the threads go on working
+    blocks.share(done.append, [(k,) for k in range(4)])  # and the threads go on working
     assert sorted(done) == [0, 1, 2, 3]
