@@ -39,8 +39,8 @@ from .reductions import functions, has_places, norms, places_of, reducing, witho
 from .shortcuts import sum as _plain_sum
 
 # Elements from which waking a thread is worth it: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a
-# cheap pass over 400,000 floats in cache or a dear one over 40,000. Of a step parts of flat arrays have a multiple: they
-# end where lines of cache do.
+# cheap pass over 400,000 floats in cache or a dear one over 40,000. Of a step parts of flat arrays have a multiple:
+# they end where lines of cache do.
 CHEAP, DEAR, _STEP = 1 << 19, 1 << 16, 1 << 12
 # An axis this long is cut evenly enough for any number of cores.
 _LONG = 64
