@@ -35,9 +35,9 @@ def load_average() -> float | None:
 
 
 def commit(folder: str) -> str:
-    """The commit of a checkout; empty elsewhere."""
+    """The last commit of a checkout that changed the package in this folder or the backends; empty elsewhere."""
     try:
-        words = ["git", "-C", folder, "log", "-1", "--format=%h", "--", "."]
+        words = ["git", "-C", folder, "log", "-1", "--format=%h", "--", ".", ":/backends"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
