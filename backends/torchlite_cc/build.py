@@ -31,7 +31,7 @@ _SANITIZERS = {
     "address": ("-fsanitize=address", "-fno-omit-frame-pointer", "-g1", "-O1"),
     "undefined": ("-fsanitize=undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=undefined", "-g1", "-O1"),
 }
-_LIBRARIES = ("-lm",)
+_LIBRARIES = ("-lm", "-pthread")
 _DIGEST = 32  # bytes behind a library that tell that it is whole
 _lock = threading.Lock()
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from torchlite._settings.threads import get_threads
 from torchlite_device.machinery import device as shared
+from torchlite_device.machinery.device import NotBuiltError
 from torchlite_device.machinery.host import HostMemory
 from torchlite_kernels import c_programs
 from torchlite_kernels.preamble import types
-from torchlite_numpy.blocks import share
+from torchlite_numpy.blocks import parallel, share
 
-from . import build
+from . import build, pool
 
 # Bytes of a kernel's arrays from which on a second thread pays: to wake one costs as much as to copy so much.
 _SHARED = 1 << 20
@@ -51,7 +52,7 @@ class Block:
 class Function:
     """A kernel of a program; see `torchlite_device.machinery.device.Function`."""
 
-    __slots__ = ("_packs", "_run", "_share", "_waiting", "device", "name", "signature")
+    __slots__ = ("_packs", "_run", "_share", "_share_address", "_waiting", "device", "name", "signature")
 
     def __init__(self, device: Device, library: ctypes.CDLL, name: str, signature: str):
         self.device, self.name, self.signature = device, name, signature
@@ -59,6 +60,7 @@ class Function:
         self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
         self._share = library[f"share_{name}"]
         self._share.argtypes = (*self._run.argtypes, ctypes.c_void_p)
+        self._share_address = ctypes.cast(self._share, ctypes.c_void_p).value
         self._packs: dict[Any, Any] = {}
         self._waiting = device.waiting
 
@@ -102,13 +104,20 @@ class Function:
 
     def _go(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
         count, sizes, _ = _groups(global_size, local_size)
-        if nbytes < _SHARED or count < 2:
+        threads = min(get_threads(), count) if nbytes >= _SHARED and parallel() else 1
+        if threads < 2:
             if self._run(parameters, sizes, 0, count):
                 raise self._refused(local_size)
             return
-        threads = min(get_threads(), count)
+        parts = min(count, _PARTS * threads)
+        sharing = self.device.sharing
+        if sharing is not None:
+            failed = sharing(self._share_address, parameters, sizes, count, parts, threads - 1)
+            if failed:
+                raise self._refused(local_size)
+            return
         taken = ctypes.c_int(0)
-        call = parameters, sizes, count, min(count, _PARTS * threads), ctypes.addressof(taken), local_size
+        call = parameters, sizes, count, parts, ctypes.addressof(taken), local_size
         share(self._some, [call] * threads)
 
     def _some(self, parameters: bytes, sizes: int, count: int, parts: int, taken: int, local_size: Any) -> None:
@@ -172,6 +181,14 @@ class Device(HostMemory, shared.Device):
 
     def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
         return Function(self, program, name, signature)
+
+    @functools.cached_property
+    def sharing(self) -> Any:
+        """What starts a kernel on several threads; None where it is not built, and Python's threads serve."""
+        try:
+            return pool.sharing(self.may_build)
+        except (NotBuiltError, RuntimeError):
+            return None
 
     # -- memory --
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlite_kernels import c_programs
 
-from . import build
+from . import build, pool
 from .device import Device
 from .engine import engine
 
@@ -64,7 +64,7 @@ def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[st
     """
     if build.why_not():
         raise RuntimeError(build.why_not())
-    missing = [(text, build.path_of(text)) for text in texts]
+    missing = [(text, build.path_of(text)) for text in (*texts, pool.TEXT)]
     missing = [(text, path) for text, path in missing if build.opened(path) is None]
     failed: list[str] = []
     lock, count = threading.Lock(), 0
@@ -79,7 +79,7 @@ def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[st
             count += 1
             done(count, len(missing))
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(one, missing))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        list(threads.map(one, missing))
     build.prepare()
     return failed

@@ -283,14 +283,15 @@ def test_building_in_advance(tmp_path, monkeypatch):
     try:
         assert not build.prepared()
         assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
-        assert told == [(1, 2), (2, 2)]
+        assert told == [(1, 3), (2, 3), (3, 3)]  # and that of the threads
         assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
-        assert len(told) == 2
+        assert len(told) == 3
         build.prepared.cache_clear()
         assert build.prepared()
     finally:
         build.prepared.cache_clear()
     ready = Device(0, may_build=False)
+    assert ready.sharing is not None
     assert ready.unwrap(kernels_of(ready)["neg"](ready.wrap(x)))[0, 0] == -1
     with pytest.raises(NotBuiltError):
         kernels_of(ready)["exp"](ready.wrap(x))
@@ -316,3 +317,82 @@ def test_whether_any_element_is_set(engine):
     out = empty(engine, (17,), "i32")
     engine.function(_ANY, "found", "ppi")((1,), (1,), engine.wrap(x), out, x.size)
     assert engine.unwrap(out).tolist() == [7] * 16 + [0]
+
+
+# -- threads --
+
+_SHARED = """
+KERNEL void squares(IN(float, x), OUT(float, out), const int n) {
+    for (int i = ITEM * 64; i < ITEM * 64 + 64 && i < n; i++) AT(out)[i] = AT(x)[i] * AT(x)[i];
+}
+"""
+
+
+def _squares(device, n=1 << 20):
+    """The squares of some numbers by a kernel whose launch is large enough for several threads."""
+    function = device.function(_SHARED, "squares", "ppi")
+    x = np.arange(n, dtype=np.float32)
+    out = np.zeros_like(x)
+    function((-(-n // 64),), None, device.wrap(x), device.wrap(out), n)
+    return bool((out == x * x).all())
+
+
+@compiled
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_a_launch_is_shared(engine, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert all(_squares(engine) for _ in range(20))
+    finally:
+        torch.set_num_threads(before)
+
+
+@compiled
+def test_without_the_program_of_threads_pythons_serve(monkeypatch):
+    device = Device()
+    monkeypatch.setitem(device.__dict__, "sharing", None)
+    assert _squares(device)
+
+
+@compiled
+def test_user_threads_launch_at_once(engine):
+    found = []
+
+    def work():
+        found.append(all(_squares(engine) for _ in range(20)))
+
+    users = [threading.Thread(target=work) for _ in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert found == [True] * 4
+
+
+_FORKED = """
+import os, warnings
+import numpy as np
+import torchlite as torch
+from tests.backends.test_cc import _squares
+from torchlite_cc.device import Device
+warnings.simplefilter("ignore")
+torch.set_num_threads(3)
+device = Device()
+def threads():
+    return len(os.listdir("/proc/self/task"))
+assert _squares(device) and threads() >= 3
+child = os.fork()
+if not child:
+    alone = threads()
+    os._exit(not (alone == 1 and all([_squares(device) for _ in range(5)]) and threads() == 3))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), all([_squares(device) for _ in range(5)]))
+"""
+
+
+@compiled
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted by Linux's /proc")
+def test_a_forked_child_starts_its_own_threads(tmp_path):
+    path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
+    found = _python(_FORKED, tmp_path, PYTHONPATH=path)
+    assert found.stdout.split() == ["0", "True"], found.stderr
