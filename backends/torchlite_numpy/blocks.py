@@ -245,12 +245,12 @@ def sum_of_shares(summed: Callable[[list], np.ndarray], items: list, size: int) 
     return total
 
 
-def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray) -> None:
-    """`body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape."""
+def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray, block: int = 0) -> None:
+    """`body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape; `block` is as in `run`."""
     size = out.size
-    if size <= SMALL:
+    if size <= max(SMALL, block):
         if size:
             body(out, *inputs)
         return
     flat = [a.reshape(-1) for a in (out, *inputs)]
-    run(lambda start, stop: body(*[a[start:stop] for a in flat]), size, 1)
+    run(lambda start, stop: body(*[a[start:stop] for a in flat]), size, 1, block)

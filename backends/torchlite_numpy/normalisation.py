@@ -311,6 +311,11 @@ class _Channels:
             (self.samples * self.channels, self.length) if self.long else (self.samples, self.channels * self.length)
         )
         self.count = self.samples * self.length
+        # A pass over so little takes no longer than waking another thread.
+        self.block = blocks.LARGEST_BLOCK if math.prod(self.rows) <= blocks.LARGEST_BLOCK else 0
+
+    def run(self, body):
+        blocks.run(body, *self.rows, self.block)
 
     def spread(self, vector):
         """A vector over channels, shaped to broadcast against rows: (rows, 1), or (columns,)."""
@@ -351,7 +356,7 @@ def _batch_norm_train(input, weight, bias, eps):
         return np.empty(input.shape, input.dtype), nothing, nothing
     x = x.reshape(layout.rows)
     sums = layout.sums(dtype)
-    blocks.run(lambda start, stop: layout.add(sums, start, stop, x[start:stop]), *x.shape)
+    layout.run(lambda start, stop: layout.add(sums, start, stop, x[start:stop]))
     mean = layout.per_channel(sums, dtype) / layout.count
     centre, squares = layout.spread(mean), layout.sums(dtype)
 
@@ -360,7 +365,7 @@ def _batch_norm_train(input, weight, bias, eps):
         np.subtract(x[start:stop], layout.part(centre, start, stop), out=centred)
         layout.add_products(squares, start, stop, centred, centred, centred)
 
-    blocks.run(add_squares, *x.shape)
+    layout.run(add_squares)
     var = layout.per_channel(squares, dtype) / layout.count
     scale = 1 / np.sqrt(var + dtype.type(eps))
     if weight is not None:
@@ -406,7 +411,7 @@ def _affine_rows(x, scale, shift, layout):
         np.multiply(x[start:stop], layout.part(scale, start, stop), out=scratch)
         np.add(scratch, layout.part(shift, start, stop), out=result)
 
-    blocks.run(block, *x.shape)
+    layout.run(block)
     return out
 
 
@@ -446,7 +451,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         layout.add(totals, start, stop, g)
         layout.add_products(products, start, stop, g, centred, centred)
 
-    blocks.run(add, *x.shape)
+    layout.run(add)
     total, product = layout.per_channel(totals, dtype), layout.per_channel(products, dtype) * rstd
     out = None
     if needs[0]:
@@ -493,5 +498,5 @@ def _lines(grad, x, of_grad, of_x, constant, layout):
         np.multiply(grad[start:stop], part(of_grad, start, stop), out=result)
         np.add(result, scratch, out=result)
 
-    blocks.run(block, *x.shape)
+    layout.run(block)
     return out

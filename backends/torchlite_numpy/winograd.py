@@ -32,6 +32,9 @@ _PAIRS = ((0, 2, np.subtract), (1, 2, np.add), (2, 1, np.subtract), (1, 3, np.su
 # Zen 4 with AVX-512, one thread: 3.2 ns, 14 ns and 45 a ns). With them 64 channels are about as fast as by `conv_taps`
 # (gradient of the weight 0.7 of its time), 128 take 0.7 and 256 take 0.6 of the time.
 _TRANSFORM, _WEIGHT = 150, 600
+# Outputs of a channel at least: with fewer the weights' transforms, which threads share badly, cost as much as is won
+# (512 channels of 16 images of 4x4 1.2 of the plain way's time on two threads, 128 of one image of 28x28 2.3).
+_PLACES = 1024
 # Rows (tile, image) of a block's products, if one thread takes the block, and the elements in the domain of all blocks
 # up to which the 16 products are shared instead.
 _ROWS, _FEW = 256, 1 << 22
@@ -53,6 +56,8 @@ def fits(plan, dtype) -> bool:
     ):
         return False
     places, matrix = plan.batch * plan.places, plan.channels * plan.filters
+    if places < _PLACES:
+        return False
     covered = 4 * plan.batch * -(-plan.out[0] // 2) * -(-plan.out[1] // 2)
     transforms = _TRANSFORM * covered * (plan.channels + plan.filters) + _WEIGHT * matrix
     return 4 * covered * matrix + transforms < 8 * places * matrix

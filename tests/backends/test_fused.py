@@ -209,3 +209,19 @@ def test_an_error_in_a_worker_reaches_the_caller():
 
     with pytest.raises(ZeroDivisionError, match="in a block"):
         blocks.run(body, 1000, 1000)
+
+
+@pytest.mark.parametrize("size", [50, 5000, (1 << 18) + 77])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
+def test_clipping_keeps_zeros_and_nan(size, dtype):
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-42, -1e-42, 7, -3])
+    x = np.resize(special, size).astype(dtype)
+
+    def same(found, want):
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(want))
+
+    zero = np.zeros((), dtype)
+    same(CPU.relu(x), np.where(x < zero, zero, x))
+    same(torch.relu(torch.from_numpy(x)).numpy(), np.where(x < zero, zero, x))
+    same(CPU.hardtanh(x, -1.0, 6.0), np.where(x < -1, x.dtype.type(-1), np.where(x > 6, x.dtype.type(6), x)))

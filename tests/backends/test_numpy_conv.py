@@ -77,6 +77,14 @@ def check(rng, x, w, stride=1, padding=0, dilation=1, groups=1, bias=None, toler
     return out, *grads
 
 
+def test_one_image_is_cut_by_its_multiplications():
+    def blocks(*args):
+        return len(conv._plan(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
+
+    assert blocks(64, 256, (56, 56), (1, 1)) >= 2  # no more than 0.2 million elements to read
+    assert blocks(64, 64, (28, 28), (1, 1)) == 1 and blocks(3, 4, (100, 100), (3, 3)) == 1
+
+
 # -- 3x3 by Winograd's way ---------------------------------------------------------------------------
 
 
@@ -85,6 +93,7 @@ def transforms_for_nothing(monkeypatch):
     """Winograd's way for whatever it can compute."""
     monkeypatch.setattr(winograd, "_TRANSFORM", 0)
     monkeypatch.setattr(winograd, "_WEIGHT", 0)
+    monkeypatch.setattr(winograd, "_PLACES", 0)
 
 
 def test_winograd_where_it_pays():
@@ -92,7 +101,8 @@ def test_winograd_where_it_pays():
         plan = conv._plan(batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups)
         return winograd.fits(plan, np.dtype(dtype))
 
-    assert fits(16, 128, 128, (16, 16)) and fits(16, 256, 256, (8, 8)) and fits(1, 128, 128, (28, 28), dtype="f8")
+    assert fits(16, 128, 128, (16, 16)) and fits(16, 256, 256, (8, 8)) and fits(2, 128, 128, (28, 28), dtype="f8")
+    assert not fits(1, 128, 128, (28, 28)) and not fits(16, 512, 512, (4, 4))
     assert not fits(1, 512, 512, (7, 7)) and not fits(16, 16, 16, (32, 32)) and not fits(16, 3, 64, (32, 32))
     assert not any(fits(16, 128, 128, (16, 16), **{k: 2}) for k in ("stride", "dilation", "groups"))
     assert not fits(16, 128, 128, (16, 16), kernel=1) and not fits(16, 128, 128, (16, 16), dtype="c8")
