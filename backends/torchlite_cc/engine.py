@@ -18,7 +18,7 @@ class Engine:
 
     name, by_default = "cc", True
     # A launch takes some microseconds, on one thread where the arrays are small.
-    least: ClassVar = {"pass": 1 << 20, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
+    least: ClassVar = {"pass": 1 << 19, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
 
     def __init__(self) -> None:
         self._device: Any = None

@@ -31,6 +31,8 @@ _WHOLE = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
 # time, and that 10 to 30 times slower.
 _IN_HALVES = """add sub mul div neg abs square maximum minimum eq ne lt le gt ge addcmul addcdiv
     floor ceil trunc round isnan isinf isfinite sum mean amax amin max_dim min_dim argmax argmin"""
+# For "cc" 0.55 to 0.94 from 2**19 elements on: its threads begin sooner, and large results go past the caches.
+_ARITHMETIC = "add sub mul div neg abs square maximum minimum"
 # 0.4 to 0.8 from 2**18 elements on.
 _LONG_PASSES = "where _where _choose sqrt sum mean cat"
 _PASSES = """relu _relu_backward clamp_min clamp_max reciprocal sign copysign _lerp_number leaky_relu hardsigmoid
@@ -54,8 +56,11 @@ _MOVES = " repeat tril triu gather"
 # The argument whose elements count, where it is not the first tensor.
 _BY = {"gather": 2}
 
-# What an engine's own compiler makes slower than NumPy (1.0 to 3.2), and nobody else's.
-_WITHOUT = {"cc": "xlogy fmod _floor_divide i0 special_i1 cat"}
+# By engine and op, dtypes that it leaves to NumPy, for it is slower (1.0 to 3.2) where another engine is not.
+_WITHOUT = {
+    "cc": dict.fromkeys("xlogy fmod _floor_divide i0 special_i1 cat".split(), _FLOATS + _HALVES),
+    "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
+}
 
 
 def _wide() -> bool:
@@ -71,6 +76,7 @@ def _rows() -> dict[str, dict[np.dtype, str]]:
     for names, dtypes, cost in (
         (_IN_HALVES, _HALVES, MIDDLE),
         (_VECTORS, _HALVES if _wide() else _FLOATS + _HALVES, MIDDLE),
+        (_ARITHMETIC, _FLOATS, PASS),
         (_LONG_PASSES, _FLOATS, PASS),
         (_PASSES, _FLOATS, CHEAP),
         (_PASSES, _HALVES, MIDDLE),
@@ -96,11 +102,11 @@ def kernels_over(plain: dict[str, Callable], engine: Engine) -> dict[str, Callab
     """By op, the engine's kernels over NumPy's, and those of pointwise ops that write in place."""
     from .bridge import serving
 
-    without = _WITHOUT.get(engine.name, "").split()
+    without = _WITHOUT.get(engine.name, {})
     found = {}
     for op, costs in ROWS.items():
-        if op in plain and op not in without:
-            least = {dtype: engine.least[cost] for dtype, cost in costs.items()}
+        least = {dtype: engine.least[cost] for dtype, cost in costs.items() if dtype not in without.get(op, ())}
+        if op in plain and least:
             found[op] = serving(engine, op, plain[op], least, _BY.get(op, 0))
             if op in IN_PLACE:
                 written = plain.get(f"{op}_") or _written(plain[op])

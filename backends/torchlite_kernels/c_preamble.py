@@ -564,7 +564,24 @@ _ENTRIES = r"""
 struct Places { int x, y, z; };
 struct Work {
     Places item_, group_start_, local_, global_;
-    int group_, alone_;
+    int group_, alone_, past_caches_;
+};
+// Where a launch's arrays are larger than caches, results go past them to memory: what they would take the place of is
+// read again, and their own lines need not be read before they are written.
+struct Streaming : Work {
+    template <int N, class T> INLINE void store_cells(T* p, cl_long i, Vector<T, N> v) const {
+#if defined(__SSE2__)
+        if (past_caches_ && sizeof v >= 16 && !((cl_ulong)(p + i) & 15)) {
+            for (int k = 0; k < int(sizeof v / 16); k++) {
+                __m128i part;
+                __builtin_memcpy((void*)&part, (const char*)&v + 16 * k, 16);
+                _mm_stream_si128((__m128i*)(p + i) + k, part);
+            }
+            return;
+        }
+#endif
+        cc::store_cells(p, i, v);
+    }
 };
 template <class A> struct Plain { typedef A Type; };
 template <class A> struct Plain<const A> { typedef A Type; };
@@ -594,6 +611,7 @@ template <class P, class... A> struct Entry {
         program.global_ = global;
         program.group_ = local.x * local.y * local.z;
         program.alone_ = 1;
+        program.past_caches_ = sizes[6];
         const int across = (global.x + local.x - 1) / local.x, down = (global.y + local.y - 1) / local.y;
         for (cl_long g = begin; g < end; g++) {
             const Places at = {int(g % across), int(g / across % down), int(g / across / down)};
@@ -609,6 +627,9 @@ template <class P, class... A> struct Entry {
                 }
             }
         }
+#if defined(__SSE2__)
+        if (program.past_caches_) _mm_sfence();
+#endif
         return !program.alone_;
     }
 };
@@ -616,7 +637,8 @@ template <class P, class... A> constexpr Entry<P, A...> entry_of(void (P::*)(A..
 template <class P, class... A> constexpr int count_of(void (P::*)(A...)) { return sizeof...(A); }
 """
 C = (
-    "#if __has_include(<features.h>)\n#include <features.h>\n#endif\nnamespace cc {\n"
+    "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
+    "#if defined(__SSE2__)\n#include <emmintrin.h>\n#endif\nnamespace cc {\n"
     + _TYPES
     + _HALVES
     + _scalar_maths()

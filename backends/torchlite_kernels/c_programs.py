@@ -39,7 +39,8 @@ def kernel_names(text: str) -> list[str]:
 def program(text: str) -> str:
     """The C++ program of a kernel text with its types and definitions: the text behind this preamble."""
     entries = "".join(_ENTRY.format(name=name) for name in kernel_names(text))
-    return f'{C}struct Program : Work {{\n#line 1 "kernel"\n{translated(text)}\n}};\n}}\n{entries}'
+    base = "Streaming" if "TO_ST16(o_" in text else "Work"  # each element of a pointwise result is written once
+    return f'{C}struct Program : {base} {{\n#line 1 "kernel"\n{translated(text)}\n}};\n}}\n{entries}'
 
 
 # What moves neighbours of a vector on is one instruction.

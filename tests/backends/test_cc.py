@@ -319,6 +319,21 @@ def test_whether_any_element_is_set(engine):
     assert engine.unwrap(out).tolist() == [7] * 16 + [0]
 
 
+@compiled
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.bool_])
+@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.T, lambda x: x[1:, 1:], lambda x: x[::-1]])
+def test_results_past_the_caches(engine, kernels, monkeypatch, dtype, turn):
+    monkeypatch.setattr("torchlite_cc.device._CACHED", 0)
+    x = (np.arange(130 * 77).reshape(130, 77) % 50).astype(dtype)
+    y = (np.arange(77 * 130).reshape(130, 77) % 3).astype(dtype)
+    found = engine.unwrap(kernels["mul"](engine.wrap(turn(x)), engine.wrap(turn(y))))
+    assert (found == turn(x) * turn(y)).all()
+    target = np.zeros(x.size + 1, dtype)[1:].reshape(x.shape)  # not at a multiple of 16 bytes
+    wrapped = engine.wrap(target)
+    kernels["add_"](wrapped, engine.wrap(x))
+    assert (target == x).all()
+
+
 # -- threads --
 
 _SHARED = """
