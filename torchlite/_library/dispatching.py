@@ -200,7 +200,7 @@ _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
     ),
     "vector_norm_core": lambda args, values: (ops.aten.linalg_vector_norm.default, args),
 }
-_FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout"))
+_FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout", "_sdpa"))
 _IN_LISTS = frozenset(("sum", "mean", "amax", "amin", "var", "std", "logsumexp"))
 
 
@@ -209,6 +209,15 @@ def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, d
     args, kwargs = _trimmed(op, values)
     if op.name == "to":
         return ops.aten._to_copy.default, args[:1], {"dtype": values[1]}
+    if op.name == "_sdpa":
+        query, key, value, mask, is_causal, scale = values
+        attend = ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+        return attend, (query, key, value, 0.0, is_causal), {"attn_mask": mask, "scale": scale}
+    if op.name == "_sdpa_backward":
+        grad, query, key, value, mask, out, sums, is_causal, scale, _ = values
+        derive = ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+        arguments = (grad, query, key, value, out, sums, 0.0, is_causal)
+        return derive, arguments, {"attn_mask": mask, "scale": scale}
     if op.name in _PRESENTED and not writes:
         return (*_PRESENTED[op.name](args, values), kwargs)
     if op.name in _IN_LISTS and len(args) > 1 and isinstance(args[1], int):
@@ -341,6 +350,16 @@ class DispatchMode(Interceptor):
     """What TorchDispatchMode stands on: ops come to `__torch_dispatch__` as the library names them."""
 
     backward = "ops"
+    sees_overloads = True
+
+    def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """A call of an overload of PyTorch's library, which comes as it is."""
+        items = stack.items
+        stack.items = items[:-1]
+        try:
+            return self._handle(func, dispatching_classes((*args, *kwargs.values())), args, kwargs)
+        finally:
+            stack.items = items
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -399,7 +418,7 @@ class DispatchMode(Interceptor):
         """An op that makes a tensor out of none."""
         kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
         wants = kwargs.pop("requires_grad", False)
-        overload = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_"))).default
+        packet = getattr(ops.aten, _MADE.get(op.name, op.name.removeprefix("_")))
         while args and len(args) > 1 and (args[-1] is None or args[-1] == op.params[len(args) - 1].default):
             args = args[:-1]
         if op.params and op.params[0].kind == "varargs":
@@ -410,6 +429,7 @@ class DispatchMode(Interceptor):
             kwargs.setdefault("device", args[0].device)
         else:
             kwargs.setdefault("device", get_default_device())
+        overload = packet.resolved(args, kwargs)
         result = self._handle(overload, dispatching_classes(args), args, kwargs)
         return result.requires_grad_() if wants else result
 

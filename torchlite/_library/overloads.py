@@ -83,9 +83,7 @@ class OpOverloadPacket:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._overloads:
-            if self._namespace != "aten":
-                raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-            self._overloads[name] = OpOverload(self, name)
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self._overloads[name]
 
     def __repr__(self) -> str:

@@ -31,6 +31,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "SymInt": _integer,
     "float": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
     "bool": lambda v: isinstance(v, (bool, int)),
+    "SymBool": lambda v: isinstance(v, (bool, int)),
     "complex": lambda v: isinstance(v, _NUMBERS),
     "Scalar": lambda v: isinstance(v, _NUMBERS) or (isinstance(v, call.Tensor) and not v._data.ndim),
     "str": lambda v: isinstance(v, str),
@@ -95,27 +96,40 @@ class AliasInfo:
     """What a schema says of a tensor's memory: names of sets, and whether the op writes there."""
 
     def __init__(self, names: str) -> None:
-        self.is_write = names.endswith("!")
-        self.before_set = self.after_set = {f"alias::{name}" for name in names.rstrip("!").split("|")}
+        before, arrow, after = (part.strip() for part in names.partition("->"))
+        self.is_write = before.endswith("!")
+        self.before_set = set(before.rstrip("!").split("|"))
+        self.after_set = set(after.split("|")) if arrow else self.before_set
+
+
+# Base type, what makes it a list whose memory is written to, memory, what makes a list of such, name.
+_ARGUMENT = re.compile(
+    r"\s*(\w+)((?:\[\])?(?=\())?(?:\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
+)
 
 
 class Argument:
     """An argument, or a result, of a schema."""
 
-    N = None
-
     def __init__(self, text: str, kwarg_only: bool = False, position: int | None = None) -> None:
         head, equals, default = text.partition("=")
-        found = re.fullmatch(r"\s*(\w+)(?:\(([\w|]+!?)(?:\s*->\s*[^)]*)?\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*", head)
+        found = _ARGUMENT.fullmatch(head)
         if found is None:
             raise RuntimeError(f"cannot read {text.strip()!r} in a schema")
-        base, alias, suffix, name = found.groups()
+        base, inner, alias, suffix, name = found.groups()
+        inner = inner or ""
+        suffix = inner + suffix
         self.type = self.real_type = Kind(base + suffix)
         self.alias_info = AliasInfo(alias) if alias else None
-        self.alias_text = f"({alias})" if alias else ""
+        self.alias_text, self._inner = f"({alias})" if alias else "", inner
         self.name, self.kwarg_only, self.is_out = name or "", kwarg_only, False
         self.has_default = bool(equals)
         self.default_value = _default(default.strip(), self.type) if equals else None
+        self._default_written = self.default_value
+        sizes = re.findall(r"\[(\d+)\]", suffix)
+        self.N = int(sizes[0]) if sizes else None
+        if self.N and equals and self.default_value is not None and not isinstance(self.default_value, list):
+            self.default_value = [self.default_value] * self.N
 
     def has_default_value(self) -> bool:
         return self.has_default
@@ -125,9 +139,11 @@ class Argument:
         return self.alias_info is not None and self.alias_info.is_write
 
     def __str__(self) -> str:
-        base, *suffix = re.split(r"(?=[?\[])", self.type.text, maxsplit=1)
-        text = f"{base}{self.alias_text}{''.join(suffix)}" + (f" {self.name}" if self.name else "")
-        return f"{text}={_shown(self.default_value)}" if self.has_default else text
+        base = self.type.base + self._inner
+        text = f"{base}{self.alias_text}{self.type.text[len(base) :]}" + (f" {self.name}" if self.name else "")
+        if not self.has_default:
+            return text
+        return f"{text}={_shown(self._default_written)}"
 
     def __repr__(self) -> str:
         return f"Argument({self})"
@@ -152,6 +168,8 @@ def _default(text: str, kind: Kind) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
         return f"{int(value)}."
+    if isinstance(value, float):
+        return f"{value:.17g}"
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, (list, tuple)):
@@ -217,8 +235,28 @@ class FunctionSchema:
     def positional(self) -> list[Argument]:
         return [argument for argument in self.arguments if not argument.kwarg_only]
 
-    def bind(self, args: tuple, kwargs: dict) -> list:
-        """The values of all arguments, defaults among them. RuntimeError in PyTorch's words for what does not fit."""
+    def placed(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """A call with each argument that has a position in it. RuntimeError where one before it is absent."""
+        names = [argument.name for argument in self.positional]
+        last = max((place for place, name in enumerate(names) if name in kwargs), default=-1)
+        if last < len(args):
+            return args, kwargs
+        values, kwargs = list(args), dict(kwargs)
+        for argument in self.positional[len(args) : last + 1]:
+            if argument.name in kwargs:
+                values.append(kwargs.pop(argument.name))
+            elif argument.has_default:
+                values.append(argument.default_value)
+            else:
+                raise RuntimeError(
+                    f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
+                )
+        return tuple(values), kwargs
+
+    def bind(self, args: tuple, kwargs: dict, numbers: bool = False) -> list:
+        """The values of all arguments, defaults among them; `numbers` says whether a number may stand for a tensor.
+        RuntimeError in PyTorch's words for what does not fit.
+        """
         positional = self.positional
         if len(args) > len(positional):
             raise RuntimeError(
@@ -239,7 +277,9 @@ class FunctionSchema:
                 raise RuntimeError(
                     f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
                 )
-            if not argument.type.holds(value):
+            if not argument.type.holds(value) and not (
+                numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
+            ):
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but "
                     f"instead found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\n"

@@ -1,0 +1,159 @@
+"""`torch.ops`: ops by the names of their libraries, for programs that name ops so.
+
+`torch.ops.aten.mm.default` is an overload of the packet `torch.ops.aten.mm`; calling either calls the op. What an
+interceptor sees of a record's call has such a name too (`overload_of`). Libraries that programs add (`torch.library`)
+are beside `aten`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._dispatch.codegen import function_for, in_place_method
+from .._dispatch.record import VIEW, Op
+from .._library.operators import DEFINED, LibraryOp, declare
+from .._library.overloads import OpOverload, OpOverloadPacket
+from .._library.schema import FunctionSchema
+from .packets import AtenOverload, AtenPacket
+from .table import entries, names
+
+__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "overload_of", "ops"]
+
+# Where an overload is not called "default": by the op, what its call has.
+_BY_NUMBER = frozenset("fmod remainder eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split())
+_CALLED = {
+    "add": "Tensor", "sub": "Tensor", "mul": "Tensor", "div": "Tensor", "var_mean": "correction",
+    "std_mean": "correction", "var": "correction", "std": "correction", "softmax": "int", "log_softmax": "int",
+    "index": "Tensor", "where": "self", "lerp": "Scalar", "masked_fill": "Scalar", "transpose": "int",
+    "select": "int", "slice": "Tensor", "split": "Tensor", "unbind": "int", "squeeze": "dim",
+}  # fmt: skip
+# Records whose name is not the library's.
+_RECORDS = {
+    "_slice_index": "slice", "_index": "index", "_setitem": "index_put", "_where": "where", "linear": "addmm",
+    "var_correction": "var", "std_correction": "std", "_layer_norm": "native_layer_norm", "max_dim": "max",
+    "min_dim": "min", "_add": "add", "_sub": "sub", "_div": "div", "_copy": "copy", "_fill": "fill",
+    "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
+    "_sdpa_backward": "_scaled_dot_product_flash_attention_for_cpu_backward",
+}  # fmt: skip
+
+
+class _Namespace:
+    """The ops of one library, each made when it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.__name__ = name, f"torch.ops.{name}"
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        found = DEFINED.get((self.name, name))
+        if found is None and self.name == "aten" and entries(name):
+            found = self.__dict__[name] = AtenPacket(name)
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        return found
+
+    def __dir__(self) -> list[str]:
+        if self.name == "aten":
+            return names()
+        return sorted(name for space, name in DEFINED if space == self.name)
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
+
+
+class _Ops:
+    """The libraries of ops: `aten` and those that programs added."""
+
+    loaded_libraries: set[str] = set()
+    refused_libraries: list[str] = []
+
+    def __getattr__(self, name: str) -> _Namespace:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "profiler":
+            _declare_regions()
+        found = self.__dict__[name] = _Namespace(name)
+        return found
+
+    def load_library(self, path: Any) -> None:
+        """Make the ops of a compiled library known where torchlite has them itself, as it has torchvision's.
+
+        OSError for others: they want PyTorch's own libraries.
+        """
+        from .._extensions import provide
+
+        if provide(path):
+            self.loaded_libraries.add(str(path))
+            return
+        self.refused_libraries.append(str(path))
+        raise OSError(
+            f"Could not load this library: {path}. It is built for PyTorch's C++ libraries, and torchlite has none"
+        )
+
+    def import_module(self, module: str) -> None:
+        """Import a Python module that adds ops."""
+        import importlib
+
+        importlib.import_module(module)
+
+    def __repr__(self) -> str:
+        return "<module 'torch.ops' from '_ops.py'>"
+
+
+def _declare_regions() -> None:
+    """`record_function` as two ops, for programs that call it so."""
+    from ..autograd.profiler import record_function
+
+    enter = declare("profiler", "_record_function_enter(str name, str? args=None) -> Any")
+    leave = declare("profiler", "_record_function_exit(Any handle) -> ()")
+    enter.kernels["CompositeExplicitAutograd"] = lambda name, args=None: record_function(name, args).__enter__()
+    leave.kernels["CompositeExplicitAutograd"] = lambda handle: handle.__exit__(None, None, None)
+
+
+def overload_of(op: Op | LibraryOp, args: tuple, writes: bool = False) -> OpOverload:
+    """The library's name for a record's call; of the op in place where it `writes`."""
+    if isinstance(op, LibraryOp):
+        return op.overload
+    name = _RECORDS.get(op.name, op.name)
+    if name == "matmul" and len(args) > 1:
+        dims = args[0].ndim, args[1].ndim
+        name = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}.get(dims, name)
+    overload = _CALLED.get(name, "default")
+    if name in _BY_NUMBER:
+        overload = "Tensor" if len(args) > 1 and hasattr(args[1], "_data") else "Scalar"
+    elif name == "pow":
+        overload = "Tensor_Tensor" if hasattr(args[-1], "_data") else "Tensor_Scalar"
+    elif name in ("sum", "mean") and len(args) > 1 and args[1] is not None:
+        overload = "dim_IntList" if name == "sum" else "dim"
+    elif op.name in ("max_dim", "min_dim"):
+        overload = "dim"
+    name += "_" * writes
+    packet = getattr(ops.aten, name) if entries(name) else _without_name(op, writes)
+    if overload not in packet.overloads():
+        overload = packet.overloads()[0]
+    return getattr(packet, overload)
+
+
+@functools.cache
+def _without_name(op: Op, writes: bool) -> OpOverloadPacket:
+    """A packet for a record that PyTorch's library has no op for."""
+    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op))
+    packet._overloads["default"] = OpOverload(packet, "default")
+    packet._schema_of = lambda overload: _own_schema(op, packet._qualified_op_name, writes)
+    return packet
+
+
+_TYPES = {"tensor": "Tensor", "optional": "Tensor?", "number": "Tensor", "list": "Tensor[]"}
+
+
+def _own_schema(op: Op, name: str, writes: bool) -> FunctionSchema:
+    """A schema for such a record."""
+    mark = "(a!)" if writes else "(a)" if op.tags & VIEW else ""
+    parts = [f"{_TYPES.get(p.kind, 'Any')} {p.name}" for p in op.params]
+    if parts and parts[0].startswith("Tensor"):
+        parts[0] = f"Tensor{mark}{parts[0][6:]}"
+    results = ", ".join([f"Tensor{mark}"] * (len(op.outputs or ()) or 1))
+    return FunctionSchema(f"{name}({', '.join(parts)}) -> ({results})")
+
+
+ops = _Ops()

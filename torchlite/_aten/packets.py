@@ -1,0 +1,138 @@
+"""The overloads of PyTorch's library: each is called by its schema, and finds what runs it at its first call."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.interceptors import dispatching_classes, stack
+from .._dispatch.runtime import GLOBALS
+from .._dispatch.signatures import NUMBERS_AS_TENSORS
+from .._library.overloads import OpOverload, OpOverloadPacket
+from .._library.schema import FunctionSchema
+from .._library.tags import Tag
+from .table import Entry, entries
+
+_TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
+
+
+class AtenOverload(OpOverload):
+    """An overload of PyTorch's library: `torch.ops.aten.add.Tensor`."""
+
+    def __init__(self, packet: AtenPacket, name: str, entry: Entry) -> None:
+        super().__init__(packet, name)
+        self.entry = entry
+        self.is_implicit = entry.is_implicit
+        self._run: Any = None  # what computes it, once it was called
+        self._by_position = False  # whether that takes no keyword for an argument that has a position
+
+    @functools.cached_property
+    def _schema(self) -> FunctionSchema:
+        """The overload's schema: PyTorch's argument names and types."""
+        return FunctionSchema(self.name() + self.entry.text)
+
+    @functools.cached_property
+    def tags(self) -> list:
+        """What `torch.Tag` says of the overload."""
+        return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if GLOBALS["ACTIVE"] and stack.items and not self.is_implicit:
+            top = stack.items[-1]
+            if top.sees_overloads:
+                return top.overload(self, args, kwargs)
+        run = self._run or self._found()
+        try:
+            if kwargs and self._by_position:
+                args, kwargs = self._schema.placed(args, kwargs)
+            return run(*args, **kwargs)
+        except (TypeError, AttributeError, ValueError, IndexError):
+            self._schema.bind(args, kwargs, self.takes_numbers)  # which says what does not fit the schema
+            raise
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether a Python number may stand where the schema has a tensor."""
+        return self._opname in NUMBERS_AS_TENSORS
+
+    @property
+    def _op(self) -> Any:
+        return self.__call__
+
+    op = _op
+
+    def redispatch(self, keys: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """The op: there are no dispatch keys to leave out."""
+        return self(*args, **kwargs)
+
+    def _found(self) -> Any:
+        from .running import runner
+
+        run, self._by_position = runner(self)
+        if not self.is_implicit:
+            run = self._seen(run) if getattr(run, "op", None) is None else run
+        self._run = run
+        return run
+
+    def _seen(self, run: Any) -> Any:
+        """What computes the op where no class of an argument with `__torch_dispatch__` does."""
+
+        @functools.wraps(run)
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            classes = dispatching_classes((*args, *kwargs.values()))
+            if classes:
+                return classes[0].__torch_dispatch__(self, classes, args, kwargs)
+            return run(*args, **kwargs)
+
+        return seen
+
+
+class AtenPacket(OpOverloadPacket):
+    """A name of PyTorch's library with its overloads: `torch.ops.aten.add`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, None)
+        self._entries = entries(name)
+        self._schema_of = lambda overload: getattr(self, overload)._schema
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__") or name not in self._entries:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        made = self._overloads[name] = self.__dict__[name] = AtenOverload(self, name, self._entries[name])
+        return made
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads that there are."""
+        return list(self._entries)
+
+    def __iter__(self) -> Any:
+        return iter(self._entries)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._entries]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.resolved(args, kwargs)(*args, **kwargs)
+
+    def resolved(self, args: tuple, kwargs: dict) -> AtenOverload:
+        """The first overload whose schema a call fits. RuntimeError, with what each says, where none does."""
+        found: list[AtenOverload] = [getattr(self, name) for name in self._entries]
+        if len(found) == 1:
+            return found[0]
+        words = []
+        for overload in found:
+            try:
+                overload._schema.bind(args, kwargs, overload.takes_numbers)
+            except RuntimeError as error:
+                words.append(str(error))
+                continue
+            return overload
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(words)
+        )
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor."""
+    return isinstance(value, call.Tensor)
