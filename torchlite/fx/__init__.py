@@ -1,12 +1,25 @@
-"""torch.fx by its names: classes that programs derive from and ask for. Nothing is traced yet: what would trace, or
-make a graph, says so.
+"""torch.fx: programs as graphs that are traced, changed, run, and written as Python.
+
+`symbolic_trace` runs a module with Proxies and returns a `GraphModule`; its `graph` is a list of nodes that can be
+changed; `Interpreter` and `Transformer` go over them.
+
+>>> import torchlite as torch
+>>> module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()))
+>>> [(node.op, node.name) for node in module.graph.nodes]
+[('placeholder', 'input_1'), ('call_module', '_0'), ('call_module', '_1'), ('output', 'output')]
 """
 
 from __future__ import annotations
 
-from .graph import Graph
+from . import immutable_collections
+from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
+from .graph import CodeGen, Graph
 from .graph_module import GraphModule
-from .node import Node
-from .proxy import Interpreter, Proxy, Tracer, Transformer, symbolic_trace, wrap
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
 
-__all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "symbolic_trace", "wrap"]
+__all__ = [
+    "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "Tracer",
+    "Transformer", "has_side_effect", "immutable_collections", "map_arg", "symbolic_trace", "wrap",
+]  # fmt: skip

@@ -1,13 +1,507 @@
-"""Tracing, by the name of PyTorch's module."""
+"""Tracing: a program is run with Proxies for its inputs, and what happens to them becomes a graph."""
 
-from .proxy import Tracer, symbolic_trace, wrap
+from __future__ import annotations
 
-__all__ = ["Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+import copy
+import functools
+import inspect
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch.interceptors import Interceptor, Writing, as_called
+from .._dispatch.record import EMPTY
+from .._library.operators import LibraryOp
+from .._library.overloads import OpOverload, OpOverloadPacket
+from .._tensor import Tensor
+from .._types.names import is_ours
+from ..nn.modules.container import Sequential
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ..overrides import _public, get_ignored_functions
+from ..utils import _pytree as pytree
+from . import graph_module
+from ._codegen import _PyTreeCodeGen, _PyTreeInfo
+from ._compatibility import compatibility
+from ._naming import BUILTIN, public_name
+from ._wrapping import by_keyword, called_op, find_proxy, patching, wrap
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import base_types, map_aggregate
+from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase, is_method
+
+__all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+
+_proxyable_classes: dict[type, None] = {}
+_is_fx_tracing_flag = False
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def is_fx_tracing() -> bool:
-    """Whether a program is being traced: never."""
-    return False
+    """Whether a program is being traced."""
+    return _is_fx_tracing_flag
 
 
 is_fx_symbolic_tracing = is_fx_tracing
+
+
+@compatibility(is_backward_compatible=True)
+class ProxyableClassMeta(type):
+    """A metaclass: an object that is made of Proxies while a program is traced becomes a node, and is a Proxy itself.
+
+    >>> import torchlite as torch
+    >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
+    ...     def __init__(self, left, right):
+    ...         self.left, self.right = left, right
+    >>> Pair(1, 2).right
+    2
+    """
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        _proxyable_classes.setdefault(cls)
+        super().__init__(name, bases, attrs)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if is_fx_tracing():
+            found: list[Proxy] = []
+
+            def look(value: Any) -> Any:
+                if isinstance(value, Proxy):
+                    found.append(value)
+                return value
+
+            map_aggregate(args, look)
+            map_aggregate(kwargs, look)
+            if found:
+                return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+@compatibility(is_backward_compatible=False)
+class PHBase:
+    """What stands in `concrete_args` for an input that stays one."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+PH = PHBase()
+
+
+@compatibility(is_backward_compatible=False)
+class PHWithMeta(PHBase):
+    """As PH; its attributes go to the node of the input."""
+
+    def __init__(self, ph_key: str | None = None) -> None:
+        super().__init__()
+        self.ph_key = ph_key
+
+
+def _transfer_attrs(fr: Any, to: Any) -> None:
+    """Give a node the attributes of what stands for its input."""
+    for name, value in vars(fr).items():
+        if not name.startswith("__") and not callable(value):
+            setattr(to, name, value)
+
+
+class _Seeing(Interceptor):
+    """While a tracer runs, an op of which any argument is a Proxy makes a node, whatever that argument is for."""
+
+    sees_functions = True
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return function(*args, **kwargs)
+        if kwargs.get("out", 0) is None:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
+        if isinstance(op, LibraryOp):
+            return self._node(proxy, op.overload, args, kwargs)
+        function = _public(op, function.__class__ is Writing) or function
+        if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
+            defaults = {p.name: p.default for p in op.params}
+            return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
+        args, kwargs = as_called(op, args, kwargs)
+        if args and is_method(function) and op.params[len(args) - 1].kind == "varargs":
+            args = (*args[:-1], *args[-1])
+        return self._node(proxy, function, args, kwargs)
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function that is no op, such as those that make tensors."""
+        proxy = find_proxy(args, kwargs)
+        return NotImplemented if proxy is None else self._node(proxy, function, args, kwargs)
+
+    @staticmethod
+    def _node(proxy: Proxy, function: Any, args: Any, kwargs: Any) -> Proxy:
+        return type(proxy).__torch_function__(function, (), tuple(args), kwargs)
+
+
+@functools.cache
+def _hand_written() -> frozenset[int]:
+    """Functions of torchlite that look at their arguments before they call an op: each is one call of a graph."""
+    import torchlite.functional
+    import torchlite.nn.functional
+
+    ignored = get_ignored_functions()
+    found = []
+    for module in (torchlite.nn.functional, torchlite.functional):
+        for name, value in vars(module).items():
+            if isinstance(value, FunctionType) and not name.startswith("_") and value not in ignored:
+                # (What is made from a record comes through `_Seeing`.)
+                if not value.__code__.co_filename.startswith("<") and is_ours(value):
+                    found.append(value)
+    return frozenset(map(id, found))
+
+
+def _without_variadics(function: FunctionType, count: int) -> FunctionType:
+    """The function with its `*args` and `**kwargs` as plain parameters, in their places."""
+    code = function.__code__
+    flat = code.replace(
+        co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~_VARIADIC
+    )
+    return FunctionType(flat, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+
+
+def _assert_is_none(value: Any, msg: str) -> None:
+    if value is not None:
+        raise AssertionError(msg)
+
+
+@compatibility(is_backward_compatible=True)
+class Tracer(TracerBase):
+    """Runs a module or function with Proxies, and makes a graph of what happens to them.
+
+    Classes derive from it to say which modules are one call (`is_leaf_module`), what becomes of other values
+    (`create_arg`), of calls of modules (`call_module`) and of attributes (`getattr`).
+
+    autowrap_modules: modules whose functions are one call of the graph where they meet a Proxy. autowrap_functions:
+    functions that are. param_shapes_constant: parameters' sizes are numbers, so that a program may decide by them.
+
+    >>> import torchlite as torch
+    >>> class Deep(torch.fx.Tracer):
+    ...     def is_leaf_module(self, m, module_qualified_name):
+    ...         return False
+    >>> graph = Deep().trace(torch.nn.Sequential(torch.nn.ReLU()))
+    >>> [node.name for node in graph.nodes]
+    ['input_1', 'relu', 'output']
+    """
+
+    @compatibility(is_backward_compatible=True)
+    def __init__(
+        self,
+        autowrap_modules: tuple[ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:
+        super().__init__()
+        self._autowrap_function_ids: set[int] = {
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        }
+        self._autowrap_function_ids.update(map(id, autowrap_functions))
+        self._autowrap_search: list[ModuleType] = list(autowrap_modules)
+        self.param_shapes_constant = param_shapes_constant
+        self.submodule_paths: dict[Module, str] | None = None
+        self.root_module_name = ""
+        self.scope = Scope("", None)
+        self.module_stack = OrderedDict()
+        self.num_calls: dict[str, int] = {}
+        self.node_name_to_scope = {}
+
+    _proxyable_classes = _proxyable_classes
+
+    @compatibility(is_backward_compatible=True)
+    def create_arg(self, a: Any) -> Any:
+        """An argument as nodes have it. Parameters, buffers and modules of the root become `get_attr` nodes, and other
+        tensors become attributes of it, `_tensor_constant0` and so on.
+        """
+        if isinstance(a, Parameter):
+            for name, value in self.root.named_parameters():
+                if a is value:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("parameter is not a member of this module")
+        if isinstance(a, Tensor):
+            for name, value in self.root.named_buffers():
+                if a is value:
+                    return self.create_node("get_attr", name, (), {})
+            return self.create_node("get_attr", self._constant(a, "_tensor_constant"), (), {})
+        if isinstance(a, Module):
+            for name, module in self.root.named_modules():
+                if a is module:
+                    return self.create_node("get_attr", name, (), {})
+        if isinstance(a, tuple) and hasattr(a, "_fields"):
+            return self.create_node("call_function", type(a), tuple(self.create_arg(item) for item in a), {})
+        if type(a) in _proxyable_classes:
+            return self.create_node("get_attr", self._constant(a, f"_{type(a).__name__}_constant_"), (), {})
+        return super().create_arg(a)
+
+    def _constant(self, value: Any, prefix: str) -> str:
+        """The name of a value among the root's attributes; it becomes one where it is none."""
+        found = self.tensor_attrs.get(id(value))
+        if found is None:
+            number = 0
+            while hasattr(self.root, found := f"{prefix}{number}"):
+                number += 1
+            setattr(self.root, found, value)
+            self.tensor_attrs[id(value)] = found
+        return found
+
+    @compatibility(is_backward_compatible=True)
+    def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+        """Whether a module is one call of the graph: those of torch.nn are, but for containers in a row."""
+        parts = type(m).__module__.split(".")
+        ours = is_ours(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
+        return ours and not isinstance(m, Sequential)
+
+    @compatibility(is_backward_compatible=True)
+    def path_of_module(self, mod: Any) -> str:
+        """The dotted name of a module in the root. NameError where it has none."""
+        if self.submodule_paths:
+            path = self.submodule_paths.get(mod)
+        else:
+            path = next((name for name, module in self.root.named_modules() if module is mod), None)
+        if path is None:
+            raise NameError("module is not installed as a submodule")
+        return path
+
+    @compatibility(is_backward_compatible=True)
+    def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call of a module gives: a node for a leaf, else what its `forward` gives."""
+        path = self.path_of_module(m)
+        with ScopeContextManager(self.scope, Scope(path, type(m))) as scope:
+            calls = self.num_calls.get(path, 0)
+            key = f"{scope.module_path}@{calls}" if calls else scope.module_path
+            self.module_stack[key] = (path, scope.module_type)
+            self.num_calls[path] = calls + 1
+            try:
+                if self.is_leaf_module(m, path):
+                    return self.create_proxy("call_module", path, args, kwargs)
+                return forward(*args, **kwargs)
+            finally:
+                self.module_stack.popitem(last=True)
+
+    @compatibility(is_backward_compatible=False)
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
+        """What a module's attribute reads as: parameters become nodes, each once; buffers, too, where
+        `proxy_buffer_attributes` says so.
+        """
+        if isinstance(attr_val, Parameter):
+            among: Iterable[tuple[str, Any]] = self.root.named_parameters()
+        elif self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
+            among = self.root.named_buffers()
+        else:
+            return attr_val
+        for name, value in among:
+            if attr_val is value:
+                if name not in parameter_proxy_cache:
+                    parameter_proxy_cache[name] = self._attribute_proxy(name, attr_val)
+                return parameter_proxy_cache[name]
+        return attr_val
+
+    def _attribute_proxy(self, name: str, value: Any) -> Proxy:
+        given: dict[str, Any] = {}
+        if "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters:  # classes may say it otherwise
+            shapes = self.param_shapes_constant and isinstance(value, Parameter)
+            given["proxy_factory_fn"] = (lambda node: ParameterProxy(self, node, name, value)) if shapes else None
+        return self.create_proxy("get_attr", name, (), {}, **given)
+
+    # -- inputs -------------------------------------------------------------------------------------------------
+
+    @compatibility(is_backward_compatible=False)
+    def create_args_for_root(
+        self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """The function to trace, and what it is called with: a placeholder for each parameter."""
+        function: Any = inspect.unwrap(root_fn)
+        code = function.__code__
+        count = code.co_argcount + code.co_kwonlyargcount
+        if is_module and count == 0:
+            raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+        args: list[Any] = [self.root] if is_module else []
+        if isinstance(concrete_args, tuple) and concrete_args and code.co_flags & _VARIADIC and count == 1:
+            return root_fn, args + [self._flat_input(i, value) for i, value in enumerate(concrete_args)]
+        names = list(code.co_varnames[len(args) : count])
+        if isinstance(concrete_args, tuple):
+            if len(names) != len(concrete_args):
+                raise RuntimeError(
+                    f"Tracing expected {len(names)} arguments but got {len(concrete_args)} concrete arguments"
+                )
+            concrete_args = dict(zip(names, concrete_args, strict=True))
+        signature = inspect.signature(function)
+        args += [self._proxy_placeholder(name, concrete_args, signature, function) for name in names]
+        if code.co_kwonlyargcount or code.co_flags & _VARIADIC:
+            stars = ["*"] * bool(code.co_flags & inspect.CO_VARARGS)
+            stars += ["**"] * bool(code.co_flags & inspect.CO_VARKEYWORDS)
+            rest = [star + name for star, name in zip(stars, code.co_varnames[count:], strict=False)]
+            args += [self._proxy_placeholder(name, concrete_args, signature, function) for name in rest]
+            root_fn = _without_variadics(function, len(args))
+        flat, in_spec = pytree.tree_flatten(tuple(args))
+        if all(child.is_leaf() for child in in_spec.children()):
+            return root_fn, args
+        self.graph._codegen = _PyTreeCodeGen(_PyTreeInfo(list(code.co_varnames[:count]), in_spec, None))
+        return self._flattened(root_fn, in_spec), flat
+
+    def _flat_input(self, place: int, value: Any) -> Proxy:
+        made = self.create_proxy("placeholder", f"input_{place}", (), {})
+        if isinstance(value, PHBase) and value is not PH:
+            _transfer_attrs(value, made.node)
+        return made
+
+    def _flattened(self, function: Callable[..., Any], in_spec: Any) -> Callable[..., Any]:
+        """A function of leaves that returns leaves; the graph's code puts both together."""
+
+        def flatten_fn(*args: Any) -> Any:
+            out, out_spec = pytree.tree_flatten(function(*pytree.tree_unflatten(list(args), in_spec)))
+            codegen: Any = self.graph._codegen
+            codegen.pytree_info = codegen.pytree_info._replace(out_spec=out_spec)
+            return out
+
+        return flatten_fn
+
+    def _proxy_placeholder(self, name: str, concrete_args: Any, sig: Any, fn_for_analysis: Any) -> Any:
+        """What a parameter is called with: a placeholder, or the tree of them and of values that was given."""
+        parameter = sig.parameters.get(name)
+        default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
+        if concrete_args is None or name not in concrete_args:
+            annotations = getattr(fn_for_analysis, "__annotations__", {})
+            return self.create_proxy("placeholder", name, default, {}, type_expr=annotations.get(name))
+        count = 0
+
+        def stood_for(value: Any) -> Any:
+            nonlocal count
+            count += 1
+            made = self.create_proxy("placeholder", f"{name}_{count}", default, {})
+            if not isinstance(value, PHBase):
+                self._assert_same(name, made, value)
+                return value
+            if value is not PH:
+                _transfer_attrs(value, made.node)
+            return made
+
+        return pytree.tree_map(stood_for, concrete_args[name])
+
+    def _assert_same(self, name: str, made: Proxy, value: Any) -> None:
+        """A node that raises where an input is not the value that the graph is made for."""
+        said = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (made, said), {})
+        elif type(value) in base_types and type(value) is not Tensor:
+            equal: Any = made == value
+            self.create_proxy("call_function", torch._assert, (equal, said), {})
+        else:
+            import warnings
+
+            warnings.warn(
+                f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up "
+                "to the user to make sure that your inputs match the inputs you specialized the function with.",
+                stacklevel=2,
+            )
+
+    # -- tracing ------------------------------------------------------------------------------------------------
+
+    @compatibility(is_backward_compatible=True)
+    def trace(self, root: Module | Callable[..., Any], concrete_args: Any = None) -> Graph:
+        """The graph of a module or function.
+
+        concrete_args: values for some parameters, by name; the graph then holds for these values alone.
+        """
+        global _is_fx_tracing_flag
+        before = _is_fx_tracing_flag
+        _is_fx_tracing_flag = True
+        try:
+            return self._trace(root, concrete_args)
+        finally:
+            _is_fx_tracing_flag = before
+            self.submodule_paths = None
+
+    def _trace(self, root: Any, concrete_args: Any) -> Graph:
+        if isinstance(root, Module):
+            if not hasattr(type(root), self.traced_func_name):
+                raise AssertionError(f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}")
+            self.root = root
+            function = getattr(type(root), self.traced_func_name)
+            self.root_module_name = root._get_name()
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+        else:
+            self.root, function = Module(), root
+        self.graph = Graph(tracer_cls=type(self))
+        if hasattr(function, "__code__"):
+            code = function.__code__
+            names = {"co_name": code.co_name, "co_filename": code.co_filename}
+            self.graph._co_fields = {**names, "co_firstlineno": code.co_firstlineno}
+        self.tensor_attrs: dict[int, str] = {
+            id(value): f"{path}.{name}" if path else name
+            for path, module in self.root.named_modules()
+            for name, value in vars(module).items()
+            if isinstance(value, Tensor)
+        }
+        if not isinstance(function, FunctionType):
+            raise AssertionError(f"Expected FunctionType, got {type(function)}")
+        names = function.__globals__
+        function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
+        returns = inspect.get_annotations(inspect.unwrap(function)).get("return")
+        with patching() as patcher, _Seeing():
+            self._patch(patcher, names)
+            result = self.create_arg(function(*args))
+            self.create_node("output", "output", (result,), {}, type_expr=returns)
+        return self.graph
+
+    def _patch(self, patcher: Any, names: dict[str, Any]) -> None:
+        """Have calls and attributes of modules come here, and calls of wrapped functions make nodes."""
+        read, call = Module.__getattr__, Module.__call__
+        proxies: dict[str, Proxy] = {}
+
+        @functools.wraps(read)
+        def getattr_wrapper(module: Any, attr: str) -> Any:
+            return self.getattr(attr, read(module, attr), proxies)
+
+        @functools.wraps(call)
+        def call_wrapper(module: Any, *args: Any, **kwargs: Any) -> Any:
+            function = getattr(module, "forward", module)
+            patcher.wrap_found(getattr(function, "__globals__", {}), self._autowrap_function_ids, _hand_written())
+            return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+        patcher.attribute(Module, "__getattr__", getattr_wrapper)
+        patcher.attribute(Module, "__call__", call_wrapper)
+        for kind in (OpOverload, OpOverloadPacket):
+            patcher.attribute(kind, "__call__", called_op(kind.__call__))
+        patcher.wrap_registered()
+        searched = [names, *(vars(module) for module in self._autowrap_search)]
+        for space in (*searched, vars(torch.nn.functional), vars(torch.functional), vars(torch)):
+            patcher.wrap_found(space, self._autowrap_function_ids, _hand_written())
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        made = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            # (Modules of Python cannot be copied.)
+            made.__dict__[name] = copy.copy(value) if name == "_autowrap_search" else copy.deepcopy(value, memo)
+        return made
+
+
+graph_module._DEFAULT_TRACER.append(Tracer)
+
+
+@compatibility(is_backward_compatible=True)
+def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None) -> GraphModule:
+    """A module that does what a module or function does, with the graph of it.
+
+    The program is run once with Proxies in the place of its inputs: decisions and loops that depend on their values
+    raise TraceError. `concrete_args` gives values for some parameters, by name.
+
+    >>> import torchlite as torch
+    >>> def scaled(x, negative):
+    ...     return -x if negative else x * 2
+    >>> module = torch.fx.symbolic_trace(scaled, concrete_args={"negative": True})
+    >>> module(torch.ones(2), True)
+    tensor([-1., -1.])
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = root._get_name() if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, class_name=name)

@@ -1,0 +1,261 @@
+"""Names: of functions as PyTorch prints them, of types, and of the values of a graph."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import inspect
+import keyword
+import re
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from .._types.names import is_ours, root
+
+__all__ = [
+    "Namespace",
+    "format_target",
+    "is_magic",
+    "public_name",
+    "qualified_name",
+    "resolved",
+    "snake_case",
+    "type_repr",
+]
+
+# Where functions of torchlite are looked for, in this order, when their own module is none that programs name.
+_SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special", "torch.nn.init")
+
+
+def package() -> Any:
+    """torchlite itself."""
+    return importlib.import_module(root())
+
+
+def resolved(name: str) -> Any:
+    """What a dotted name that begins with `torch` means here: `torch.nn.functional.relu`. AttributeError if nothing.
+
+    >>> from torchlite.fx._naming import resolved
+    >>> resolved("torch.ops.aten.add.Tensor")
+    <OpOverload(op='aten.add', overload='Tensor')>
+    """
+    found = package()
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+def _named(name: str, thing: Any) -> bool:
+    """Whether a dotted name that begins with `torch` means this very thing."""
+    try:
+        found = resolved(name)
+        return found is thing or getattr(found, "__wrapped__", None) is thing  # patched while a tracer runs
+    except (AttributeError, ImportError, RuntimeError):
+        return False
+
+
+# Functions that are of `torch` as of `torch.nn.functional`, and that PyTorch has twice: the latter is meant.
+_OF_LAYERS = frozenset(
+    (
+        "adaptive_max_pool1d alpha_dropout batch_norm binary_cross_entropy_with_logits celu cosine_embedding_loss "
+        "ctc_loss dropout embedding embedding_bag feature_alpha_dropout group_norm hinge_embedding_loss instance_norm "
+        "kl_div layer_norm log_softmax margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d max_pool3d "
+        "poisson_nll_loss rms_norm rrelu selu softmax threshold triplet_margin_loss"
+    ).split()
+)
+# Functions of `torch.nn.functional` that PyTorch has in C++: they see their arguments as they come.
+BUILTIN = frozenset(
+    (
+        "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ channel_shuffle conv1d conv2d conv3d "
+        "conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_ gelu hardshrink hardtanh_ "
+        "leaky_relu_ linear logsigmoid native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle "
+        "pixel_unshuffle prelu relu_ rrelu_ scaled_dot_product_attention selu_ softplus softshrink threshold_"
+    ).split()
+)
+
+
+def _find(func: Any) -> str | None:
+    """The dotted name of a function or class of torchlite; None where programs have none for it."""
+    name = getattr(func, "__name__", None)
+    if not isinstance(name, str):
+        return None
+    module = getattr(func, "__module__", None) or ""
+    if module.startswith("torch.ops"):  # an op by its overload
+        return f"{module}.{name}"
+    qualified = getattr(func, "__qualname__", None) or name
+    if getattr(Tensor, name, None) is func and qualified == f"Tensor.{name}":
+        return f"torch.Tensor.{name}"
+    spaces = [*_SPACES]
+    if name in _OF_LAYERS:
+        spaces[:2] = reversed(spaces[:2])
+    if is_ours(module):
+        theirs = "torch" + module.removeprefix(module.partition(".")[0])
+        if theirs not in spaces:
+            spaces.append(theirs)
+        elif theirs == "torch.nn.functional":
+            spaces[:2] = ["torch.nn.functional", "torch"]
+    for space in spaces:
+        if _named(f"{space}.{name}", func):
+            return f"{space}.{name}"
+    if getattr(Tensor, name, None) is func:
+        return f"torch.Tensor.{name}"
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _found(func: Any) -> str | None:
+    return _find(func)
+
+
+def public_name(thing: Any) -> str | None:
+    """The dotted name under `torch` of what belongs to torchlite; None for other things.
+
+    >>> import torchlite as torch
+    >>> from torchlite.fx._naming import public_name
+    >>> public_name(torch.nn.functional.relu), public_name(torch.relu), public_name(torch.ops.aten.add.Tensor)
+    ('torch.nn.functional.relu', 'torch.relu', 'torch.ops.aten.add.Tensor')
+    >>> public_name(len)
+    """
+    module = getattr(thing, "__module__", None)
+    if not isinstance(module, str) or not (is_ours(module) or module.partition(".")[0] == "torch"):
+        return None
+    try:
+        return _found(thing)
+    except TypeError:  # what cannot be a key
+        return _find(thing)
+
+
+def qualified_name(func: Callable[..., Any]) -> str:
+    """The name under which generated code calls a function: `len`, `torch.relu`, `package.module.function`.
+
+    RuntimeError for a lambda whose source cannot be had.
+    """
+    name = func.__name__
+    if getattr(builtins, name, None) is func:
+        return name
+    found = public_name(func)
+    if found is not None:
+        return found
+    if name == "<lambda>":
+        try:
+            name = inspect.getsource(func).split("=")[0].strip()
+        except Exception as error:
+            raise RuntimeError("Unable to represent lambda") from error
+    if getattr(func, "__module__", None) is None:
+        raise RuntimeError(f"cannot find module for {func}")
+    module = func.__module__
+    if is_ours(module):
+        module = "torch" + module.removeprefix(module.partition(".")[0])
+    return f"{module}.{name}"
+
+
+def type_repr(thing: Any) -> str:
+    """A type as annotations have it: `int`, `torch.Tensor`, `typing.List[int]`.
+
+    >>> from torchlite.fx._naming import type_repr
+    >>> type_repr(int), type_repr(...), type_repr(list[int])
+    ('int', '...', 'list[int]')
+    """
+    if isinstance(thing, type) and not isinstance(thing, types.GenericAlias):
+        if thing.__module__ == "builtins":
+            return thing.__qualname__
+        found = public_name(thing)
+        return found or f"{_theirs(thing.__module__)}.{thing.__qualname__}"
+    if thing is ...:
+        return "..."
+    return thing.__name__ if isinstance(thing, types.FunctionType) else repr(thing)
+
+
+def _theirs(module: str) -> str:
+    return "torch" + module.removeprefix(module.partition(".")[0]) if is_ours(module) else module
+
+
+def is_magic(name: str) -> bool:
+    """Whether a name is one of Python's own: `__add__`."""
+    return name.startswith("__") and name.endswith("__")
+
+
+_RISES = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+def snake_case(name: str) -> str:
+    """A name in small letters, with an underscore before each capital that follows a small letter.
+
+    >>> from torchlite.fx._naming import snake_case
+    >>> snake_case("BatchNorm2d")
+    'batch_norm2d'
+    """
+    return _RISES.sub(r"_\1", name).lower()
+
+
+def format_target(base: str, target: str) -> str:
+    """The expression for an attribute by its dotted name: parts that are no identifiers go through `getattr`.
+
+    >>> from torchlite.fx._naming import format_target
+    >>> format_target("self", "layers.0.weight")
+    'getattr(self.layers, "0").weight'
+    """
+    for part in target.split("."):
+        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+    return base
+
+
+_UNFIT = re.compile("[^0-9a-zA-Z_]+")
+_NUMBERED = re.compile(r"(.*?)_(\d+)$")
+# Names that a value of a graph may not take, and what bears them.
+_TAKEN: dict[str, Any] = {**dict.fromkeys(keyword.kwlist), **vars(builtins)}
+
+
+def take_name(name: str, thing: Any) -> None:
+    """Reserve a name in all generated code for one thing."""
+    _TAKEN[name] = thing
+
+
+class Namespace:
+    """The names of one graph: each belongs to one thing, and hides nothing of Python's."""
+
+    def __init__(self) -> None:
+        self._obj_to_name: dict[Any, str] = {}
+        self._used_names: set[str] = set()
+        self._base_count: dict[str, int] = {}
+
+    def create_name(self, candidate: str, obj: Any) -> str:
+        """A name that is not taken, like the candidate; the same one for the same thing.
+
+        >>> from torchlite.fx._naming import Namespace
+        >>> names = Namespace()
+        >>> [names.create_name(name, None) for name in ("add", "add", "layers.0", "max")]
+        ['add', 'add_1', 'layers_0', 'max_1']
+        """
+        if obj is not None and obj in self._obj_to_name:
+            return self._obj_to_name[obj]
+        candidate = _UNFIT.sub("_", candidate) or "_unnamed"
+        if candidate[0].isdigit():
+            candidate = f"_{candidate}"
+        numbered = _NUMBERED.match(candidate)
+        base, number = (numbered[1], int(numbered[2])) if numbered and numbered[1] else (candidate, None)
+        if number is None or candidate in self._used_names:
+            number = self._base_count.get(base, 0)
+            if candidate in _TAKEN and (obj is None or _TAKEN[candidate] is not obj):
+                number += 1
+                candidate = f"{base}_{number}"
+        while candidate in self._used_names:
+            number += 1
+            candidate = f"{base}_{number}"
+        self._used_names.add(candidate)
+        self._base_count[base] = number
+        if obj is not None:
+            self._obj_to_name[obj] = candidate
+        return candidate
+
+    def associate_name_with_obj(self, name: str, obj: Any) -> None:
+        """Give a thing without a name this one."""
+        if self._obj_to_name.setdefault(obj, name) != name:
+            raise AssertionError("obj is already associated")
+
+    def _rename_object(self, obj: Any, name: str) -> None:
+        self._obj_to_name[obj] = name
+        self._used_names.add(name)

@@ -1,0 +1,131 @@
+"""Generated code: compiled so that tracebacks show its lines, imported again out of pickles and folders."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import pickle
+import re
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from .._types.names import root
+from ._codegen import _custom_builtins
+
+_MARK = "<eval_with_key>"
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_LAYERS = os.path.join(_HOME, "nn", "modules")
+
+
+class _Sources:
+    """What generated files hold, for tracebacks and `inspect`."""
+
+    def __init__(self) -> None:
+        self.eval_cache: dict[str, str] = {}
+        self.next_id = 0
+
+    def keep(self, src: str, names: dict[str, Any], fields: dict[str, Any] | None) -> str:
+        """A file name of its own for a source."""
+        key = f"{_MARK}.{self.next_id}"
+        self.next_id += 1
+        if fields and "co_filename" in fields:
+            if "co_firstlineno" in fields and "co_name" in fields:
+                key += f" from {fields['co_filename']}:{fields['co_firstlineno']} in {fields['co_name']}"
+            else:
+                key = fields["co_filename"]
+        self.eval_cache[key] = src
+        linecache.lazycache(key, {**names, "__file__": key, "__name__": key, "__loader__": self})
+        return key
+
+    def get_source(self, name: str) -> str | None:
+        """The source of a generated file, as `linecache` asks for it."""
+        return self.eval_cache.get(name)
+
+
+_loader = _Sources()
+
+
+def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> None:
+    """Run source in globals, under a file name that tracebacks find it by."""
+    key = _loader.keep(src, globals, co_fields)
+    exec(compile(src, key, "exec", dont_inherit=True), globals)
+
+
+def _method_from_src(
+    method_name: str, src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    """The function of a name that source defines; `globals` stay as they are."""
+    names = dict(globals)
+    _exec_with_source(src, names, co_fields)
+    return names.pop(method_name)
+
+
+def _forward_from_src(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> Callable[..., Any]:
+    return _method_from_src("forward", src, globals, co_fields)
+
+
+def import_block(names: dict[str, Any]) -> str:
+    """The lines that import what generated code finds among its globals; PicklingError for what cannot be imported."""
+    lines = set()
+    for name, thing in names.items():
+        if name in _custom_builtins:
+            lines.add(_custom_builtins[name].import_str)
+            continue
+        attribute = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", None) or thing._name
+        if "<locals>" in attribute or "<lambda>" in attribute:
+            raise pickle.PicklingError(f"Can't get local object {attribute!r}: the code of a GraphModule imports it")
+        lines.add(_imported(pickle.whichmodule(thing, attribute), attribute, name))  # type: ignore[attr-defined]
+    return "\n".join(sorted(lines))
+
+
+def _imported(module: str, attribute: str, name: str) -> str:
+    first, _, rest = attribute.partition(".")
+    if not rest:
+        return f"from {module} import {attribute} as {name}"
+    return f"from {module} import {first} as _{name}; {name} = _{name}.{rest}"
+
+
+def imported_here(lines: str) -> str:
+    """Lines of imports that name PyTorch, with torchlite in its place.
+
+    >>> from torchlite.fx._sources import imported_here
+    >>> imported_here("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
+    'import torchlite as torch\\nfrom torchlite.nn import Linear as L\\nimport torchvision'
+    """
+    ours = root()
+    if ours == "torch":
+        return lines
+    lines = re.sub(r"^import torch$", f"import {ours} as torch", lines, flags=re.MULTILINE)
+    return re.sub(r"^(from|import) torch(?=[. ])", rf"\1 {ours}", lines, flags=re.MULTILINE)
+
+
+def told_of(error: BaseException) -> str | None:
+    """What to print of an error that generated code raised itself: the traceback, and the line in its surroundings.
+    None where what it called did.
+    """
+    walked = traceback.walk_tb(error.__traceback__)
+    places = [(frame.f_code.co_filename, number) for frame, number in walked]
+    while places and _is_inner(places[-1][0]):
+        places.pop()
+    if not places or _MARK not in places[-1][0]:
+        return None
+    filename, number = places[-1]
+    lines = linecache.getlines(filename)
+    return "\n".join(
+        [
+            "".join(traceback.format_exception(error)),
+            f"Call using an FX-traced Module, line {number} of the traced Module's generated forward function:",
+            "".join(lines[number - 2 : number]),
+            "~" * len(lines[number - 1].strip()) + "~~~ <--- HERE",
+            "\n".join(lines[number : number + 2]),
+        ]
+    )
+
+
+def _is_inner(filename: str) -> bool:
+    """Whether a file is of torchlite below its layers, so that an error there is the caller's."""
+    if _MARK in filename:
+        return False
+    ours = filename.startswith((_HOME + os.sep, "<torch")) or f"{os.sep}torchlite_" in filename
+    return ours and not filename.startswith((_LAYERS, os.path.join(_HOME, "fx")))

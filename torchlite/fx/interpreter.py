@@ -1,0 +1,246 @@
+"""Graphs that are run node by node, and written anew while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import traceback as fx_traceback
+from ._codegen import _last_uses
+from ._compatibility import compatibility
+from ._symbolic_trace import Tracer
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import Argument, Node, Target, map_aggregate, map_arg
+from .proxy import Proxy
+
+__all__ = ["Interpreter", "Transformer"]
+
+
+@compatibility(is_backward_compatible=True)
+class Interpreter:
+    """Runs a module's graph node by node. Classes derive from it to see or change what each node does: there is a
+    method for each kind of node, and `run_node` around them.
+
+    module: a module with a graph. garbage_collect_values: let go of values that are not needed any more. graph: another
+    graph in the place of the module's.
+
+    >>> import torchlite as torch
+    >>> class Counting(torch.fx.Interpreter):
+    ...     calls = 0
+    ...     def call_function(self, target, args, kwargs):
+    ...         self.calls += 1
+    ...         return super().call_function(target, args, kwargs)
+    >>> counting = Counting(torch.fx.symbolic_trace(lambda x: torch.relu(x) + x))
+    >>> counting.run(torch.ones(2)), counting.calls
+    (tensor([2., 2.]), 2)
+    """
+
+    @compatibility(is_backward_compatible=True)
+    def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+        self.module = module
+        self.submodules = dict(module.named_modules())
+        self.graph: Graph = module.graph if graph is None else graph
+        self.env: dict[Node, Any] = {}
+        self.name = "Interpreter"
+        self.garbage_collect_values = garbage_collect_values
+        self.extra_traceback = True
+        self.user_to_last_uses = _last_uses(list(self.graph.nodes)) if garbage_collect_values else {}
+
+    @compatibility(is_backward_compatible=True)
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+        """What the graph gives for these inputs.
+
+        initial_env: values of nodes that are known already, and are not run. enable_io_processing: take arguments
+        apart, and put results together, as the graph's code does.
+        """
+        self.env = {} if initial_env is None else initial_env
+        if enable_io_processing:
+            args = self.graph.process_inputs(*args)
+        self.args_iter: Iterator[Any] = iter(args)
+        for node in self.graph.nodes:
+            if node in self.env:
+                continue
+            try:
+                self.env[node] = self.run_node(node)
+            except Exception as error:
+                if self.extra_traceback:
+                    self._say_where(error, node)
+                raise
+            for done in self.user_to_last_uses.get(node, ()):
+                del self.env[done]
+            if node.op == "output":
+                found = self.env[node]
+                return self.graph.process_outputs(found) if enable_io_processing else found
+        return None
+
+    def _say_where(self, error: Exception, node: Node) -> None:
+        """Add to an error's words which node it comes from."""
+        said = f"While executing {node.format_node()}\nOriginal traceback:\n{node.stack_trace}"
+        if error.args:
+            said = f"{error.args[0]}\n\n{said}"
+        error.args = (said, *error.args[1:])
+        if isinstance(error, KeyError):  # which would show the words as a key
+            raise RuntimeError(*error.args) from error
+
+    @compatibility(is_backward_compatible=True)
+    def boxed_run(self, args_list: list[Any]) -> Any:
+        """As `run` of the inputs in a list, which is emptied, so that they can be let go of."""
+        inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
+        if len(args_list) != len(inputs):
+            detail = "extra arguments" if len(args_list) > len(inputs) else "missing arguments"
+            raise RuntimeError(
+                f"Interpreter.boxed_run expected {len(inputs)} arguments for placeholders but received "
+                f"{len(args_list)} ({detail})"
+            )
+        env = dict(zip(inputs, args_list, strict=True))
+        args_list.clear()
+        return self.run(initial_env=env)
+
+    @contextmanager
+    def _set_current_node(self, node: Node) -> Iterator[None]:
+        with fx_traceback.set_current_meta(node, f"Interpreter_{type(self).__name__}"):
+            yield
+
+    @compatibility(is_backward_compatible=True)
+    def run_node(self, n: Node) -> Any:
+        """The value of one node, by the method for its kind."""
+        with self._set_current_node(n):
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            return getattr(self, n.op)(n.target, args, kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """The next of the inputs; all that are left for `*args`."""
+        if str(target).startswith("*"):
+            return list(self.args_iter)
+        for value in self.args_iter:
+            return value
+        if args:
+            return args[0]
+        raise RuntimeError(f"Expected positional argument for parameter {target}, but one was not passed in!")
+
+    @compatibility(is_backward_compatible=True)
+    def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """An attribute of the module."""
+        return self.fetch_attr(str(target))
+
+    @compatibility(is_backward_compatible=True)
+    def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function gives."""
+        if isinstance(target, str):
+            raise AssertionError("target should not be a string for call_function")
+        return target(*args, **kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def call_method(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """What a method of the first argument gives."""
+        first, *rest = args
+        return getattr(first, str(target))(*rest, **kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """What a submodule gives."""
+        return self.fetch_attr(str(target))(*args, **kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """What the graph returns."""
+        return args[0]
+
+    @compatibility(is_backward_compatible=True)
+    def fetch_attr(self, target: str) -> Any:
+        """The module's attribute of a dotted name. RuntimeError where there is none."""
+        found = self.module
+        path = target.split(".")
+        for place, part in enumerate(path):
+            if not hasattr(found, part):
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(path[: place + 1])}")
+            found = getattr(found, part)
+        return found
+
+    @compatibility(is_backward_compatible=True)
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A node's arguments with values in the place of nodes."""
+        return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
+
+    @compatibility(is_backward_compatible=True)
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """A structure with values in the place of nodes; `n` is named where one has none."""
+
+        def value_of(node: Node) -> Any:
+            if node not in self.env:
+                raise RuntimeError(
+                    f"Node {n} referenced nonexistent value {node}! Run Graph.lint() to diagnose such issues"
+                )
+            return self.env[node]
+
+        return map_arg(args, value_of)
+
+
+class _TransformerTracer(Tracer):
+    """Writes into a graph what a Transformer's nodes do."""
+
+    def __init__(self, graph: Graph, root: Any) -> None:
+        super().__init__()
+        self.graph, self.root = graph, root
+        self.tensor_attrs = {}
+
+    def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+        return True
+
+
+@compatibility(is_backward_compatible=True)
+class Transformer(Interpreter):
+    """Writes a module's graph anew: the methods for its nodes get Proxies, and return what stands in their place.
+
+    >>> import torchlite as torch
+    >>> class Flipped(torch.fx.Transformer):
+    ...     def call_function(self, target, args, kwargs):
+    ...         if target is torch.sigmoid:
+    ...             return torch.neg(*args, **kwargs)
+    ...         return super().call_function(target, args, kwargs)
+    >>> module = torch.fx.symbolic_trace(lambda x: torch.sigmoid(x) + 1)
+    >>> Flipped(module).transform()(torch.ones(2))
+    tensor([0., 0.])
+    """
+
+    @compatibility(is_backward_compatible=True)
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.new_graph = Graph()
+        self.new_graph.set_codegen(module.graph._codegen)
+        self.tracer = _TransformerTracer(self.new_graph, module)
+
+    @compatibility(is_backward_compatible=True)
+    def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An input of the new graph."""
+        return Proxy(self.new_graph.placeholder(str(target), default_value=args[0] if args else ...), self.tracer)
+
+    @compatibility(is_backward_compatible=True)
+    def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
+        """An attribute, in the new graph."""
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """A submodule's call in the new graph, or what the tracer makes of it."""
+        module = self.fetch_attr(str(target))
+        return self.tracer.call_module(module, module.forward, args, kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+        """A function's call in the new graph."""
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    @compatibility(is_backward_compatible=True)
+    def transform(self) -> GraphModule:
+        """The module with the new graph."""
+        with fx_traceback.preserve_node_meta():
+            found = super().run(enable_io_processing=False)
+        if found is not None:
+            value = map_aggregate(found, lambda a: a.node if isinstance(a, Proxy) else a)
+            made = self.new_graph.output(value)
+            made.meta.update(self.graph.output_node().meta)
+        return GraphModule(self.module, self.new_graph)
