@@ -1,15 +1,21 @@
-"""The dense LSTM layer, forward and backward: one matrix product for all inputs, one a step for the state, and a few
+"""The dense LSTM layer, forward and backward: a few matrix products for the inputs, one a step for the state, and a few
 ufuncs on contiguous memory.
 
 Inside, a step's batch is the last dimension: gates are (4H, N), so that each gate is contiguous, and `W h` with few
 columns is what BLAS does faster than the other way round (184 us against 460 for H = 256, N = 32). The logistic
-function is 1/2 + tanh(x / 2) / 2: with the sums of i, f and o halved, one tanh serves all four gates. The gates are
-kept in the order i, f, o, g, so that what becomes logistic lies together.
+function is 1/2 + tanh(x / 2) / 2: with the sums of i, f and o halved, one tanh serves all four gates.
 
 BLAS uses one thread meanwhile: its threads wait for each other at every step, by spinning, and on a busy machine that
 costs ten times the product. Batches are split over our own threads instead, each of which runs through all steps. A
-step's calls are few, since threads wait for each other's Python between them: biases come with the product of the
-inputs, and backward everything that no step waits for is computed for many steps at once.
+step's calls are few, since threads wait for each other's Python between them, and a thread that has waited takes long
+to wake. So things lie in memory beside those that the same call treats alike:
+
+- of each step forward o, i, f, g and the cell before: i and f times g and that cell are one product;
+- of each step backward the next gradient of the cell, those of i, f, g and o, and a summand of the cell's: the cell's
+  gradient times four factors are one product, the state's times two another.
+
+What no step waits for is computed for some steps at once, which stay in cache until they are used. In reverse only the
+views are turned.
 """
 
 from __future__ import annotations
@@ -20,14 +26,16 @@ import numpy as np
 
 from .blas import single_threaded
 from .blocks import share
-from .products import steady_dot, steady_matmul
-from .rows import ones
+from .products import steady_matmul
 
 # Columns of a part of the batch: most of a product's time goes into reading W where they are fewer. Half as many where
 # there would be one part only. Of smaller matrices than the last one the products are not worth a second thread.
 COLUMNS, _WORTH = 32, 1 << 17
-# Steps whose factors are computed together.
-_STEPS = 16
+# Columns of the products of inputs that are made together, for as many steps as that is: of a part, and where there is
+# one part only, whose products several threads share.
+_TOGETHER, _TOGETHER_ALONE = 128, 512
+# Steps backward that are worked on together.
+_STEPS = 8
 
 
 def _parts(batch, weights):
@@ -39,52 +47,54 @@ def _parts(batch, weights):
     return list(itertools.pairwise(bounds))
 
 
-def _with_ones(rows):
-    """A matrix with one more column, of ones, for a bias."""
-    out = np.empty((rows.shape[0], rows.shape[1] + 1), rows.dtype)
-    out[:, :-1], out[:, -1] = rows, 1
-    return out
-
-
 def _reordered(weight, hidden):
-    """A weight's or bias's rows for our order of the gates, the logistic ones halved."""
+    """A weight's or bias's rows for our order of the gates forward, the logistic ones halved."""
     out = np.empty_like(weight, order="C")
-    np.multiply(weight[: 2 * hidden], 0.5, out=out[: 2 * hidden])
-    np.multiply(weight[3 * hidden :], 0.5, out=out[2 * hidden : 3 * hidden])
+    np.multiply(weight[3 * hidden :], 0.5, out=out[:hidden])
+    np.multiply(weight[: 2 * hidden], 0.5, out=out[hidden : 3 * hidden])
     out[3 * hidden :] = weight[2 * hidden : 3 * hidden]
     return out
 
 
+def _turned(arrays, reverse):
+    return [a if a is None else a[::-1] for a in arrays] if reverse else arrays
+
+
 def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     steps, batch, features = input.shape
-    hidden, dtype = w_hh.shape[1], input.dtype
-    rows = input.reshape(-1, features)
-    if b_ih is not None:
-        rows, w_ih = _with_ones(rows), np.concatenate([w_ih, (b_ih + b_hh)[:, None]], 1)
-    recurrent = _reordered(w_hh, hidden)
+    hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
+    if biased:
+        w_ih = np.concatenate([w_ih, (b_ih + b_hh)[:, None]], 1)
+    w_ih, recurrent = _reordered(w_ih, hidden), _reordered(w_hh, hidden)
     output = np.empty((steps, batch, hidden), dtype)
     h, c = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
-    # The gates of each part lie together, and so do the cells with their tanh: only the backward pass reads them.
-    gates, cells = np.empty(steps * batch * 4 * hidden, dtype), np.empty(steps * batch * 2 * hidden, dtype)
+    # Those of each part lie together: only the backward pass reads them.
+    gates, cells = np.empty(steps * batch * 5 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
+    parts = _parts(batch, w_hh.size)
+
+    def run(start, stop):
+        columns = stop - start
+        x, out = _turned([input[:, start:stop], output[:, start:stop]], reverse)
+        rows = np.empty((steps, columns, features + biased), dtype)
+        rows[:, :, :features] = x
+        rows[:, :, features:] = 1
+        states = np.empty((steps, hidden, columns), dtype)
+        kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
+        last = _steps(
+            rows.reshape(steps * columns, features + biased),
+            np.ascontiguousarray(h0[start:stop].T),
+            c0[start:stop].T,
+            w_ih,
+            recurrent,
+            *kept,
+            states,
+            max(1, (_TOGETHER if len(parts) > 1 else _TOGETHER_ALONE) // max(columns, 1)),
+        )
+        out[...] = states.transpose(0, 2, 1)
+        h[start:stop], c[start:stop] = last[0].T, last[1].T
+
     with single_threaded:
-        sums = steady_matmul(_reordered(w_ih, hidden), rows.T).reshape(4 * hidden, steps, batch)
-
-        def run(start, stop):
-            states = np.empty((steps, hidden, stop - start), dtype)
-            last = _steps(
-                sums[:, :, start:stop],
-                h0[start:stop].T,
-                c0[start:stop].T,
-                recurrent,
-                _part(gates, steps, 4 * hidden, start, stop),
-                _part(cells, steps, 2 * hidden, start, stop),
-                states,
-                reverse,
-            )
-            output[:, start:stop] = states.transpose(0, 2, 1)
-            h[start:stop], c[start:stop] = last[0].T, last[1].T
-
-        share(run, _parts(batch, w_hh.size))
+        share(run, parts)
     return output, h, c, gates, cells
 
 
@@ -92,99 +102,91 @@ def _part(flat, steps, rows, start, stop):
     return flat[steps * rows * start : steps * rows * stop].reshape(steps, rows, stop - start)
 
 
-def _steps(sums, h, c, recurrent, gates, cells, states, reverse):
-    """All steps for some columns of the batch; fills gates, cells and states, and returns the last h and c."""
-    steps, hidden, _ = states.shape
-    half, product = np.array(0.5, states.dtype), np.empty(gates.shape[1:], states.dtype)
-    h, c = np.ascontiguousarray(h), np.ascontiguousarray(c)
-    # For all steps at once: those of one step lie so far apart that few of them fit in a cache.
-    np.copyto(gates, sums.transpose(1, 0, 2))
-    logistic, tanh = gates[:, : 3 * hidden], gates[:, 3 * hidden :]
-    i, f, o = (gates[:, k * hidden : (k + 1) * hidden] for k in range(3))
-    cell, squashed = cells[:, :hidden], cells[:, hidden:]
-    for t in range(steps - 1, -1, -1) if reverse else range(steps):
-        a, s, new = gates[t], logistic[t], cell[t]
-        np.matmul(recurrent, h, out=product)
-        np.add(a, product, out=a)
-        np.tanh(a, out=a)
-        np.multiply(s, half, out=s)
-        np.add(s, half, out=s)
-        h = states[t]
-        np.multiply(f[t], c, out=new)
-        np.multiply(i[t], tanh[t], out=h)
-        np.add(new, h, out=new)
-        np.tanh(new, out=squashed[t])
-        np.multiply(o[t], squashed[t], out=h)
-        c = new
-    return h, c
-
-
-def _factors(gates, cells, first, reverse):
-    """(T, 5H, n): what the gradient of the cell is multiplied by for i, f and g, and that of the state for o and for
-    the cell.
+def _steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
+    """All steps for some columns of the batch; fills gates (T, 5H, n), cells and states (T, H, n), and returns the last
+    h and c.
     """
-    steps, rows, columns = gates.shape
-    hidden = rows // 4
-    out = np.empty((steps, 5 * hidden, columns), gates.dtype)
-    of_i, of_f, of_g, of_o, of_c = (out[:, k * hidden : (k + 1) * hidden] for k in range(5))
-    slopes = np.empty((min(_STEPS, steps), 3 * hidden, columns), gates.dtype)
-    for start in range(0, steps, _STEPS):
-        here = slice(start, min(start + _STEPS, steps))
-        logistic, g, squashed = gates[here, : 3 * hidden], gates[here, 3 * hidden :], cells[here, hidden:]
-        slope = slopes[: here.stop - start]
-        np.multiply(logistic, logistic, out=slope)
-        np.subtract(logistic, slope, out=slope)
-        np.multiply(slope[:, :hidden], g, out=of_i[here])
-        _times_before(slope[:, hidden : 2 * hidden], cells[:, :hidden], first, here, reverse, of_f[here])
-        np.multiply(slope[:, 2 * hidden :], squashed, out=of_o[here])
-        for value, factor, target in (
-            (g, logistic[:, :hidden], of_g[here]),
-            (squashed, logistic[:, 2 * hidden :], of_c[here]),
-        ):
-            np.multiply(value, value, out=target)
-            np.subtract(1, target, out=target)
-            np.multiply(target, factor, out=target)
-    return out
+    steps, hidden, columns = states.shape
+    dtype = states.dtype
+    half, product = np.array(0.5, dtype), np.empty((4 * hidden, columns), dtype)
+    pair, last = np.empty((2, hidden, columns), dtype), np.empty((hidden, columns), dtype)
+    of_cell, of_gate = pair
+    # i and f, and what they are multiplied by.
+    ways, targets = gates[:, hidden : 3 * hidden].reshape(steps, 2, hidden, columns), gates[:, 3 * hidden :]
+    targets = targets.reshape(steps, 2, hidden, columns)
+    gates[0, 4 * hidden :] = c
+    next_cells = [*gates[1:, 4 * hidden :], last]
+    for start in range(0, steps, together):
+        stop = min(start + together, steps)
+        sums = steady_matmul(w_ih, rows[start * columns : stop * columns].T).reshape(4 * hidden, stop - start, columns)
+        for t in range(start, stop):
+            a, new = gates[t, : 4 * hidden], next_cells[t]
+            np.matmul(recurrent, h, out=product)
+            np.add(sums[:, t - start], product, out=a)
+            np.tanh(a, out=a)
+            logistic = a[: 3 * hidden]
+            np.multiply(logistic, half, out=logistic)
+            np.add(logistic, half, out=logistic)
+            np.multiply(ways[t], targets[t], out=pair)
+            np.add(of_cell, of_gate, out=new)
+            squashed, h = cells[t], states[t]
+            np.tanh(new, out=squashed)
+            np.multiply(a[:hidden], squashed, out=h)
+    return h, last
 
 
-def _times_before(slope, cells, first, here, reverse, out):
-    """slope * the cell before each step."""
-    start, stop = here.start, here.stop
-    if reverse:
-        inner = min(stop, len(cells) - 1)
-        np.multiply(slope[: inner - start], cells[start + 1 : inner + 1], out=out[: inner - start])
-        if inner < stop:
-            np.multiply(slope[-1], first, out=out[-1])
-    else:
-        inner = max(start, 1)
-        np.multiply(slope[inner - start :], cells[inner - 1 : stop - 1], out=out[inner - start :])
-        if start < inner:
-            np.multiply(slope[0], first, out=out[0])
-
-
-def _steps_back(grad_output, dh, dc, first, gates, cells, back, reverse):
-    """All steps backwards for some columns: (T, 4H, n), the gradients of the sums. `dh` and `dc` become those of the
-    first states.
+def _factors(gates, squashed, out):
+    """(T, 6H, n): what the gradient of the cell is multiplied by for the next one and for i, f and g, and that of the
+    state for o and for the cell.
     """
-    steps, rows, columns = gates.shape
-    hidden = rows // 4
-    factors = _factors(gates, cells, first, reverse)
-    of_cell = factors[:, : 3 * hidden].reshape(steps, 3, hidden, columns)
-    of_o, of_c, forget = factors[:, 3 * hidden : 4 * hidden], factors[:, 4 * hidden :], gates[:, hidden : 2 * hidden]
-    sums, scratch = np.empty_like(gates), np.empty((hidden, columns), dh.dtype)
-    by_cell, by_state = sums[:, : 3 * hidden].reshape(steps, 3, hidden, columns), sums[:, 3 * hidden :]
-    if grad_output is not None:
-        grad_output = np.ascontiguousarray(grad_output.transpose(0, 2, 1))
-    for t in range(steps) if reverse else range(steps - 1, -1, -1):
-        if grad_output is not None:
-            np.add(dh, grad_output[t], out=dh)
-        np.multiply(dh, of_c[t], out=scratch)
-        np.add(dc, scratch, out=dc)
-        np.multiply(dc, of_cell[t], out=by_cell[t])
-        np.multiply(dh, of_o[t], out=by_state[t])
-        np.multiply(dc, forget[t], out=dc)
-        np.matmul(back, sums[t], out=dh)
-    return sums
+    hidden = squashed.shape[1]
+    of_ways, of_g, of_o, of_cell = (
+        out[:, start * hidden : stop * hidden] for start, stop in ((1, 3), (3, 4), (4, 5), (5, 6))
+    )
+    logistic, g = gates[:, : 3 * hidden], gates[:, 3 * hidden : 4 * hidden]
+    slope = np.multiply(logistic, logistic)
+    np.subtract(logistic, slope, out=slope)
+    np.multiply(slope[:, hidden:], gates[:, 3 * hidden :], out=of_ways)
+    np.multiply(slope[:, :hidden], squashed, out=of_o)
+    np.copyto(out[:, :hidden], logistic[:, 2 * hidden :])
+    for value, factor, target in (
+        (g, logistic[:, hidden : 2 * hidden], of_g),
+        (squashed, logistic[:, :hidden], of_cell),
+    ):
+        np.multiply(value, value, out=target)
+        np.subtract(1, target, out=target)
+        np.multiply(target, factor, out=target)
+
+
+def _steps_back(grad_output, dh, dc, gates, cells, back, sums):
+    """All steps backwards for some columns: fills (4H, T, n), the gradients of the sums, and returns those of the first
+    states.
+    """
+    steps, hidden, columns = cells.shape
+    made, factors = (np.empty((min(_STEPS, steps), 6 * hidden, columns), dh.dtype) for _ in range(2))
+    of_dc, of_dh = (
+        a.reshape(len(a), k, hidden, columns) for k, a in ((4, factors[:, : 4 * hidden]), (2, factors[:, 4 * hidden :]))
+    )
+    by_dc, by_dh = (
+        a.reshape(len(a), k, hidden, columns) for k, a in ((4, made[:, : 4 * hidden]), (2, made[:, 4 * hidden :]))
+    )
+    gradients, summands = made[:, hidden : 5 * hidden], made[:, 5 * hidden :]
+    total = np.empty_like(dc)
+    for stop in range(steps, 0, -_STEPS):
+        start = max(stop - _STEPS, 0)
+        _factors(gates[start:stop], cells[start:stop], factors[: stop - start])
+        grads = None if grad_output is None else np.ascontiguousarray(grad_output[start:stop].transpose(0, 2, 1))
+        for j in range(stop - start - 1, -1, -1):
+            if grads is not None:
+                np.add(dh, grads[j], out=dh)
+            np.multiply(dh, of_dh[j], out=by_dh[j])
+            np.add(dc, summands[j], out=total)
+            np.multiply(total, of_dc[j], out=by_dc[j])
+            dc = by_dc[j, 0]
+            np.matmul(back, gradients[j], out=dh)
+        dc = dc.copy()  # the next steps are made in the same memory
+        sums[:, start:stop] = gradients[: stop - start].transpose(1, 0, 2)
+    return dh, dc
 
 
 def _lstm_layer_backward(
@@ -192,43 +194,47 @@ def _lstm_layer_backward(
 ):
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
-    sums = np.empty((4 * hidden, steps, batch), dtype)
+    # What the sums' gradients are multiplied by for those of the weights and the bias: one product for all. Those of
+    # each part of the batch lie together.
+    width, before = features * needs[3], features * needs[3] + hidden * needs[4]
+    rows = np.empty((steps * batch, before + (b_ih is not None)), dtype)
+    sums = _apart(4 * hidden, steps * batch, dtype)
     back = np.ascontiguousarray(w_hh.T)
     grad_h0, grad_c0 = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
+    grad_input = np.empty((steps, batch, features), dtype) if needs[0] else None
 
     def run(start, stop):
+        x, states, grads, grad_x = _turned(
+            [None if a is None else a[:, start:stop] for a in (input, output, grad_output, grad_input)], reverse
+        )
+        here, columns = slice(steps * start, steps * stop), stop - start
+        mine, by_step = sums[:, here], rows[here].reshape(steps, columns, rows.shape[1])
+        if needs[3]:
+            by_step[:, :, :width] = x
+        if needs[4]:
+            by_step[0, :, width:before], by_step[1:, :, width:before] = h0[start:stop], states[:-1]
+        by_step[:, :, before:] = 1
         dh, dc = (
-            np.zeros((hidden, stop - start), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C")
+            np.zeros((hidden, columns), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C")
             for grad in (grad_h, grad_c)
         )
-        part = _steps_back(
-            None if grad_output is None else grad_output[:, start:stop],
-            dh,
-            dc,
-            np.ascontiguousarray(c0[start:stop].T),
-            _part(gates, steps, 4 * hidden, start, stop),
-            _part(cells, steps, 2 * hidden, start, stop),
-            back,
-            reverse,
-        )
-        sums[:, :, start:stop] = part.transpose(1, 0, 2)
+        kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
+        dh, dc = _steps_back(grads, dh, dc, *kept, back, mine.reshape(4 * hidden, steps, columns))
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T
+        if grad_x is not None:
+            grad_x[...] = steady_matmul(mine.T, w_ih).reshape(steps, columns, features)
 
     with single_threaded:
         share(run, _parts(batch, w_hh.size))
-        flat = sums.reshape(4 * hidden, steps * batch)
-        grad_input = steady_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = steady_matmul(flat, np.ascontiguousarray(input).reshape(-1, features)) if needs[3] else None
-        grad_w_hh = steady_matmul(flat, _before(output, h0, reverse)) if needs[4] else None
-        grad_bias = None if b_ih is None else steady_dot(flat, ones(flat.shape[1], dtype))
+        by_weights = steady_matmul(sums, rows)
+    grad_w_ih = np.ascontiguousarray(by_weights[:, :width]) if needs[3] else None
+    grad_w_hh = np.ascontiguousarray(by_weights[:, width:before]) if needs[4] else None
+    grad_bias = None if b_ih is None else np.ascontiguousarray(by_weights[:, before])
     return grad_input, grad_h0, grad_c0, grad_w_ih, grad_w_hh, *([grad_bias] * 2)
 
 
-def _before(output, first, reverse):
-    """The states before each step, as rows."""
-    states = np.empty_like(output)
-    if reverse:
-        states[:-1], states[-1] = output[1:], first
-    else:
-        states[1:], states[0] = output[:-1], first
-    return states.reshape(-1, output.shape[-1])
+def _apart(rows, columns, dtype):
+    """A matrix whose rows lie a line of cache further apart than they are long: at distances of many KiB that powers of
+    two tend to be, all of them would want the same few places of a cache.
+    """
+    return np.empty((rows, columns + 64 // np.dtype(dtype).itemsize), dtype)[:, :columns]

@@ -27,12 +27,13 @@ def close(found, wanted):
             np.testing.assert_allclose(mine, want, rtol=1e-9, atol=1e-10)
 
 
-SIZES = [(1, 1, 1, 1), (3, 5, 4, 6), (2, 1, 30, 7), (18, 33, 20, 9), (33, 2, 3, 2), (2, 70, 190, 5), (3, 32, 220, 4)]
+SIZES = [(1, 1, 1, 1), (3, 5, 4, 6), (2, 1, 30, 7), (18, 33, 20, 9), (33, 2, 3, 2), (2, 70, 190, 5), (3, 32, 220, 4), (11, 33, 190, 3)]
+NOBODY = (3, 0, 190, 4)
 
 
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, NOBODY])
 def test_lstm(size, reverse, biased):
     steps, batch, hidden, features = size
     x, h, c, g, gh, gc = arrays(
