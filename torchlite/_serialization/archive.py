@@ -84,10 +84,10 @@ class Writer:
         """Forty digits that tell this archive's records from others'."""
         return f"{int.from_bytes(self._hash.digest()[:16], 'big') % 10**40:040d}"
 
-    def finish(self) -> None:
+    def finish(self, version: int = 3) -> None:
         """Write the small records that end an archive, and the central directory."""
         self.ended = True
-        self.record("version", b"3\n")
+        self.record("version", b"%d\n" % version)
         self.record(".data/serialization_id", self.identity().encode())
         start = self._position
         for path, size, check, offset in self._entries:

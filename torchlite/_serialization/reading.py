@@ -160,10 +160,10 @@ def _identity(identity: Any, length: int) -> list:
 
 
 class ArchiveStorages:
-    """Loads the storages of a zip archive, each once."""
+    """Loads the storages of a zip archive, each once: the records of a folder."""
 
-    def __init__(self, reader: Reader, how: Reading):
-        self._reader, self._restore = reader, how.restore
+    def __init__(self, reader: Reader, how: Reading, folder: str = "data"):
+        self._reader, self._restore, self._folder = reader, how.restore, folder
         self._swap = _byte_order(reader) != NATIVE
         self._loaded: dict[str, Any] = {}
 
@@ -171,7 +171,7 @@ class ArchiveStorages:
         kind, key, location, numel = _identity(identity, 5)
         if key in self._loaded:
             return self._loaded[key]
-        name, item = f"data/{key}", kind.dtype.itemsize if kind.dtype else 1
+        name, item = f"{self._folder}/{key}", kind.dtype.itemsize if kind.dtype else 1
         if self._reader.size(name) != numel * item:
             raise RuntimeError(
                 f"the storage {name} should have {numel * item} bytes, but the archive has "

@@ -128,6 +128,8 @@ class RestrictedUnpickler:
     and what the functions that build tensors raise.
     """
 
+    handlers: dict[bytes, Any] = {}  # what each opcode does
+
     def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, data: bytes | None = None):
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
@@ -139,7 +141,7 @@ class RestrictedUnpickler:
         self._data = data
 
     def load(self) -> Any:
-        handlers, read = _HANDLERS, self._read_some.read
+        handlers, read = self.handlers, self._read_some.read
         try:
             while True:
                 code = read(1)
@@ -445,4 +447,4 @@ def _opcodes() -> dict[bytes, Any]:
     return table
 
 
-_HANDLERS = _opcodes()
+RestrictedUnpickler.handlers = _opcodes()

@@ -1,0 +1,71 @@
+"""The archive of a TorchScript program: a checkpoint's records, and beside them the program's text, which is deflated."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from typing import Any
+
+from .._serialization.archive import Reader, corrupt
+
+# What text may be deflated to, for it is parsed into some hundred times its size.
+_FREE, _RATIO, _MOST = 1 << 20, 200, 1 << 28
+
+
+class ProgramReader(Reader):
+    """Reads the records of a program. RuntimeError names the record that is damaged."""
+
+    def __init__(self, stream: Any, mapped: str = ""):
+        super().__init__(stream, mapped=mapped)
+        self._texts = 0
+
+    def text(self, name: str) -> str:
+        """A record of text, deflated or not. What all of them are long together is bounded by the file's length."""
+        info = self._records.get(name)
+        if info is None:
+            raise corrupt(f"file {name}", "file not found")
+        self._texts += info.file_size
+        if self._texts > min(_MOST, _FREE + _RATIO * self.length):
+            raise corrupt(f"file {name}", "the program's text is longer than a file of this length can have")
+        data = self.inflated(name)
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise corrupt(f"file {name}", "it is no text") from None
+
+    def inflated(self, name: str) -> bytes:
+        """The bytes of a record that may be deflated."""
+        info = self._records.get(name)
+        if info is None or info.compress_type == zipfile.ZIP_STORED:
+            return self.bytes(name)
+        if info.compress_type != zipfile.ZIP_DEFLATED or info.flag_bits & 1:
+            raise corrupt(f"file {name}", "the record is compressed in an unknown way, or encrypted")
+        limit = min(_MOST, _FREE + _RATIO * self.length)
+        if info.file_size > limit:
+            raise corrupt(f"file {name}", "the record is longer than a file of this length can have")
+        machine = zlib.decompressobj(-15)
+        try:
+            out = machine.decompress(self._deflated(name, info), info.file_size + 1)
+        except zlib.error as error:
+            raise corrupt(f"file {name}", str(error)) from None
+        if len(out) != info.file_size or info.CRC and zlib.crc32(out) != info.CRC:
+            raise corrupt(f"file {name}", "its length or checksum is wrong")
+        return out
+
+    def _deflated(self, name: str, info: zipfile.ZipInfo) -> bytes:
+        try:
+            self._stream.seek(info.header_offset)
+            signature, path_length, extra_length = struct.unpack("<4s22x2H", self._stream.read(30))
+        except (struct.error, ValueError, OverflowError, OSError):
+            raise corrupt(f"file {name}", "its header lies outside of the archive") from None
+        start = info.header_offset + 30 + path_length + extra_length
+        if signature != b"PK\3\4" or start + info.compress_size > self.length:
+            raise corrupt(f"file {name}", "its data lie outside of the archive")
+        self._stream.seek(start)
+        return self._stream.read(info.compress_size)
+
+    def version(self) -> int:
+        """The version of the operators that the program means."""
+        text = self.bytes("version" if self.has("version") else ".data/version")
+        return int(text.split()[0])

@@ -1,0 +1,116 @@
+"""What Python hands to a program, as the program's types have it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._types import dtypes
+from .._types.layouts import Size, layout, memory_format
+from ._codes import code_of
+
+_PLAIN = (Tensor, int, float, bool, str, type(None))
+
+
+class Schema:
+    """The parameters and the result of a function, as text that PyTorch prints."""
+
+    def __init__(self, name: str, node: ast.FunctionDef | None, owner: str | None):
+        self.name, self.node, self._owner = name, node, owner
+
+    def __str__(self) -> str:
+        if self.node is None:
+            return f"{self.name}(...) -> Tensor"
+        a = self.node.args
+        blank = [None] * (len(a.args) - len(a.defaults))
+        parts = []
+        for place, (p, default) in enumerate(zip(a.args, [*blank, *a.defaults], strict=True)):
+            kind = self._owner if place == 0 and self._owner else _kind(p.annotation)
+            parts.append(f"{kind} {p.arg}" + ("" if default is None else f"={ast.unparse(default)}"))
+        return f"{self.name}({', '.join(parts)}) -> {_kind(self.node.returns)}"
+
+    __repr__ = __str__
+
+
+def _kind(annotation: ast.AST | None) -> str:
+    return "Tensor" if annotation is None else ast.unparse(annotation)
+
+
+def schema_of(script: Any, name: str) -> Schema:
+    """The schema of a method or function of a program."""
+    return Schema(name, script.nodes.get(name), script.name if script.kind == "Module" else None)
+
+
+def _converted(value: Any) -> Any:
+    """A value of Python as one of a program."""
+    cls = value.__class__
+    if cls is Tensor or cls in _PLAIN:
+        return value
+    if cls is Size:
+        return list(value)
+    if cls is dtypes.dtype or cls is layout or cls is memory_format:
+        return code_of(value)
+    if cls is tuple:
+        return tuple(map(_converted, value))
+    return value
+
+
+def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
+    """Call a program's function. RuntimeError for arguments that it does not take."""
+    given = [a if a.__class__ in _PLAIN else _converted(a) for a in args]
+    if kwargs:
+        kwargs = {key: _converted(value) for key, value in kwargs.items()}
+    own = () if owner is None else (owner,)
+    node = script.nodes.get(name)
+    if node is not None:
+        _check(node, len(own), given, kwargs, script, name)
+    return function(*own, *given, **kwargs)
+
+
+_NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
+
+
+def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: Any, name: str) -> None:
+    a = node.args
+    names = [p.arg for p in a.args[skip:]]
+    if len(given) > len(names):
+        raise RuntimeError(
+            f"{name}() expected at most {len(names) + skip} argument(s) but received {len(given) + skip} argument(s). "
+            f"Declaration: {schema_of(script, name)}"
+        )
+    for key in kwargs:
+        if key not in names and key not in [p.arg for p in a.kwonlyargs]:
+            raise RuntimeError(f"Unknown keyword argument '{key}' for operator '{name}'. Schema: {schema_of(script, name)}")
+    required = len(names) - len(a.defaults)
+    for place, one in enumerate(names):
+        if place >= len(given) and one not in kwargs and place < required:
+            raise RuntimeError(f"{name}() is missing value for argument '{one}'. Declaration: {schema_of(script, name)}")
+    for place, value in enumerate(given):
+        given[place] = _fitting(a.args[place + skip], value, script, name, place + skip)
+    for p in a.args[skip + len(given) :]:
+        if p.arg in kwargs:
+            kwargs[p.arg] = _fitting(p, kwargs[p.arg], script, name, None)
+
+
+def _fitting(parameter: ast.arg, value: Any, script: Any, name: str, place: int | None) -> Any:
+    """A value that a parameter takes, an integer as the float that it wants. RuntimeError for other types."""
+    kind = parameter.annotation
+    wanted = kind.id if isinstance(kind, ast.Name) else "Tensor" if kind is None else None
+    if wanted == "Tensor":
+        fits = isinstance(value, Tensor)
+    elif wanted in _NUMBERS:
+        fits = isinstance(value, _NUMBERS[wanted]) and (wanted == "bool" or not isinstance(value, bool))
+        if wanted == "float" and fits:
+            value = float(value)
+        elif isinstance(value, Tensor) and value.numel() == 1:
+            return {"int": int, "float": float, "bool": bool}.get(wanted, str)(value.item())
+    else:
+        fits = True
+    if not fits:
+        at = "" if place is None else f"\nPosition: {place}"
+        raise RuntimeError(
+            f"{name}() Expected a value of type '{wanted}' for argument '{parameter.arg}' but instead found type "
+            f"'{type(value).__name__}'.{at}\nDeclaration: {schema_of(script, name)}"
+        )
+    return value

@@ -1,0 +1,436 @@
+"""The operators of TorchScript by their names.
+
+Overloads are not named in a program, so arguments choose: lists, text and numbers go to `_scalars`, tensors to the overload
+of `torch.ops.aten` whose schema they fit. What was chosen is kept by the classes of the arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch.call import Tensor
+from .._dispatch.runtime import MODE
+from .._types import dtypes
+from .._types.devices import device as device_type
+from ._codes import code_of, dtype_of, format_of, layout_of
+from ._runtime import fail
+from ._scalars import SCALARS, div_of_old, same, shown
+
+_TENSORS = (Tensor, torch.nn.Parameter)
+# What reads or writes files, or other processes' memory, is no operator of a program here.
+_DENIED = frozenset(("from_file", "save", "load"))
+_CODES: dict[str, Callable] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
+_NUMBERS = (int, float, bool, complex)
+
+
+def _fits(kind: Any, value: Any, loose: bool, level: int = 0) -> bool:
+    """Whether a value of a program is of a schema's type; `loose`: a number for a tensor and the other way too."""
+    if level == len(kind.suffixes):
+        return _fits_plain(kind.base, value, loose)
+    suffix = kind.suffixes[level]
+    if suffix == "?":
+        return value is None or _fits(kind, value, loose, level + 1)
+    if isinstance(value, (list, tuple)):
+        return all(_fits(kind, item, loose, level + 1) for item in value)
+    if isinstance(value, Tensor):
+        return False
+    return suffix != "[]" and _fits(kind, value, loose, level + 1)
+
+
+def _fits_plain(base: str, value: Any, loose: bool) -> bool:
+    tensor = isinstance(value, Tensor)
+    if base == "Tensor":
+        return tensor or loose and isinstance(value, _NUMBERS)
+    if base in ("int", "SymInt"):
+        return isinstance(value, int) and (loose or not isinstance(value, bool)) or loose and tensor
+    if base == "float":
+        return isinstance(value, (float, int)) and not isinstance(value, bool) or loose and tensor
+    if base == "bool":
+        return isinstance(value, bool) or loose and (isinstance(value, int) or tensor)
+    if base in ("Scalar", "complex"):
+        return isinstance(value, _NUMBERS) or loose and tensor
+    if base in _CODES:
+        return isinstance(value, int) and not isinstance(value, bool) or isinstance(value, dtypes.dtype)
+    if base == "str":
+        return isinstance(value, str)
+    if base == "Device":
+        return isinstance(value, (device_type, str))
+    return value is not None and not tensor
+
+
+def _conversion(kind: Any, value: Any) -> Callable | None:
+    """What a value of this class needs to become before the overload gets it; None for nothing."""
+    if kind.base in _CODES:
+        return _CODES[kind.base]
+    if isinstance(value, Tensor) and kind.base != "Tensor":
+        return lambda v: v.item() if isinstance(v, Tensor) else v
+    if kind.suffixes and isinstance(value, (list, tuple)) and kind.base in ("int", "SymInt", "float"):
+        if any(isinstance(item, Tensor) for item in value):
+            return _numbers
+    return None
+
+
+def _numbers(values: Any) -> Any:
+    return [v.item() if isinstance(v, Tensor) else v for v in values]
+
+
+class Operator:
+    """One name: calls what the classes of its arguments choose."""
+
+    __module__ = "torchlite.jit"
+
+    def __init__(self, name: str, packet: Any, own: Callable | None = None):
+        self.name, self._packet, self._scalar, self._own = name, packet, SCALARS.get(name), own
+        self._runs: dict[Any, Callable] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key: Any = tuple([a.__class__ for a in args])
+        if kwargs:
+            key = key, tuple(kwargs), tuple([a.__class__ for a in kwargs.values()])
+        run = self._runs.get(key)
+        if run is None:
+            run = self._chosen(args, kwargs)
+            if not any(a.__class__ is list for a in (*args, *kwargs.values())):
+                self._runs[key] = run
+        return run(*args, **kwargs)
+
+    def _chosen(self, args: tuple, kwargs: dict) -> Callable:
+        first = args[0] if args else None
+        if self._scalar is not None and not isinstance(first, Tensor) and (
+            first.__class__ not in _NUMBERS or not any(isinstance(a, Tensor) for a in args)
+        ):  # fmt: skip
+            return self._scalar
+        if self._own is not None:
+            return self._own
+        if self._packet is None:
+            raise RuntimeError(f"aten::{self.name} does not take {', '.join(type(a).__name__ for a in args)}")
+        for loose in (False, True):
+            for name in self._packet.overloads():
+                if name.endswith("out") or name.startswith("Dimname") or name.endswith("Dimname"):
+                    continue
+                overload = getattr(self._packet, name)
+                found = _call_of(overload, args, kwargs, loose)
+                if found is not None:
+                    return found
+        kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
+        raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
+
+
+def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable | None:
+    """A function of such arguments that calls an overload; None where they do not fit its schema."""
+    try:
+        schema = overload._schema
+    except (NotImplementedError, RuntimeError):
+        return None
+    arguments = schema.arguments
+    places = {a.name: a for a in arguments}
+    positional = [a for a in arguments if not a.kwarg_only]
+    extra: dict[str, Any] = {}
+    if len(args) > len(positional):
+        keyword_only = [a for a in arguments if a.kwarg_only]
+        if not loose or len(args) > len(arguments):
+            return None
+        for a, value in zip(keyword_only, args[len(positional) :], strict=False):
+            extra[a.name] = value
+    given = dict(zip([a.name for a in positional], args, strict=False)) | extra
+    if any(name in given or name not in places for name in kwargs):
+        return None
+    given |= kwargs
+    if any(a.name not in given and not a.has_default for a in arguments):
+        return None
+    if not all(_fits(places[name].type, value, loose) for name, value in given.items()):
+        return None
+    converts = [_conversion(a.type, value) for a, value in zip(positional, args, strict=False)]
+    named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
+    count, rest = len(positional), [a.name for a in arguments if a.kwarg_only]
+    if not extra and not any(converts) and not any(named.values()):
+        return overload
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        values = [v if c is None else c(v) for c, v in zip(converts, args, strict=False)]
+        keywords = {n: v if named[n] is None else named[n](v) for n, v in kwargs.items()}
+        for name, value in zip(rest, args[count:], strict=False):
+            keywords[name] = _conversion(places[name].type, value)(value) if places[name].type.base in _CODES else value
+        return overload(*values, **keywords)
+
+    return run
+
+
+# -- operators that have no schema of tensors -----------------------------------------------------
+
+
+def _size(x: Tensor, dim: Any = None) -> Any:
+    return list(x.shape) if dim is None else x.shape[dim]
+
+
+def _tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    made = torch.tensor(_plain(data), dtype=dtype_of(dtype), device=device)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    return data.item() if isinstance(data, Tensor) else data
+
+
+def _as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    return torch.as_tensor(data, dtype=dtype_of(dtype), device=device)
+
+
+def _device(name: Any, index: Any = None) -> device_type:
+    return device_type(name) if index is None else device_type(name, index)
+
+
+def _warn(message: Any, stacklevel: int = 2) -> None:
+    warnings.warn(shown(message), stacklevel=3)
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    torch.set_grad_enabled(bool(mode))
+
+
+def _autocast(*rest: Any) -> bool:
+    from ..amp.autocast_mode import is_any_autocast_enabled
+
+    return is_any_autocast_enabled()
+
+
+def _list_of(x: Any) -> list:
+    return list(x) if isinstance(x, Tensor) else SCALARS["list"](x)
+
+
+def _seed(seed: int) -> Any:
+    return torch.manual_seed(seed)
+
+
+def _fast_path() -> bool:
+    from ..backends import mha
+
+    return mha.get_fastpath_enabled()
+
+
+def _scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`to`: a dtype by its number, a device, another tensor."""
+    values = list(args)
+    if values and values[0].__class__ is int:
+        values[0] = dtype_of(values[0])
+    elif len(values) > 1 and isinstance(values[0], (device_type, str, type(None))) and values[1].__class__ is int:
+        values[1] = dtype_of(values[1])
+    keywords = {n: v for n, v in kwargs.items() if v is not None and n not in ("layout", "pin_memory")}
+    if "dtype" in keywords:
+        keywords["dtype"] = dtype_of(keywords["dtype"])
+    if "memory_format" in keywords:
+        keywords["memory_format"] = format_of(keywords["memory_format"])
+    while values and values[-1].__class__ in (type(None), bool):
+        last = values.pop()
+        place = len(values) - (2 if values and isinstance(values[0], (device_type, str)) and len(values) > 1 and isinstance(values[1], dtypes.dtype) else 1)
+        if last is True:
+            keywords[("non_blocking", "copy")[max(0, place)]] = True
+    if values and values[-1].__class__ is int:
+        keywords["memory_format"] = format_of(values.pop())
+        while values and values[-1].__class__ in (type(None), bool):
+            values.pop()
+    return x.to(*[v for v in values if v is not None], **keywords)
+
+
+def _index(x: Tensor, indices: list) -> Tensor:
+    return x[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def _type_of(where: Any) -> Any:
+    if isinstance(where, device_type):
+        return where.type
+    return where.type()
+
+
+class _NoGrad:
+    """`torch.no_grad()` of a program."""
+
+    _script_context = True
+
+    def __init__(self, mode: bool = False):
+        self._mode = mode
+
+    def __enter__(self) -> None:
+        self._before = MODE.grad
+        torch.set_grad_enabled(self._mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        torch.set_grad_enabled(self._before)
+
+
+def _of_transformers(name: str) -> Callable:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from . import _transformers
+
+        return getattr(_transformers, name)(*args, **kwargs)
+
+    return run
+
+
+def _equals(a: Any, b: Any) -> bool:
+    return bool(torch.equal(a, b))
+
+
+def _not(a: Any) -> bool:
+    return not a
+
+
+# By name; these are asked before `torch.ops.aten` is.
+_OWN: dict[str, Callable] = {
+    "size": _size, "tensor": _tensor, "as_tensor": _as_tensor, "device": _device, "warn": _warn, "len": len,
+    "is_grad_enabled": lambda: MODE.grad, "set_grad_enabled": _set_grad_enabled, "is_autocast_enabled": _autocast,
+    "is_autocast_cpu_enabled": _autocast, "is_scripting": lambda: True, "is_tracing": lambda: False,
+    "wait": lambda future: future.wait(), "list": _list_of, "manual_seed": _seed, "to": _scripted_to,
+    "backends.mha.get_fastpath_enabled": _fast_path, "__is__": lambda a, b: a is b, "__isnot__": lambda a, b: a is not b,
+    "__not__": _not, "__contains__": lambda items, item: bool((items == item).any()), "dim": lambda x: x.ndim,
+    "numel": lambda x: x.numel(), "item": lambda x: x.item(), "str": str, "stride": lambda x, *dim: (
+        x.stride(*dim) if dim else list(x.stride())
+    ),
+    "is_floating_point": lambda x: x.is_floating_point(), "is_complex": lambda x: x.is_complex(), "equal": _equals,
+    "storage_offset": lambda x: x.storage_offset(), "tolist": lambda x: x.tolist(), "index": _index,
+    "is_contiguous": lambda x, memory_format=None: (
+        x.is_contiguous() if memory_format is None else x.is_contiguous(memory_format=format_of(memory_format))
+    ),
+    "get_device": lambda x: x.get_device(), "is_signed": lambda x: x.dtype.is_signed, "requires_grad_": lambda x, mode=True: (
+        x.requires_grad_(mode)
+    ),
+    "element_size": lambda x: x.element_size(), "backward": lambda x, gradient=None, keep=None, create=False, inputs=None: (
+        x.backward(gradient, keep, create)
+    ),
+    "_set_item": lambda x, index, value: x.__setitem__(index, value), "Int": lambda x: int(x.item()),
+    "Float": lambda x: float(x.item()), "Bool": lambda x: bool(x.item()), "IntImplicit": lambda x: int(x.item()),
+    "FloatImplicit": lambda x: float(x.item()), "ScalarImplicit": lambda x: x.item(), "type_as": lambda x, other: (
+        x.to(other.dtype).to(other.device)
+    ),
+    "_transformer_encoder_layer_fwd": _of_transformers("encoder_layer"),
+    "_native_multi_head_attention": _of_transformers("attention"), "to_padded_tensor": _of_transformers("padded"),
+    "_nested_tensor_from_mask_left_aligned": _of_transformers("is_left_aligned"),
+    "_nested_tensor_from_mask": _of_transformers("nested_from_mask"),
+    "no_grad": _NoGrad, "enable_grad": lambda: _NoGrad(True), "inference_mode": lambda mode=True: _NoGrad(not mode),
+    "is_inference": lambda x: False, "cpu": lambda x: x.cpu(), "is_coalesced": lambda x: x.is_coalesced(),
+    "_shape_as_tensor": lambda x: torch.tensor(list(x.shape)), "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: (
+        list(torch.autograd.grad(outputs, inputs, grads, keep, create, unused))
+    ),
+    "sym_size": _size, "hash": id, "get_num_threads": lambda: torch.get_num_threads(), "initial_seed": lambda: torch.initial_seed(),
+}  # fmt: skip
+
+
+def _number_to_tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else torch.tensor(value)
+
+
+def _minmax(name: str) -> Callable:
+    python = {"min": min, "max": max}[name]
+
+    def pick(*args: Any) -> Any:
+        return python(*args) if len(args) == 1 or not isinstance(args[0], list) else python(args)
+
+    return pick
+
+
+_PRIM: dict[str, Callable] = {
+    "RaiseException": fail, "dtype": lambda x: code_of(x.dtype), "device": lambda x: x.device, "NumToTensor": _number_to_tensor,
+    "min": _minmax("min"), "max": _minmax("max"), "abs": lambda x: abs(x), "requires_grad": lambda x: x.requires_grad,
+    "type": _type_of, "is_nested": lambda x: not isinstance(x, Tensor), "data": lambda x: x.detach(), "grad": lambda x: x.grad,
+    "layout": lambda x: code_of(x.layout), "is_cuda": lambda x: x.is_cuda, "shape": lambda x: list(x.shape),
+    "is_sparse": lambda x: x.is_sparse, "is_sparse_csr": lambda x: x.is_sparse_csr, "ndim": lambda x: x.ndim,
+    "index": lambda d: d.index, "itemsize": lambda x: x.element_size(), "nbytes": lambda x: x.nbytes,
+    "is_cpu": lambda x: x.device.type == "cpu", "is_meta": lambda x: x.device.type == "meta", "name": lambda x: None,
+    "unchecked_unwrap_optional": lambda x: x, "unwrap_optional": lambda x: x, "is_quantized": lambda x: False,
+    "is_mkldnn": lambda x: False, "is_mps": lambda x: False, "is_xpu": lambda x: False, "is_vulkan": lambda x: False,
+    "is_xla": lambda x: False, "is_ipu": lambda x: False, "is_maia": lambda x: False, "is_mtia": lambda x: False,
+    "rangelist": lambda n: list(range(n)), "TupleUnpack": tuple, "T": lambda x: x.T, "mT": lambda x: x.mT,
+    "H": lambda x: x.H, "mH": lambda x: x.mH, "real": lambda x: x.real, "imag": lambda x: x.imag,
+    "is_leaf": lambda x: x.is_leaf, "retains_grad": lambda x: x.retains_grad, "output_nr": lambda x: x.output_nr,
+    "names": lambda x: [None] * x.ndim, "_version": lambda x: x._version,
+}  # fmt: skip
+
+
+def _div_before_4(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
+    """Division of integers in version 3: without the rest."""
+    values = [v.dtype.is_floating_point or v.dtype.is_complex if isinstance(v, Tensor) else not isinstance(v, int) for v in (a, b)]
+    if not any(values):
+        return torch.div(a, b, rounding_mode="trunc") if isinstance(a, Tensor) or isinstance(b, Tensor) else div_of_old(a, b)
+    return lookup("torch.div", 10)(a, b)
+
+
+def _full_before_5(size: Any, value: Any, *rest: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """`full` in version 4: of the default dtype, whatever is filled in."""
+    if dtype is None:
+        dtype = code_of(torch.get_default_dtype())
+    return lookup("torch.full", 10)(size, value, *rest, dtype=dtype, **kwargs)
+
+
+def _steps_before(name: str) -> Callable:
+    def run(start: Any, end: Any, steps: Any = None, *rest: Any, **kwargs: Any) -> Any:
+        return lookup(f"torch.{name}", 10)(start, end, 100 if steps is None else steps, *rest, **kwargs)
+
+    return run
+
+
+# Operators that meant something else: by name, the version that changed them.
+_OLD: dict[str, tuple[int, Callable]] = {
+    "torch.div": (4, _div_before_4), "torch.div_": (4, lambda a, b: a.copy_(_div_before_4(a, b))),
+    "torch.full": (5, _full_before_5), "torch.linspace": (8, _steps_before("linspace")),
+    "torch.logspace": (9, _steps_before("logspace")),
+}  # fmt: skip
+
+
+@functools.cache
+def _found(path: str) -> Any:
+    root, _, name = path.partition(".")
+    if root == "ops":
+        space, _, name = name.partition(".")
+        if space == "prim":
+            return _PRIM.get(name)
+        if space != "aten":
+            return _of_library(space, name)
+    if name in _DENIED or not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
+        return None
+    packet = None
+    if "." not in name:
+        try:
+            packet = getattr(torch.ops.aten, name)
+            packet = packet if packet.overloads() else None
+        except AttributeError:
+            packet = None
+    if packet is None and name not in _OWN and name not in SCALARS:
+        return None
+    return Operator(name, packet, _OWN.get(name))
+
+
+def _of_library(space: str, name: str) -> Any:
+    """An op that a program's package added to `torch.ops`."""
+    if not space.isidentifier() or not name.isidentifier() or space.startswith("_") or name.startswith("_"):
+        return None
+    try:
+        return getattr(getattr(torch.ops, space), name)
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def lookup(path: str, version: int) -> Any:
+    """The operator of a name, such as `torch.add`, as a version of the file means it; None where there is none."""
+    changed = _OLD.get(path)
+    if changed is not None and version < changed[0]:
+        return changed[1]
+    return _found(path)
+
+
+_CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan, "torch.e": math.e}
+
+
+def constant(path: str) -> Any:
+    """The value of a name of torch that is no operator; None where there is none."""
+    return _CONSTANTS.get(path)
+
+
+__all__ = ["Operator", "constant", "lookup", "same"]

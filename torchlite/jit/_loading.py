@@ -1,0 +1,139 @@
+"""`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its classes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+from typing import Any
+
+from .._serialization.reading import ArchiveStorages, Reading
+from .._types.devices import device as device_type
+from ._archive import ProgramReader
+from ._modules import RecursiveScriptModule
+from ._program import Program
+from ._unpickling import ProgramUnpickler
+
+_ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """The module of a file of `torch.jit.save`, or of PyTorch's.
+
+    f: a path or a seekable binary file. map_location: the device for the tensors; by default the one they were on.
+    _extra_files: a dict whose values are filled in from the file's records of these names. Nothing of the file runs
+    before the module is called, and then only forms of TorchScript. ValueError for a file that is not there,
+    RuntimeError (which names the part) for one that is damaged.
+
+    >>> import torchlite as torch, io
+    >>> file = io.BytesIO()
+    >>> torch.jit.save(torch.jit.trace(torch.nn.Linear(2, 1), torch.ones(1, 2)), file)
+    >>> _ = file.seek(0)
+    >>> torch.jit.load(file)(torch.ones(3, 2)).shape
+    torch.Size([3, 1])
+    """
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        if not os.path.exists(path):
+            raise ValueError(f"The provided filename {path} does not exist")
+        if os.path.isdir(path):
+            raise ValueError(f"The provided filename {path} is a directory")
+        opened: Any = open(path, "rb")  # noqa: SIM115
+    else:
+        opened = contextlib.nullcontext(f)
+    where = _checked_location(map_location)
+    with opened as stream:
+        return read(_seekable(stream), where, _extra_files)
+
+
+def _seekable(stream: Any) -> Any:
+    if hasattr(stream, "seek") and hasattr(stream, "tell"):
+        return stream
+    return io.BytesIO(stream.read())
+
+
+def _checked_location(where: Any) -> Any:
+    if where is None or isinstance(where, device_type):
+        return where
+    if isinstance(where, str):
+        return device_type(where)
+    raise ValueError(f"map_location should be either None, string or torch.device, but got type: {type(where)}")
+
+
+def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
+    """The module of an open file."""
+    from ..serialization import _get_restore_location
+
+    reader = ProgramReader(stream)
+    if not reader.has("constants.pkl") or not reader.has("data.pkl"):
+        what = "constants.pkl" if reader.has("data.pkl") else "data.pkl"
+        raise RuntimeError(f"file not found: {reader.top}{what}: the archive is no program of TorchScript")
+    how = Reading(where, pickle, True, _get_restore_location(where), {})
+    sources = {}
+    for name in reader.names():
+        if name.startswith("code/") and name.endswith(".py"):
+            sources[name[5:-3].replace("/", ".")] = reader.text(name)
+    program = Program(sources, (), reader.version(), getattr(stream, "name", ""))
+    constants = _unpickled(reader, "constants.pkl", "constants", program, how)
+    if type(constants) is not tuple:
+        raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
+    program.constants = constants
+    root = _unpickled(reader, "data.pkl", "data", program, how)
+    if not isinstance(root, RecursiveScriptModule):
+        raise RuntimeError("the archive holds no module (in the record data.pkl)")
+    _check(root)
+    if where is not None:
+        program.move(where, tensors=False)
+    if extra is not None:
+        for name in extra:
+            record = f"extra/{name}"
+            if reader.has(record):
+                data = reader.inflated(record)
+                try:
+                    extra[name] = data.decode("utf-8")
+                except UnicodeDecodeError:
+                    extra[name] = data
+    return root
+
+
+def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) -> Any:
+    data = reader.inflated(record)
+    storages = ArchiveStorages(reader, how, folder)
+    try:
+        return ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program).load()
+    except _ERRORS as error:
+        said = str(error)
+        if "record" not in said:
+            said = f"{said} (in the record {record})"
+        if type(error) in (pickle.UnpicklingError, EOFError):
+            raise RuntimeError(said) from None
+        if said == str(error):
+            raise
+        raise type(error)(said) from None
+
+
+def _check(root: Any) -> None:
+    """RuntimeError for a module that lies in itself, and for one that has not what its class says it has."""
+    pending, inside = [(root, False)], set()
+    done: set[int] = set()
+    while pending:
+        module, left = pending.pop()
+        if left:
+            inside.discard(id(module))
+            continue
+        if id(module) in inside:
+            raise RuntimeError("a module lies in itself (in the record data.pkl)")
+        if id(module) in done:
+            continue
+        done.add(id(module))
+        inside.add(id(module))
+        pending.append((module, True))
+        script = module._script
+        for name, table in [*((n, module._parameters) for n in script.parameters)]:
+            if script.types.get(name) == "Tensor" and name not in table:
+                raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record data.pkl)")
+        pending.extend((child, False) for child in module._modules.values())
+        for child in module._modules.values():
+            if id(child) in inside:
+                raise RuntimeError("a module lies in itself (in the record data.pkl)")

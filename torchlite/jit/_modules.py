@@ -1,0 +1,358 @@
+"""Modules and functions of programs, as Python has them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from torchlite.nn.modules.module import Module
+
+from .._dispatch.call import Tensor
+from . import _arguments
+from ._runtime import SCRIPTED, _of_object
+
+__all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
+
+
+class ScriptModule(Module):
+    """What `torch.jit.script`, `trace` and `load` make of modules derives from this; a base of modules that are written
+    for TorchScript.
+    """
+
+    def __init__(self, arg: Any = None) -> None:
+        super().__init__()
+
+
+class ScriptMethod:
+    """A method of a program, bound to its module."""
+
+    def __init__(self, owner: Any, name: str, function: Any):
+        self.owner, self.name, self._function = owner, name, function
+        self.__name__ = self.__qualname__ = name
+
+    @property
+    def __self__(self) -> Any:
+        return self.owner
+
+    @property
+    def code(self) -> str:
+        """The method's text."""
+        return self.owner._script.texts.get(self.name, "")
+
+    @property
+    def schema(self) -> Any:
+        """What the method takes and returns."""
+        return _arguments.schema_of(self.owner._script, self.name)
+
+    @property
+    def graph(self) -> Any:
+        """The method as a graph."""
+        from ._graph import graph_of
+
+        return graph_of(self.owner._script, self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _arguments.run(self._function, self.owner, self.owner._script, self.name, args, kwargs)
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module of a program: its parameters, buffers and submodules are those of any Module, and its attributes and
+    methods those of its class in the program.
+    """
+
+    def __init__(self, script: Any):
+        super().__init__()
+        own = self.__dict__
+        own["_script"], own["_attributes"] = script, {}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program's `forward`. RuntimeError for arguments that it does not take."""
+        script = self._script
+        method = script.methods.get("forward")
+        if method is None:
+            raise NotImplementedError(
+                f'Module [{self._get_name()}] is missing the required "forward" function'
+            )
+        return _arguments.run(method, self, script, "forward", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for table in ("_parameters", "_buffers", "_modules", "_attributes"):
+            if table in own and name in own[table]:
+                return own[table][name]
+        script = own.get("_script")
+        if script is not None:
+            if name in script.methods:
+                return ScriptMethod(self, name, script.methods[name])
+            if name in script.constants or name in script.properties or script.types.get(name) == "NoneType":
+                return _of_object(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if name in own.get("_attributes", ()):
+            own["_attributes"][name] = value
+        elif own.get("_script") is not None and name in own["_script"].properties:
+            setter = own["_script"].properties[name][1]
+            if setter is None:
+                raise AttributeError(f"property '{name}' of '{self.original_name}' object has no setter")
+            own["_script"].methods[setter](self, value)
+        elif name in own.get("_modules", ()) or name in own.get("_parameters", ()) or name in own.get("_buffers", ()):
+            if isinstance(value, Tensor) and name in own.get("_parameters", ()) and type(value) is Tensor:
+                own["_parameters"][name] = value
+            else:
+                super().__setattr__(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    # -- what there is to see --------------------------------------------------------------------
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class that the module was made from."""
+        return self._script.original_name
+
+    @property
+    def code(self) -> str:
+        """The text of `forward`."""
+        return self._script.texts.get("forward", "")
+
+    @property
+    def code_with_constants(self) -> tuple[str, Any]:
+        """The text of `forward`, and the constants that it names."""
+        program = self._script.program
+        names = {f"c{i}": value for i, value in enumerate(program.constants if program is not None else ())}
+        return self.code, _Constants(names)
+
+    @property
+    def graph(self) -> Any:
+        """`forward` as a graph."""
+        from ._graph import graph_of
+
+        return graph_of(self._script, "forward")
+
+    @property
+    def inlined_graph(self) -> Any:
+        """`forward` as a graph."""
+        return self.graph
+
+    @property
+    def forward_magic_method(self) -> Any:
+        """The method that a call runs."""
+        return self.forward
+
+    @property
+    def qualified_name(self) -> str:
+        """The whole name of the module's class in the program."""
+        return self._script.name
+
+    def _get_name(self) -> str:
+        return "RecursiveScriptModule"
+
+    def extra_repr(self) -> str:
+        """The name of the class that the module was made from."""
+        return f"original_name={self.original_name}"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._attributes, *self._script.methods, *self._script.constants})
+
+    def __len__(self) -> int:
+        return self._script.methods["__len__"](self) if "__len__" in self._script.methods else len(self._modules)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        if self.original_name == "ModuleDict":
+            return iter(self._modules)
+        if self.original_name in ("Sequential", "ModuleList"):
+            return iter(self._modules.values())
+        raise TypeError(f"'{self.original_name}' object is not iterable")
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._modules
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return list(self._modules.values())[key]
+        if isinstance(key, int):
+            return list(self._modules.values())[key]
+        return self._modules[key]
+
+    def keys(self) -> Any:
+        """The names of a ModuleDict's modules."""
+        return self._modules.keys()
+
+    def values(self) -> Any:
+        """The modules of a ModuleDict."""
+        return self._modules.values()
+
+    def items(self) -> Any:
+        """Names and modules of a ModuleDict."""
+        return self._modules.items()
+
+    def hasattr(self, name: str) -> bool:
+        """Whether the module has an attribute."""
+        return hasattr(self, name)
+
+    # -- moving and copying --------------------------------------------------------------------
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """As `Module.to`; constants of the program, and the devices that it names, move too."""
+        from torchlite.nn.modules.module import _parse_to
+
+        where = _parse_to(args, kwargs)[0]
+        out = super().to(*args, **kwargs)
+        if where is not None:
+            for program in {id(m._script.program): m._script.program for m in self.modules() if _scripted(m)}.values():
+                if program is not None:
+                    program.move(where)
+        return out
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        before = [*self._parameters.items(), *self._buffers.items()]
+        super()._apply(fn, recurse)
+        now = {**self._parameters, **self._buffers}
+        moved = {id(old): (old, now[name]) for name, old in before if old is not None and now[name] is not old}
+        if moved:
+            self.__dict__["_attributes"] = {name: _moved(v, moved) for name, v in self._attributes.items()}
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in self.__dict__.items():
+            made.__dict__[name] = value if name == "_script" else copy.deepcopy(value, memo)
+        return made
+
+    def copy(self) -> Any:
+        """Another module with the same tensors."""
+        made = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            made.__dict__[name] = value.copy() if isinstance(value, (dict, set)) else value
+        made.__dict__["_modules"] = {n: m.copy() if _scripted(m) else m for n, m in self._modules.items()}
+        return made
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __getstate__(self) -> Any:
+        import pickle
+
+        raise pickle.PickleError(
+            "ScriptModules cannot be deepcopied using copy.deepcopy or saved using torch.save. Mixed serialization of "
+            "script and non-script modules is not supported. For purely script modules use my_script_module.save"
+            "(<filename>) instead."
+        )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__getstate__()
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
+        from ._saving import save
+
+        save(self, f, kwargs.get("_extra_files"))
+
+    def save_to_buffer(self, **kwargs: Any) -> bytes:
+        """The bytes of the file that `save` writes."""
+        from ._saving import to_bytes
+
+        return to_bytes(self, kwargs.get("_extra_files"))
+
+    def _replicate_for_data_parallel(self) -> Any:
+        return self.copy()
+
+
+class _Constants:
+    def __init__(self, names: dict[str, Any]):
+        self.const_mapping = names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["const_mapping"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def _scripted(module: Any) -> bool:
+    return isinstance(module, RecursiveScriptModule)
+
+
+def _moved(value: Any, moved: dict[int, tuple[Any, Any]]) -> Any:
+    """A value with the tensors that were moved in the place of those that they were."""
+    if isinstance(value, Tensor):
+        return moved[id(value)][1] if id(value) in moved else value
+    if value.__class__ is list:
+        return [_moved(item, moved) for item in value]
+    if value.__class__ is tuple:
+        return tuple(_moved(item, moved) for item in value)
+    if value.__class__ is dict:
+        return {key: _moved(item, moved) for key, item in value.items()}
+    return value
+
+
+SCRIPTED.add(RecursiveScriptModule)
+
+
+class ScriptFunction:
+    """A function of a program."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError("torch.ScriptFunction: No constructor defined!")
+
+    @classmethod
+    def _made(cls, function: Any, script: Any, name: str) -> Any:
+        made = cls.__new__(cls)
+        made._function, made._script, made.name = function, script, name
+        made.__name__ = made.__qualname__ = name
+        made.__doc__ = getattr(function, "__doc__", None)
+        return made
+
+    @property
+    def qualified_name(self) -> str:
+        """The function's whole name in its program."""
+        return self._script.name
+
+    @property
+    def code(self) -> str:
+        """The function's text."""
+        return self._script.texts.get(self.name, "")
+
+    @property
+    def schema(self) -> Any:
+        """What the function takes and returns."""
+        return _arguments.schema_of(self._script, self.name)
+
+    @property
+    def graph(self) -> Any:
+        """The function as a graph."""
+        from ._graph import graph_of
+
+        return graph_of(self._script, self.name)
+
+    inlined_graph = graph
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The function as a graph."""
+        return self.graph
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _arguments.run(self._function, None, self._script, self.name, args, kwargs)
+
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """Write the function to a file, for `torch.jit.load`."""
+        from ._saving import save
+
+        save(self, f, _extra_files)
+
+    def save_to_buffer(self, _extra_files: Any = None) -> bytes:
+        """The bytes of the file that `save` writes."""
+        from ._saving import to_bytes
+
+        return to_bytes(self, _extra_files)
+
+    def __repr__(self) -> str:
+        return f"<torch.jit.ScriptFunction object at {id(self):#x}>"

@@ -1,0 +1,328 @@
+"""The classes and functions of one program: its text by file, compiled as they are asked for."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import keyword
+from typing import Any
+
+from . import _builtins, _runtime, _type_text
+from ._language import BadProgram, Translator, dotted, parse
+
+
+
+class ScriptClass:
+    """A class of a program: what its objects have, and its methods."""
+
+    def __init__(self, name: str, kind: str):
+        self.name, self.kind = name, kind  # kind: Module, class, interface
+        self.types: dict[str, str] = {}
+        self.constants: dict[str, Any] = {}
+        self.parameters: list[str] = []
+        self.buffers: list[str] = []
+        self.methods: dict[str, Any] = {}
+        self.properties: dict[str, tuple[str | None, str | None]] = {}
+        self.texts: dict[str, str] = {}  # of methods, as are their definitions
+        self.nodes: dict[str, Any] = {}
+        self.node: ast.ClassDef | None = None
+        self.program: Program | None = None
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class in the program that it was made from."""
+        return self.name.rpartition(".")[2]
+
+    def is_module(self, type_text: str) -> bool:
+        """Whether a type's text names a class of modules."""
+        if not type_text.startswith("__torch__.") or self.program is None:
+            return False
+        found = self.program.find(type_text)
+        return isinstance(found, ScriptClass) and found.kind in ("Module", "interface")
+
+
+class Program:
+    """Texts by the module that they are (`__torch__.a.b`), and constants. RuntimeError for what they may not have."""
+
+    def __init__(self, sources: dict[str, str], constants: tuple = (), version: int = 10, file: str = ""):
+        self.sources, self.constants, self.version, self.file = sources, constants, version, file
+        self.module = "torchlite.jit"
+        self.device: Any = None
+        self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
+        self._trees: dict[str, dict[str, ast.stmt]] = {}
+        self._found: dict[str, Any] = {}
+        self._waiting: list[tuple[str, Any]] = []
+        self._busy = False
+
+    # -- what Translator asks -----------------------------------------------------------------
+
+    def operator(self, path: str, wrong: Any = None, node: Any = None) -> str:
+        """The global name of an operator. RuntimeError where there is none."""
+        if path not in self.globals:
+            found = _builtins.lookup(path, self.version)
+            if found is None:
+                said = f"Unknown builtin op: aten::{path.removeprefix('torch.').removeprefix('ops.')[:100]}"
+                raise wrong(node, said) if wrong else BadProgram(said)
+            self.globals[path] = found
+        return path
+
+    def attribute(self, path: str, wrong: Any, node: Any) -> str:
+        """The global name of a constant of torch, such as `torch.float32`."""
+        if path not in self.globals:
+            found = _builtins.constant(path)
+            if found is None:
+                raise wrong(node, f"there is no {path[:100]} in TorchScript")
+            self.globals[path] = found
+        return path
+
+    def constant(self, path: str) -> Any:
+        """The value of `CONSTANTS.cN`."""
+        number = path.removeprefix("CONSTANTS.c")
+        if not number.isdecimal() or len(number) > 9 or int(number) >= len(self.constants):
+            raise BadProgram(f"the file has no constant {path[:60]} (in the record constants.pkl)")
+        self.globals[path] = self.constants[int(number)]
+        return self.globals[path]
+
+    def value(self, path: str, wrong: Any, node: Any) -> str:
+        """The global name of a function, a class that is called, or a member of an enumeration."""
+        if path not in self.globals:
+            found = self.find(path)
+            if found is None:
+                found = self.member(path)
+            if found is None:
+                raise wrong(node, f"Unknown type name or function '{path[:200]}'")
+            if isinstance(found, ScriptClass):
+                found = _runtime.Maker(found)
+            self.globals[path] = found
+        return path
+
+    def cls(self, path: str, wrong: Any, node: Any) -> str:
+        """The global name of a class itself."""
+        found = self.find(path)
+        if not isinstance(found, ScriptClass):
+            raise wrong(node, f"Unknown class '{path[:200]}'")
+        self.globals[f"{path}.__new__"] = found
+        return f"{path}.__new__"
+
+    def member(self, path: str) -> Any:
+        """A member of an enumeration; None for what is none."""
+        owner, _, name = path.rpartition(".")
+        kind = self.find(owner) if owner.startswith("__torch__.") else None
+        return kind.__members__.get(name) if isinstance(kind, enum.EnumMeta) else None
+
+    def types(self, node: ast.AST, wrong: Any) -> str:
+        """The global name of a type, or of several, that `isinstance` tests."""
+        name = f"type.{ast.unparse(node)}"
+        if name not in self.globals:
+            try:
+                self.globals[name] = _type_text.test_of(node, self.find)
+            except ValueError as error:
+                raise wrong(node, str(error)) from None
+        return name
+
+    def move(self, where: Any, tensors: bool = True) -> None:
+        """Let the program's constants, and the devices that it names, be on a device."""
+        self.device = where
+        for name in ("torch.device", "ops.aten.device"):
+            if name in self.globals:
+                self.globals[name] = self._named_device
+        if tensors:
+            moved = {id(c): _moved(c, where) for c in self.constants}
+            self.globals.update({n: moved[id(v)] for n, v in self.globals.items() if n.startswith("CONSTANTS.")})
+            self.constants = tuple(moved[id(c)] for c in self.constants)
+
+    def _named_device(self, name: Any, index: Any = None) -> Any:
+        found = _runtime.device_type(name) if index is None else _runtime.device_type(name, index)
+        return self.device if self.device is not None and found.type in ("cpu", "cuda", "opencl") else found
+
+    # -- finding ------------------------------------------------------------------------------
+
+    def find(self, path: str) -> Any:
+        """A class, function, enumeration or named tuple by its whole name; None where there is none."""
+        if path in self._found:
+            return self._found[path]
+        module, _, name = path.rpartition(".")
+        node = self._tree(module).get(name)
+        if node is None:
+            return None
+        if isinstance(node, ast.ClassDef):
+            self._class(path, node)
+        else:
+            self._found[path] = _runtime.Later(self.globals, path)
+            self._waiting.append((path, node))
+        self._work()
+        return self._found[path]
+
+    def _tree(self, module: str) -> dict[str, ast.stmt]:
+        if module not in self._trees:
+            text = self.sources.get(module)
+            self._trees[module] = {}
+            if text is not None:
+                record = "code/" + module.replace(".", "/") + ".py"
+                found: dict[str, ast.stmt] = {}
+                for node in parse(text, f"the record {record}").body:
+                    if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                        raise BadProgram(f"a program has classes and functions only (in the record {record})")
+                    found[node.name] = node
+                self._trees[module] = found
+        return self._trees[module]
+
+    def _work(self) -> None:
+        if self._busy:  # what asks is being compiled itself
+            return
+        self._busy = True
+        try:
+            while self._waiting:
+                path, node = self._waiting.pop()
+                if isinstance(node, ast.FunctionDef):
+                    made = Translator(self, self._place(path)).function(node)
+                    self._found[path] = self.globals[path] = made
+                    made.__qualname__ = path
+                else:
+                    self._methods(*node)
+        except BaseException:
+            self._waiting.clear()
+            raise
+        finally:
+            self._busy = False
+
+    def _place(self, path: str) -> str:
+        module, _, name = path.rpartition(".")
+        return f"{name} in the record code/{module.replace('.', '/')}.py"
+
+    def text_of(self, module: str, node: ast.AST) -> str:
+        """The lines of a definition."""
+        lines = self.sources[module].split("\n")[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        return "\n".join(line[indent:] for line in lines) + "\n"
+
+    # -- classes ------------------------------------------------------------------------------
+
+    def _class(self, path: str, node: ast.ClassDef) -> None:
+        bases = [dotted(base) for base in node.bases]
+        place = self._place(path)
+        if node.decorator_list or node.keywords or len(bases) > 1:
+            raise BadProgram(f"a class has one base and no decorator: {place}")
+        base = bases[0] if bases else None
+        if base == "NamedTuple":
+            self._found[path] = _named_tuple(path, node, Translator(self, place))
+        elif base == "Enum":
+            self._found[path] = _enumeration(path, node, Translator(self, place))
+        elif base in (None, "Module", "Interface", "ModuleInterface", "Exception"):
+            kind = {None: "class", "Module": "Module", "Exception": "class"}.get(base, "interface")
+            made = ScriptClass(path, kind)
+            made.program = self
+            self._found[path] = made
+            self._fields(made, node, place)
+        else:
+            raise BadProgram(f"Unknown base {str(base)[:100]} of a class: {place}")
+
+    def _fields(self, made: ScriptClass, node: ast.ClassDef, place: str) -> None:
+        reader = Translator(self, place)
+        functions = []
+        for part in node.body:
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                kind = ast.unparse(part.annotation)
+                if part.value is not None:
+                    made.constants[part.target.id] = reader.constant(part.value)
+                    kind = kind.removeprefix("Final[").removesuffix("]")
+                made.types[part.target.id] = kind
+            elif isinstance(part, ast.Assign) and len(part.targets) == 1:
+                self._listed(made, part, reader)
+            elif isinstance(part, ast.FunctionDef):
+                functions.append(part)
+            elif not isinstance(part, ast.Pass):
+                raise BadProgram(f"there is no {type(part).__name__} in a class of TorchScript: {place}")
+        if made.kind != "interface":
+            for part in functions:
+                self._waiting.append((f"{made.name}.{part.name}", (made, part)))
+
+    def _listed(self, made: ScriptClass, part: ast.Assign, reader: Translator) -> None:
+        target = part.targets[0]
+        if isinstance(target, ast.Name) and target.id in ("__parameters__", "__buffers__"):
+            names = reader.constant(part.value)
+            if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+                raise reader.wrong(part, "parameters and buffers are listed by name")
+            setattr(made, target.id.strip("_"), names)
+        elif isinstance(target, ast.Name) and target.id in ("__forward_hooks__", "__forward_pre_hooks__"):
+            made.constants[target.id] = reader.constant(part.value)
+        elif isinstance(target, ast.Subscript) and dotted(target.value) == "__annotations__":
+            made.types[str(reader.constant(target.slice))] = ast.unparse(part.value)
+        elif isinstance(target, ast.Name):
+            made.constants[target.id] = reader.constant(part.value)
+        else:
+            raise reader.wrong(part, "there is no such assignment in a class of TorchScript")
+
+    def _methods(self, made: ScriptClass, node: ast.FunctionDef) -> None:
+        path = f"{made.name}.{node.name}"
+        module = made.name.rpartition(".")[0]
+        function = Translator(self, self._place(made.name) + f", {node.name}", _places(made)).function(node, True)
+        function.__qualname__ = path
+        made.methods[node.name] = function
+        made.texts[node.name] = self.text_of(module, node)
+        made.nodes[node.name] = node
+        for suffix, place in (("_getter", 0), ("_setter", 1)):
+            if node.name.startswith("__") and node.name.endswith(suffix):
+                name = node.name[2 : -len(suffix)]
+                both = list(made.properties.get(name, (None, None)))
+                both[place] = node.name
+                made.properties[name] = (both[0], both[1])
+
+
+def _moved(value: Any, where: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(item, where) for item in value)
+    return value.to(where) if isinstance(value, _runtime.Tensor) else value
+
+
+def _places(made: ScriptClass) -> dict[str, str]:
+    """Where the attributes of a class's objects lie, by name: those whose place is known."""
+    found = {}
+    for name, kind in made.types.items():
+        if made.kind != "Module" or name in made.constants:
+            continue
+        if name in made.parameters and kind == "Tensor":
+            found[name] = "_parameters"
+        elif name in made.buffers and kind == "Tensor":
+            found[name] = "_buffers"
+        elif made.is_module(kind):
+            found[name] = "_modules"
+    return found
+
+
+def _named_tuple(path: str, node: ast.ClassDef, reader: Translator) -> type:
+    fields: dict[str, Any] = {}
+    defaults = []
+    for part in node.body:
+        if isinstance(part, ast.Pass):
+            continue
+        if not isinstance(part, ast.AnnAssign) or not isinstance(part.target, ast.Name):
+            raise reader.wrong(part, "a named tuple has fields with types")
+        name = part.target.id
+        if name.startswith("_") or keyword.iskeyword(name) or name in fields or name in ("count", "index"):
+            raise reader.wrong(part, f"{name[:100]} is no name of a field")
+        fields[name] = ast.unparse(part.annotation)
+        if part.value is not None:
+            defaults.append(reader.constant(part.value))
+    return _runtime.named_tuple(path, fields, tuple(defaults))
+
+
+def _enumeration(path: str, node: ast.ClassDef, reader: Translator) -> Any:
+    members = []
+    for part in node.body:
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1 or not isinstance(part.targets[0], ast.Name):
+            raise reader.wrong(part, "an enumeration has names with values")
+        if part.targets[0].id.startswith("_") or part.targets[0].id in ("mro", "name", "value"):
+            raise reader.wrong(part, f"{part.targets[0].id[:100]} is no name of a member")
+        value = reader.constant(part.value)
+        if type(value) not in (int, float, str):
+            raise reader.wrong(part, "a member's value is a number or text")
+        members.append((part.targets[0].id, value))
+    if len({name for name, _ in members}) != len(members):
+        raise reader.wrong(node, "two members have one name")
+    made: Any = enum.Enum(path.rpartition(".")[2], members, module=path.rpartition(".")[0])  # type: ignore[misc]
+    made._script_name = path
+    return made
+
+
+__all__ = ["Program", "ScriptClass"]

@@ -1,0 +1,469 @@
+"""What a program's functions call beside operators: attributes, methods, conversions. Each looks at what it is given, and
+lets a program have nothing but the values of its language.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._types.devices import device as device_type
+from ..futures import Future
+from . import _scalars
+
+_PLAIN = (int, float, bool, complex, str)
+
+
+class Error(RuntimeError):
+    """What a program raises."""
+
+
+class ScriptObject:
+    """An object of a class of a program."""
+
+    __slots__ = ("__weakref__", "_attributes", "_script")
+
+    def __init__(self, script: Any):
+        object.__setattr__(self, "_script", script)
+        object.__setattr__(self, "_attributes", {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        method = self._script.methods.get(name)
+        if method is not None:
+            return lambda *args, **kwargs: method(self, *args, **kwargs)
+        return get(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        store(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{self._script.name} object>"
+
+    def __enter__(self) -> Any:
+        return self._script.methods["__enter__"](self)
+
+    def __exit__(self, *exc: Any) -> Any:
+        return self._script.methods["__exit__"](self, *(None,) * 3)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        import copy
+
+        made = ScriptObject(self._script)
+        memo[id(self)] = made
+        made._attributes.update(copy.deepcopy(self._attributes, memo))
+        return made
+
+
+# The classes of objects whose attributes and methods are a program's; modules are added by `_modules`.
+SCRIPTED: set[type] = {ScriptObject}
+
+
+def _special(name: str) -> Any:
+    def run(self: Any, *args: Any) -> Any:
+        method = self._script.methods.get(name)
+        if method is None:
+            raise TypeError(f"'{self._script.original_name}' has no {name}")
+        return method(self, *args)
+
+    return run
+
+
+for _name in (
+    "add sub mul truediv mod neg eq ne lt gt le ge getitem setitem len contains call and or xor pow floordiv"
+).split():
+    if _name not in ("eq", "ne"):
+        setattr(ScriptObject, f"__{_name}__", _special(f"__{_name}__"))
+
+
+def _equality(name: str, otherwise: Callable) -> Any:
+    def run(self: Any, other: Any) -> Any:
+        method = self._script.methods.get(name)
+        return otherwise(self, other) if method is None else method(self, other)
+
+    return run
+
+
+ScriptObject.__eq__ = _equality("__eq__", operator.is_)  # type: ignore[method-assign, assignment]
+ScriptObject.__ne__ = _equality("__ne__", operator.is_not)  # type: ignore[method-assign, assignment]
+ScriptObject.__hash__ = lambda self: id(self)  # type: ignore[method-assign, assignment]
+
+
+def ordering(item: Any) -> Any:
+    """What items of a list are put in order by."""
+    if item.__class__ is ScriptObject:
+        import functools
+
+        return functools.cmp_to_key(lambda a, b: -1 if a < b else 1 if b < a else 0)(item)
+    return item
+
+
+# -- attributes and methods ---------------------------------------------------------------------
+
+
+def get(obj: Any, name: str) -> Any:
+    """An attribute of an object. RuntimeError where a program may not have it."""
+    cls = obj.__class__
+    if cls in SCRIPTED:
+        return _of_object(obj, name)
+    if getattr(cls, "_script_fields", None) is not None:
+        if name in cls._script_fields:
+            return tuple.__getitem__(obj, cls._fields.index(name))
+    elif isinstance(obj, enum.Enum) and name in ("name", "value"):
+        return obj._name_ if name == "name" else obj._value_
+    elif isinstance(obj, Tensor) or cls is device_type:
+        from . import _builtins
+
+        found = _builtins.lookup(f"ops.prim.{name}", 10)
+        if found is not None:
+            return found(obj)
+    raise RuntimeError(f"'{_kind(obj)}' has no attribute '{name[:100]}' in TorchScript")
+
+
+def _kind(obj: Any) -> str:
+    return obj._script.original_name if obj.__class__ in SCRIPTED else obj.__class__.__name__
+
+
+def _of_object(obj: Any, name: str) -> Any:
+    attributes = obj._attributes
+    if name in attributes:
+        return attributes[name]
+    script = obj._script
+    if obj.__class__ is not ScriptObject:
+        for table in (obj._parameters, obj._buffers, obj._modules):
+            if name in table:
+                return table[name]
+        if name == "training":
+            return obj.training
+        if name == "_is_full_backward_hook":
+            return None
+    if name in script.constants:
+        return script.constants[name]
+    getter = script.properties.get(name, (None, None))[0]
+    if getter is not None:
+        return script.methods[getter](obj)
+    if name in script.types and script.types[name] == "NoneType":
+        return None
+    raise RuntimeError(f"Module '{script.original_name}' has no attribute '{name[:100]}'")
+
+
+def store(obj: Any, name: str, value: Any) -> None:
+    """Set an attribute of an object of a program."""
+    if obj.__class__ is ScriptObject:
+        setter = obj._script.properties.get(name, (None, None))[1]
+        if setter is not None:
+            obj._script.methods[setter](obj, value)
+        else:
+            obj._attributes[name] = value
+        return
+    if obj.__class__ not in SCRIPTED:
+        raise RuntimeError(f"'{_kind(obj)}' takes no attributes in TorchScript")
+    if name == "training":
+        object.__setattr__(obj, "training", bool(value))
+    elif name in obj._parameters:
+        obj._parameters[name] = value
+    elif name in obj._buffers:
+        obj._buffers[name] = value
+    elif name in obj._modules:
+        raise RuntimeError(f"the submodule {name} cannot be set in TorchScript")
+    else:
+        obj._attributes[name] = value
+
+
+def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of an object, or an operator of the name with the object as first argument."""
+    if obj.__class__ in SCRIPTED:
+        method = obj._script.methods.get(name)
+        if method is not None:
+            return method(obj, *args, **kwargs)
+        return invoke(_of_object(obj, name), *args, **kwargs)
+    function = _methods.get(name)
+    if function is None:
+        function = _method(obj, name)
+    return function(obj, *args, **kwargs)
+
+
+_methods: dict[str, Any] = {}
+
+
+def _method(obj: Any, name: str) -> Any:
+    from . import _builtins
+
+    function = None
+    if not name.startswith("__"):
+        function = _builtins.lookup(f"torch.{name}", 10) or _builtins.lookup(f"ops.prim.{name}", 10)
+    if function is None:
+        raise RuntimeError(f"'{_kind(obj)}' has no method '{name[:100]}' in TorchScript")
+    _methods[name] = function
+    return function
+
+
+def invoke(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a value: a module's `forward`, an object's `__call__`, or a function of the program."""
+    cls = function.__class__
+    if cls in SCRIPTED:
+        method = function._script.methods.get("forward" if cls is not ScriptObject else "__call__")
+        if method is not None:
+            return method(function, *args, **kwargs)
+    elif getattr(function, "__module__", None) == "torchlite.jit" and callable(function):
+        return function(*args, **kwargs)
+    raise RuntimeError(f"'{_kind(function)}' cannot be called in TorchScript")
+
+
+class Maker:
+    """A class that a program calls."""
+
+    __module__ = "torchlite.jit"
+
+    def __init__(self, script: Any):
+        self.script = script
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = new(self.script)
+        method = self.script.methods.get("__init__")
+        if method is not None:
+            method(made, *args, **kwargs)
+        return made
+
+
+def new(script: Any) -> Any:
+    """An object of a class, without attributes."""
+    if script.kind != "class":
+        raise RuntimeError(f"a program makes no objects of {script.name}")
+    return ScriptObject(script)
+
+
+class Later:
+    """A function that is not compiled yet; calling it calls what is there by then."""
+
+    __module__ = "torchlite.jit"
+
+    def __init__(self, names: dict[str, Any], path: str):
+        self._names, self._path = names, path
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = self._names[self._path]
+        if found is self:
+            raise RuntimeError(f"{self._path} is not there")
+        return found(*args, **kwargs)
+
+
+def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type:
+    """A class of tuples with names for their items."""
+    names = tuple(fields)
+
+    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        for place, name in enumerate(names[len(args) :], len(args)):
+            if name in kwargs:
+                given.append(kwargs.pop(name))
+            elif place >= len(names) - len(defaults):
+                given.append(defaults[place - len(names)])
+            else:
+                raise TypeError(f"{path} is missing the field {name}")
+        if kwargs or len(given) != len(names):
+            raise TypeError(f"{path} has {len(names)} fields, but got {len(args) + len(kwargs)} values")
+        return tuple.__new__(cls, given)
+
+    body: dict[str, Any] = {name: property(operator.itemgetter(i)) for i, name in enumerate(names)}
+    name = path.rpartition(".")[2]
+
+    def show(self: Any) -> str:
+        return f"{name}(" + ", ".join(f"{n}={v!r}" for n, v in zip(names, self, strict=True)) + ")"
+
+    def as_dict(self: Any) -> dict:
+        """The values by the fields' names."""
+        return dict(zip(names, self, strict=True))
+
+    body |= {
+        "__new__": make, "__repr__": show, "_fields": names, "_script_fields": dict(fields), "_script_name": path,
+        "__slots__": (), "__module__": "torchlite.jit", "_asdict": as_dict, "_field_defaults": (
+            dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        ), "__reduce__": lambda self: (_plain_tuple, (tuple(self),)), "__deepcopy__": _copied,
+    }  # fmt: skip
+    return type(name, (tuple,), body)
+
+
+def _plain_tuple(items: tuple) -> tuple:
+    return items
+
+
+def _copied(self: Any, memo: dict) -> Any:
+    import copy
+
+    return tuple.__new__(type(self), [copy.deepcopy(item, memo) for item in self])
+
+
+# -- conversions -----------------------------------------------------------------------------------
+
+_KINDS: dict[str, Callable] = {"int": int, "float": float, "bool": bool, "complex": complex}
+
+
+def number(value: Any, kind: str) -> Any:
+    """A tensor of one element as the number that a type says; other values as they are."""
+    if isinstance(value, Tensor):
+        value = value.item()
+        return _KINDS[kind](value) if kind in _KINDS else value
+    return value
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def to_int(value: Any) -> int:
+    """`int(value)` of a program."""
+    value = _item(value)
+    if value.__class__ is float and not math.isfinite(value):
+        return -(1 << 63)
+    return _scalars.wrapped(int(value))
+
+
+def _arguments(*values: Any) -> list:
+    return [value.item() if isinstance(value, Tensor) else value for value in values]
+
+
+def make_slice(start: Any, stop: Any, step: Any) -> slice:
+    """A slice of an index."""
+    return slice(*_arguments(start, stop, step))
+
+
+_ITERABLE = (list, tuple, str, range, Tensor, enumerate, zip)
+
+
+def iterate(value: Any) -> Any:
+    """What a loop goes over."""
+    cls = value.__class__
+    if isinstance(value, _ITERABLE):
+        return value
+    if cls is dict:
+        return list(value)
+    if cls in SCRIPTED and cls is not ScriptObject:
+        if value._script.original_name == "ModuleDict":
+            return list(value._modules)
+        return list(value._modules.values())
+    raise RuntimeError(f"'{_kind(value)}' object is not iterable")
+
+
+def context(value: Any) -> Any:
+    """What `with` enters: an object of the program, or one of the contexts that an operator makes."""
+    if value.__class__ is ScriptObject and {"__enter__", "__exit__"} <= value._script.methods.keys():
+        return value
+    if getattr(value.__class__, "_script_context", False):
+        return value
+    raise RuntimeError(f"'{_kind(value)}' is no context of TorchScript")
+
+
+def failed(said: Any) -> None:
+    """What an assertion that does not hold raises."""
+    fail(f"AssertionError: {said}")
+
+
+_HEAD = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n"
+
+
+def fail(message: Any = "", kind: Any = None, *rest: Any) -> None:
+    """What a program's `raise` does."""
+    said = _scalars.shown(message)
+    raise Error(f"{_HEAD}{kind or 'RuntimeError'}: {said}" if kind else f"{_HEAD}RuntimeError: {said}")
+
+
+def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
+    """The result of a function, as a Future."""
+    future = Future()
+    try:
+        future.set_result(invoke(function, *args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def change(name: str, value: Any, other: Any) -> Any:
+    """`value += other` and its like: tensors and lists are changed where they are."""
+    from . import _builtins
+
+    inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
+    if value.__class__ is list and name == "add":
+        value.extend(other)
+        return value
+    function = _builtins.lookup(f"torch.{inside}", 10)
+    return function(value, other)
+
+
+_IN_PLACE = frozenset("add sub mul div floor_divide remainder pow".split())
+
+
+def _print(*values: Any) -> None:
+    print(*map(_scalars.shown, values))
+
+
+def _range(*values: Any) -> range:
+    return range(*_arguments(*values))
+
+
+def _length(value: Any) -> int:
+    if value.__class__ in SCRIPTED and value.__class__ is not ScriptObject and "__len__" not in value._script.methods:
+        return len(value._modules)
+    return call(value, "__len__") if value.__class__ in SCRIPTED else len(value)
+
+
+def _has(obj: Any, name: Any) -> bool:
+    if obj.__class__ not in SCRIPTED:
+        return False
+    try:
+        _of_object(obj, name)
+    except RuntimeError:
+        return name in obj._script.methods
+    return True
+
+
+def _through(name: str) -> Callable:
+    def run(*args: Any) -> Any:
+        from . import _builtins
+
+        return _builtins.lookup(f"torch.{name}", 10)(*args)
+
+    return run
+
+
+def _pick(name: str) -> Callable:
+    python = {"min": min, "max": max}[name]
+
+    def run(*args: Any) -> Any:
+        if any(isinstance(a, Tensor) for a in args):
+            from . import _builtins
+
+            return _builtins.lookup(f"torch.{name}", 10)(*args)
+        return python(*args)
+
+    return run
+
+
+def _enumerate(items: Any, start: int = 0) -> Any:
+    return enumerate(iterate(items), start)
+
+
+def _zip(*items: Any) -> Any:
+    return zip(*map(iterate, items), strict=False)
+
+
+GLOBALS: dict[str, Any] = {
+    "own.get": get, "own.set": store, "own.call": call, "own.invoke": invoke, "own.new": new, "own.slice": make_slice,
+    "own.iterate": iterate, "own.context": context, "own.failed": failed, "own.raise": fail, "own.number": number,
+    "own.isinstance": lambda value, test: test(value), "own.fork": fork, "own.change": change, "number.inf": math.inf,
+    "number.nan": math.nan, "number.infj": complex(0, math.inf), "number.nanj": complex(0, math.nan),
+    "plain.int": to_int, "plain.float": lambda value: float(_item(value)), "plain.bool": bool,
+    "plain.complex": lambda *values: complex(*_arguments(*values)), "plain.str": _scalars.text, "plain.print": _print,
+    "plain.range": _range, "plain.len": _length, "plain.min": _pick("min"), "plain.max": _pick("max"),
+    "plain.abs": _through("abs"), "plain.sorted": _scalars.sorted_, "plain.list": lambda items=(): list(iterate(items)),
+    "plain.tuple": lambda items: tuple(iterate(items)), "plain.dict": _scalars.dict_of, "plain.enumerate": _enumerate,
+    "plain.zip": _zip, "plain.reversed": lambda items: list(iterate(items))[::-1], "plain.round": _through("round"),
+    "plain.hash": hash, "plain.ord": ord, "plain.chr": chr, "plain.hex": hex, "plain.oct": oct, "plain.bin": bin,
+    "plain.divmod": divmod, "plain.sum": _through("sum"), "plain.any": _through("any"), "plain.all": _through("all"),
+    "plain.hasattr": _has,
+}  # fmt: skip

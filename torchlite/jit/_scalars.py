@@ -1,0 +1,372 @@
+"""TorchScript's operators on numbers, text, lists and dicts.
+
+Integers have 64 bits, as PyTorch's, so no program makes long ones; lists and text that an operator repeats have a length
+that is bounded.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+_LONGEST = 1 << 24  # items of a list, letters of a text, that `*` and padding make
+
+
+def wrapped(value: Any) -> Any:
+    """An integer in 64 bits; anything else as it is."""
+    if value.__class__ is int and not -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return ((value + 0x8000000000000000) & 0xFFFFFFFFFFFFFFFF) - 0x8000000000000000
+    return value
+
+
+def add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """Numbers, text or lists."""
+    return wrapped(a + (b if alpha == 1 else wrapped(b * alpha)))
+
+
+def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """Numbers."""
+    return wrapped(a - (b if alpha == 1 else wrapped(b * alpha)))
+
+
+def mul(a: Any, b: Any) -> Any:
+    """Numbers, or a list or text so many times."""
+    if isinstance(a, (list, str)) or isinstance(b, (list, str)):
+        items, times = (a, b) if isinstance(a, (list, str)) else (b, a)
+        return repeated(items, times)
+    return wrapped(a * b)
+
+
+def repeated(items: Any, times: Any) -> Any:
+    """A list or text so many times. RuntimeError where that is too long."""
+    if len(items) * max(0, times) > _LONGEST:
+        raise RuntimeError(f"a list or text of {len(items)} items cannot be repeated {times} times")
+    return items * times
+
+
+def div(a: Any, b: Any, rounding_mode: Any = None) -> Any:
+    """True division of numbers."""
+    if rounding_mode == "floor":
+        return float(a // b) if isinstance(a, float) or isinstance(b, float) else a // b
+    if rounding_mode == "trunc":
+        return math.trunc(a / b)
+    if not isinstance(a, complex) and not isinstance(b, complex) and b == 0 and isinstance(b, float):
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
+    return a / b
+
+
+def div_of_old(a: Any, b: Any) -> Any:
+    """Division before version 4: of integers, without the rest."""
+    if isinstance(a, int) and isinstance(b, int):
+        return wrapped(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))
+    return div(a, b)
+
+
+def power(a: Any, b: Any) -> Any:
+    """A power of numbers: a float, as PyTorch's."""
+    if isinstance(a, complex) or isinstance(b, complex):
+        return a**b
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan
+
+
+def shift_left(a: int, b: int) -> int:
+    """Bits to the left, in 64."""
+    return wrapped(a << b) if 0 <= b < 64 else 0
+
+
+def _real(function: Callable) -> Callable:
+    """A function of a float: NaN and infinity where Python raises."""
+
+    def run(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return -math.inf if function in (math.log, math.log2, math.log10) and args[0] == 0 else math.nan
+
+    return run
+
+
+# -- text ------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value as TorchScript prints it."""
+    kind = value.__class__
+    if kind is float:
+        return f"{int(value)}." if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else _shortly(value)
+    if kind is str:
+        return value
+    if kind is list:
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if kind is tuple:
+        return "(" + ", ".join(map(shown, value)) + (",)" if len(value) == 1 else ")")
+    if kind is dict:
+        return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def _shortly(value: float) -> str:
+    return format(value, ".6g")
+
+
+def text(value: Any) -> str:
+    """`str(value)` of a program."""
+    return value if value.__class__ is str else str(value) if value.__class__ is float else shown(value)
+
+
+def formatted(pattern: str, *values: Any) -> str:
+    """`"{} {}".format(a, b)`: each pair of braces is a value, and nothing else stands in them."""
+    parts = pattern.split("{}")
+    if len(values) < len(parts) - 1:
+        raise RuntimeError("Too few arguments for format string: " + pattern[:200])
+    if len(values) >= len(parts):
+        raise RuntimeError("Too many arguments for format string: " + pattern[:200])
+    out = [parts[0]]
+    for value, part in zip(values, parts[1:], strict=True):
+        out += (shown(value), part)
+    return "".join(out)
+
+
+_PERCENT = re.compile(r"%(.?)", re.DOTALL)
+
+
+def percent(pattern: str, *values: Any) -> str:
+    """`"%d" % value`, with the plain letters only."""
+    given = iter(values[0] if len(values) == 1 and values[0].__class__ is tuple else values)
+
+    def one(match: Any) -> str:
+        letter = match[1]
+        if letter == "%":
+            return "%"
+        value = next(given, given)
+        if value is given:
+            raise RuntimeError("Too few arguments for format string: " + pattern[:200])
+        if letter in ("d", "i"):
+            return str(int(value))
+        if letter in ("f", "F", "e", "E", "g", "G"):
+            return format(float(value), "." + "6" + letter)
+        if letter in ("x", "X"):
+            return format(int(value), letter)
+        if letter == "c":
+            return value if isinstance(value, str) else chr(value)
+        if letter == "s":
+            return shown(value)
+        raise RuntimeError(f"The specifier %{letter} is not supported in TorchScript format strings")
+
+    out = _PERCENT.sub(one, pattern)
+    if next(given, given) is not given:
+        raise RuntimeError("Too many arguments for format string: " + pattern[:200])
+    return out
+
+
+def _padding(name: str) -> Callable:
+    method = getattr(str, name)
+
+    def pad(value: str, width: int, *fill: str) -> str:
+        if width > _LONGEST:
+            raise RuntimeError(f"text cannot be {width} letters wide")
+        return method(value, width, *fill)
+
+    return pad
+
+
+def _replace(value: str, old: str, new: str, count: int = -1) -> str:
+    found = value.count(old)
+    if len(value) + found * max(0, len(new) - len(old)) > _LONGEST + len(value):
+        raise RuntimeError("text would be too long")
+    return value.replace(old, new, count)
+
+
+def _find(name: str) -> Callable:
+    method = getattr(str, name)
+    return lambda value, part, start=0, end=-1: method(value, part, start, len(value) if end == -1 else end)
+
+
+def _join(separator: str, parts: list) -> str:
+    if len(separator) * len(parts) > 16 * _LONGEST:
+        raise RuntimeError("text would be too long")
+    return separator.join(parts)
+
+
+def _expandtabs(value: str, size: int = 8) -> str:
+    if value.count("\t") * size > _LONGEST:
+        raise RuntimeError("text would be too long")
+    return value.expandtabs(size)
+
+
+# -- lists and dicts ---------------------------------------------------------------------------
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are equal: tensors in lists by their numbers."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b) if getattr(a, "shape", ()) == getattr(b, "shape", ()) == () else bool((a == b).all())
+
+
+def contains(items: Any, item: Any) -> bool:
+    """Whether a list has an item, a dict a key, or text a part."""
+    if items.__class__ is list or items.__class__ is tuple:
+        return any(same(x, item) for x in items)
+    return item in items
+
+
+def _append(items: list, item: Any) -> list:
+    items.append(item)
+    return items
+
+
+def _insert(items: list, place: int, item: Any) -> None:
+    items.insert(place, item)
+
+
+def _remove(items: list, item: Any) -> None:
+    del items[index_of(items, item)]
+
+
+def index_of(items: list, item: Any) -> int:
+    """Where a list has an item first. ValueError where it has none."""
+    for place, one in enumerate(items):
+        if same(one, item):
+            return place
+    raise ValueError(f"'{shown(item)[:100]}' is not in list")
+
+
+def _sort(items: list, reverse: bool = False) -> None:
+    items.sort(key=_key, reverse=reverse)
+
+
+def _key(item: Any) -> Any:
+    from ._runtime import ordering
+
+    return ordering(item)
+
+
+def sorted_(items: Any, reverse: bool = False) -> list:
+    """The items of a list in order."""
+    return sorted(items, key=_key, reverse=reverse)
+
+
+def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return items[start : None if end == 0x7FFFFFFFFFFFFFFF else end : step]
+
+
+def set_item(items: Any, key: Any, value: Any) -> None:
+    """`items[key] = value`."""
+    items[key] = value
+
+
+def delete(items: Any, key: Any) -> None:
+    """`del items[key]`."""
+    del items[key]
+
+
+def _pop(items: Any, *args: Any) -> Any:
+    return items.pop(*args)
+
+
+def _get(items: dict, key: Any, default: Any = None) -> Any:
+    return items.get(key, default)
+
+
+def dict_of(items: Any = (), *rest: Any) -> dict:
+    """A dict of pairs, or of another dict."""
+    return dict(items)
+
+
+def list_of(items: Any = ()) -> list:
+    """A list of what a list, text or range has."""
+    return list(items)
+
+
+def _round(value: Any, digits: Any = None) -> Any:
+    return float(round(value)) if digits is None else round(value, max(-400, min(400, digits)))
+
+
+def _factorial(n: int) -> int:
+    if not 0 <= n <= 20:
+        raise ValueError("factorial() is of 0 to 20: its result has 64 bits")
+    return math.factorial(n)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return same(a, b) if isinstance(a, (list, dict, tuple)) else a == b
+
+
+def _not_equal(a: Any, b: Any) -> bool:
+    return not _equal(a, b)
+
+
+_TEXT = (
+    "capitalize isalnum isalpha isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper "
+    "lower upper title swapcase casefold strip lstrip rstrip splitlines partition rpartition startswith endswith "
+    "rsplit"
+).split()
+_REAL = {
+    "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log10": math.log10, "log2": math.log2, "log1p": math.log1p,
+    "expm1": math.expm1, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
+    "atan": math.atan, "atan2": math.atan2, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
+    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh, "erf": math.erf, "erfc": math.erfc,
+    "gamma": math.gamma, "lgamma": math.lgamma, "fmod": math.fmod, "copysign": math.copysign, "fabs": math.fabs,
+    "degrees": math.degrees, "radians": math.radians, "ldexp": lambda x, n: math.ldexp(x, max(-5000, min(5000, n))),
+}  # fmt: skip
+
+# By name; what is here is meant where no tensor is an argument, or the first one is a list, a dict or text.
+SCALARS: dict[str, Callable] = {
+    **{name: getattr(str, name) for name in _TEXT},
+    **{name: _real(function) for name, function in _REAL.items()},
+    **{name: _padding(name) for name in ("center", "ljust", "rjust", "zfill")},
+    "add": add, "sub": sub, "mul": mul, "div": div, "floordiv": lambda a, b: wrapped(a // b),
+    "floor_divide": lambda a, b: wrapped(a // b), "remainder": operator.mod, "pow": power, "neg": lambda a: wrapped(-a),
+    "add_": lambda a, b, alpha=1: _extended(a, b), "rsub": lambda a, b, alpha=1: wrapped(b - a * alpha), "abs": abs,
+    "eq": _equal, "ne": _not_equal, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "bitwise_not": operator.invert,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+    "__lshift__": shift_left, "__rshift__": lambda a, b: a >> min(b, 64), "__not__": operator.not_, "logical_not": operator.not_,
+    "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": contains,
+    "__getitem__": operator.getitem, "_set_item": set_item, "Delete": delete,
+    "append": _append, "extend": lambda items, more: items.extend(more), "insert": _insert, "pop": _pop,
+    "remove": _remove, "reverse": lambda items: items.reverse(), "sort": _sort, "index": lambda items, item, *rest: (
+        index_of(items, item) if items.__class__ is list else _find("index")(items, item, *rest)
+    ),
+    "rindex": _find("rindex"), "find": _find("find"), "rfind": _find("rfind"), "replace": _replace,
+    "count": lambda items, item, *rest: (
+        sum(same(one, item) for one in items) if items.__class__ is list else items.count(item, *rest)
+    ),
+    "clear": lambda items: items.clear(), "copy": lambda items: items.copy(), "len": len, "list": list_of,
+    "dict": dict_of, "keys": lambda items: list(items.keys()), "values": lambda items: list(items.values()),
+    "items": lambda items: list(items.items()), "get": _get, "setdefault": lambda items, key, value: (
+        items.setdefault(key, value)
+    ),
+    "popitem": lambda items: items.popitem(), "update": lambda items, more: items.update(more), "slice": _slice,
+    "format": formatted, "percentFormat": percent, "join": _join, "split": lambda value, separator=None, most=-1: (
+        value.split(separator, most)
+    ),
+    "expandtabs": _expandtabs, "ord": ord, "chr": chr, "hex": hex, "oct": oct, "bin": bin, "hash": hash,
+    "floor": lambda a: math.floor(a), "ceil": lambda a: math.ceil(a), "round": _round, "trunc": math.trunc,
+    "sum": lambda items, *rest: wrapped(sum(items)), "any": lambda items: any(items), "all": lambda items: all(items),
+    "max": max, "min": min, "sorted": sorted_, "divmod": divmod, "factorial": _factorial,
+    "gcd": math.gcd, "modf": math.modf, "frexp": math.frexp, "isnan": math.isnan, "isinf": math.isinf,
+    "isfinite": math.isfinite, "mathremainder": math.remainder, "str": text, "equal": _equal,
+    "polar": lambda a, b: complex(a * math.cos(b), a * math.sin(b)), "real": lambda a: a.real, "imag": lambda a: a.imag,
+    "angle": lambda a: math.atan2(a.imag, a.real), "conj": lambda a: a.conjugate(),
+    "Int": lambda a: int(a), "Float": lambda a: float(a), "Bool": lambda a: bool(a), "item": lambda a: a,
+    }  # fmt: skip
+
+
+def _extended(a: Any, b: Any) -> Any:
+    """`a += b`: a list gets the items."""
+    if a.__class__ is list:
+        a.extend(b)
+        return a
+    return add(a, b)

@@ -1,0 +1,73 @@
+"""Types as programs write them, and whether a value is of one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from .._dispatch.call import Tensor
+from .._types.devices import device
+from ..futures import Future
+from ._language import dotted
+from ._runtime import SCRIPTED
+
+_PLAIN: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda v: isinstance(v, Tensor), "int": lambda v: v.__class__ is int, "bool": lambda v: v.__class__ is bool,
+    "float": lambda v: v.__class__ is float, "complex": lambda v: v.__class__ is complex,
+    "str": lambda v: v.__class__ is str, "NoneType": lambda v: v is None, "None": lambda v: v is None,
+    "Device": lambda v: v.__class__ is device, "Any": lambda v: True, "t": lambda v: True,
+    "number": lambda v: v.__class__ in (int, float, complex, bool), "list": lambda v: v.__class__ is list,
+    "tuple": lambda v: isinstance(v, tuple), "dict": lambda v: v.__class__ is dict,
+    "Dict": lambda v: v.__class__ is dict, "List": lambda v: v.__class__ is list, "Tuple": lambda v: isinstance(v, tuple),
+    "AnyList": lambda v: v.__class__ is list, "AnyTuple": lambda v: isinstance(v, tuple),
+    "Future": lambda v: isinstance(v, Future),
+}  # fmt: skip
+
+
+def test_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
+    """A function that says whether a value is of a type, or of one of several. ValueError for what is no type."""
+    if depth > 30:
+        raise ValueError("a type is too deep")
+    if isinstance(node, (ast.List, ast.Tuple)):
+        tests = [test_of(part, find, depth + 1) for part in node.elts]
+        return lambda v: any(test(v) for test in tests)
+    if isinstance(node, ast.Constant) and node.value is None:
+        return _PLAIN["NoneType"]
+    path = dotted(node)
+    if path is not None:
+        return _named(path, find)
+    if not isinstance(node, ast.Subscript):
+        raise ValueError(f"{ast.unparse(node)[:100]} is no type")
+    outer = (dotted(node.value) or "").rpartition(".")[2]
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return _container(outer, [test_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
+
+
+def _named(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
+    if path in ("torch.Tensor", "torch.device"):
+        path = {"torch.Tensor": "Tensor", "torch.device": "Device"}[path]
+    if path in _PLAIN:
+        return _PLAIN[path]
+    found = find(path) if path.startswith("__torch__.") else None
+    if isinstance(found, type):
+        return lambda v: v.__class__ is found
+    if found is not None and hasattr(found, "methods"):
+        if found.kind == "interface":
+            return lambda v: v.__class__ in SCRIPTED
+        return lambda v: v.__class__ in SCRIPTED and v._script is found
+    raise ValueError(f"Unknown type name '{path[:100]}'")
+
+
+def _container(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
+    if outer in ("Optional", "Union"):
+        return lambda v: v is None and outer == "Optional" or any(test(v) for test in tests)
+    if outer in ("List", "list") and len(tests) == 1:
+        return lambda v: v.__class__ is list and all(map(tests[0], v))
+    if outer in ("Dict", "dict") and len(tests) == 2:
+        return lambda v: v.__class__ is dict and all(tests[0](k) and tests[1](x) for k, x in v.items())
+    if outer in ("Tuple", "tuple"):
+        return lambda v: isinstance(v, tuple) and len(v) == len(tests) and all(t(x) for t, x in zip(tests, v, strict=True))
+    if outer in ("Future", "Final", "Await", "RRef") and len(tests) == 1:
+        return _PLAIN["Future"] if outer == "Future" else tests[0]
+    raise ValueError(f"{text} is no type")

@@ -1,0 +1,161 @@
+"""The pickles of a program's archive: data, and objects of the program's classes. Nothing else is named in them."""
+
+from __future__ import annotations
+
+import enum
+import pickle
+from typing import Any
+
+from torchlite.nn.parameter import Parameter
+
+from .._dispatch.call import Tensor
+from .._serialization.limits import STEPS_OF_A_CALL, short
+from .._serialization.restricted import RestrictedUnpickler
+from ._language import BadProgram
+from ._modules import RecursiveScriptModule
+from ._program import ScriptClass
+from ._runtime import ScriptObject
+
+_LISTS = {
+    "build_intlist": (int,), "build_boollist": (bool,), "build_doublelist": (float, int), "build_tensorlist": (Tensor,),
+}  # fmt: skip
+
+
+class _Builder:
+    """A function of `torch.jit._pickle`."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, args: Any) -> Any:
+        if self.name == "restore_type_tag" and len(args) == 2 and isinstance(args[1], str):
+            return args[0]
+        kinds = _LISTS.get(self.name)
+        if kinds is None or len(args) != 1 or type(args[0]) is not list or not all(isinstance(v, kinds) for v in args[0]):
+            raise pickle.UnpicklingError(f"torch.jit._pickle.{self.name} was called with {short(args)}")
+        return args[0]
+
+
+_BUILDERS = {name: _Builder(name) for name in (*_LISTS, "restore_type_tag")}
+
+
+class ProgramUnpickler(RestrictedUnpickler):
+    """Reads a pickle whose classes are a program's."""
+
+    def __init__(self, stream: Any, storages: Any, size: int, data: bytes, program: Any):
+        super().__init__(stream, storages, "utf-8", size, data)
+        self._program = program
+        self._waiting: list[tuple[Any, Any]] = []  # objects whose class says how their state is set
+
+    def load(self) -> Any:
+        """The object. UnpicklingError for what no program's pickle has."""
+        found = super().load()
+        for target, state in self._waiting:
+            target._script.methods["__setstate__"](target, state)
+        return found
+
+    def _global(self, module: str, name: str) -> None:
+        if module.startswith("__torch__"):
+            try:
+                found = self._program.find(f"{module}.{name}")
+            except BadProgram:
+                raise
+            if not isinstance(found, ScriptClass) and not isinstance(found, type):
+                raise pickle.UnpicklingError(f"the program has no class {module}.{name}")
+            self._push(found)
+        elif module == "torch.jit._pickle":
+            if name not in _BUILDERS:
+                raise pickle.UnpicklingError(f"there is no {module}.{name}")
+            self._push(_BUILDERS[name])
+        else:
+            super()._global(module, name)
+
+    def _reduce(self) -> None:
+        function = self._stack[-2] if len(self._stack) > 1 else None
+        if not isinstance(function, (_Builder, enum.EnumMeta)) and getattr(function, "_script_fields", None) is None:
+            super()._reduce()
+            return
+        args = self._pop()
+        if type(args) is tuple:
+            self._limits.spend(STEPS_OF_A_CALL + len(args))
+        if isinstance(function, _Builder) and type(args) is tuple:
+            self._stack[-1] = function(args)
+            return
+        if isinstance(function, enum.EnumMeta):
+            value = args[0] if type(args) is tuple and len(args) == 1 else args
+            if type(value) not in (int, float, str):
+                raise pickle.UnpicklingError(f"a member of an enumeration is called with {short(args)}")
+            self._stack[-1] = function(value)
+        elif type(args) is tuple:
+            self._stack[-1] = function(*args)  # type: ignore[operator, misc]
+        else:
+            raise pickle.UnpicklingError(f"REDUCE needs a tuple of arguments, but got {type(args)}")
+
+    def _new(self) -> None:
+        cls = self._stack[-2] if len(self._stack) > 1 else None
+        if getattr(cls, "_script_fields", None) is not None:
+            self._reduce()
+            return
+        if not isinstance(cls, ScriptClass):
+            super()._new()
+            return
+        if self._pop() != ():
+            raise pickle.UnpicklingError(f"an object of {cls.name} is made with arguments")
+        self._pop()
+        self._limits.spend(STEPS_OF_A_CALL * 4)
+        if cls.kind == "interface":
+            raise pickle.UnpicklingError(f"{cls.name} is an interface, which has no objects")
+        self._push(RecursiveScriptModule(cls) if cls.kind == "Module" else ScriptObject(cls))
+
+    def _build(self) -> None:
+        target = self._stack[-2] if len(self._stack) > 1 else None
+        if not isinstance(target, (RecursiveScriptModule, ScriptObject)):
+            super()._build()
+            return
+        state = self._pop()
+        script = target._script
+        if "__setstate__" in script.methods:
+            if target._attributes or len(self._waiting) > 10_000:
+                raise pickle.UnpicklingError(f"the state of an object of {script.name} is set twice")
+            self._waiting.append((target, state))
+            return
+        if type(state) is not dict or not all(type(name) is str for name in state):
+            raise pickle.UnpicklingError(f"the state of an object of {script.name} is no dict of attributes")
+        self._limits.spend(len(state))
+        for name, value in state.items():
+            set_attribute(target, name, value)
+
+
+ProgramUnpickler.handlers = RestrictedUnpickler.handlers | {
+    pickle.REDUCE: ProgramUnpickler._reduce, pickle.NEWOBJ: ProgramUnpickler._new, pickle.BUILD: ProgramUnpickler._build,
+}  # fmt: skip
+
+
+def set_attribute(target: Any, name: str, value: Any) -> None:
+    """Give an object an attribute of its file, where it belongs. UnpicklingError for one that its class does not have."""
+    script = target._script
+    if name not in script.types:
+        raise pickle.UnpicklingError(f"the class {script.name} has no attribute {name[:100]}")
+    if isinstance(target, ScriptObject):
+        target._attributes[name] = value
+    elif isinstance(value, RecursiveScriptModule):
+        target._modules[name] = value
+    elif isinstance(value, Tensor) and name in script.parameters:
+        target._parameters[name] = as_parameter(value)
+    elif isinstance(value, Tensor) and name in script.buffers:
+        target._buffers[name] = value
+    elif name == "training":
+        object.__setattr__(target, "training", bool(value))
+    elif name != "_is_full_backward_hook":
+        target._attributes[name] = value
+
+
+def as_parameter(tensor: Any) -> Any:
+    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
+    if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
+        wants = tensor.requires_grad
+        try:
+            tensor.__class__ = Parameter
+        except TypeError:
+            return Parameter(tensor, wants)
+    return tensor
