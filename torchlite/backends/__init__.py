@@ -10,7 +10,7 @@ import types
 
 from .._settings.switches import SWITCHES
 
-_NAMES = ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+_NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
 
 
 class _Backends(types.ModuleType):

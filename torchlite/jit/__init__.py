@@ -12,19 +12,9 @@ from typing import Any, Final
 from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ..futures import Future
 from . import annotations as annotations
-from ._script import (
-    Attribute,
-    CompilationUnit,
-    Error,
-    RecursiveScriptModule,
-    ScriptFunction,
-    ScriptModule,
-    ScriptWarning,
-    _unwrap_optional,
-    interface,
-    script,
-    script_method,
-)
+from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._runtime import Error
+from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
 from ._trace import (
     TopLevelTracedModule,
     TracedModule,
@@ -89,18 +79,37 @@ def _unscripted(name: str) -> Any:
     return refuse
 
 
-save, export_opnames, jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
-    _unscripted, ("save", "export_opnames", "jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
+jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
+    _unscripted, ("jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
 )
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
-    """ValueError for a file that is not there; else NotImplementedError, for there is no TorchScript yet."""
-    if type(f) is str and not os.path.exists(f):
-        raise ValueError(f"The provided filename {f} does not exist")
-    if type(f) is str and os.path.isdir(f):
-        raise ValueError(f"The provided filename {f} is a directory")
-    raise NotImplementedError("torch.jit.load needs TorchScript, which torchlite does not have yet")
+    """The module of a file of `torch.jit.save`, written here or by PyTorch.
+
+    f: a path or a binary file. map_location: the device for the tensors; by default the one they were on. _extra_files:
+    a dict whose values are filled in from the file. Nothing of the file runs before the module is called, and then only
+    forms of TorchScript. ValueError for a file that is not there, RuntimeError (which names the part) for a damaged one.
+    """
+    from . import _loading
+
+    return _loading.load(f, map_location, _extra_files, _restore_shapes)
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Write a scripted or traced module or function to a file (a path, or an object with `write`) that `torch.jit.load`
+    reads, here and in PyTorch. _extra_files: names and texts that go with it. AttributeError for other modules.
+    """
+    from . import _saving
+
+    _saving.save(m, f, _extra_files)
+
+
+def export_opnames(m: Any) -> list[str]:
+    """The names of the operators that a program calls, sorted."""
+    from ._graph import operators_of
+
+    return operators_of(m)
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:

@@ -81,11 +81,15 @@ def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: 
         )
     for key in kwargs:
         if key not in names and key not in [p.arg for p in a.kwonlyargs]:
-            raise RuntimeError(f"Unknown keyword argument '{key}' for operator '{name}'. Schema: {schema_of(script, name)}")
+            raise RuntimeError(
+                f"Unknown keyword argument '{key}' for operator '{name}'. Schema: {schema_of(script, name)}"
+            )
     required = len(names) - len(a.defaults)
     for place, one in enumerate(names):
         if place >= len(given) and one not in kwargs and place < required:
-            raise RuntimeError(f"{name}() is missing value for argument '{one}'. Declaration: {schema_of(script, name)}")
+            raise RuntimeError(
+                f"{name}() is missing value for argument '{one}'. Declaration: {schema_of(script, name)}"
+            )
     for place, value in enumerate(given):
         given[place] = _fitting(a.args[place + skip], value, script, name, place + skip)
     for p in a.args[skip + len(given) :]:

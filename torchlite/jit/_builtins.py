@@ -13,14 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
+from torchlite.backends import mha
 
 from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
 from .._types import dtypes
 from .._types.devices import device as device_type
+from ..amp.autocast_mode import is_any_autocast_enabled
+from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
-from ._runtime import fail
-from ._scalars import SCALARS, div_of_old, same, shown
+from ._runtime import LOOKUP, fail
+from ._scalars import SCALARS, div_of_old, shown
 
 _TENSORS = (Tensor, torch.nn.Parameter)
 # What reads or writes files, or other processes' memory, is no operator of a program here.
@@ -197,8 +200,6 @@ def _set_grad_enabled(mode: bool) -> None:
 
 
 def _autocast(*rest: Any) -> bool:
-    from ..amp.autocast_mode import is_any_autocast_enabled
-
     return is_any_autocast_enabled()
 
 
@@ -211,8 +212,6 @@ def _seed(seed: int) -> Any:
 
 
 def _fast_path() -> bool:
-    from ..backends import mha
-
     return mha.get_fastpath_enabled()
 
 
@@ -230,7 +229,14 @@ def _scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         keywords["memory_format"] = format_of(keywords["memory_format"])
     while values and values[-1].__class__ in (type(None), bool):
         last = values.pop()
-        place = len(values) - (2 if values and isinstance(values[0], (device_type, str)) and len(values) > 1 and isinstance(values[1], dtypes.dtype) else 1)
+        place = len(values) - (
+            2
+            if values
+            and isinstance(values[0], (device_type, str))
+            and len(values) > 1
+            and isinstance(values[1], dtypes.dtype)
+            else 1
+        )
         if last is True:
             keywords[("non_blocking", "copy")[max(0, place)]] = True
     if values and values[-1].__class__ is int:
@@ -266,15 +272,6 @@ class _NoGrad:
         torch.set_grad_enabled(self._before)
 
 
-def _of_transformers(name: str) -> Callable:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        from . import _transformers
-
-        return getattr(_transformers, name)(*args, **kwargs)
-
-    return run
-
-
 def _equals(a: Any, b: Any) -> bool:
     return bool(torch.equal(a, b))
 
@@ -305,15 +302,17 @@ _OWN: dict[str, Callable] = {
     "element_size": lambda x: x.element_size(), "backward": lambda x, gradient=None, keep=None, create=False, inputs=None: (
         x.backward(gradient, keep, create)
     ),
+    "__and__": lambda a, b: a & b, "__or__": lambda a, b: a | b, "__xor__": lambda a, b: a ^ b,
+    "__lshift__": lambda a, b: a << b, "__rshift__": lambda a, b: a >> b, "__getitem__": lambda a, b: a[b],
     "_set_item": lambda x, index, value: x.__setitem__(index, value), "Int": lambda x: int(x.item()),
     "Float": lambda x: float(x.item()), "Bool": lambda x: bool(x.item()), "IntImplicit": lambda x: int(x.item()),
     "FloatImplicit": lambda x: float(x.item()), "ScalarImplicit": lambda x: x.item(), "type_as": lambda x, other: (
         x.to(other.dtype).to(other.device)
     ),
-    "_transformer_encoder_layer_fwd": _of_transformers("encoder_layer"),
-    "_native_multi_head_attention": _of_transformers("attention"), "to_padded_tensor": _of_transformers("padded"),
-    "_nested_tensor_from_mask_left_aligned": _of_transformers("is_left_aligned"),
-    "_nested_tensor_from_mask": _of_transformers("nested_from_mask"),
+    "_transformer_encoder_layer_fwd": _transformers.encoder_layer,
+    "_native_multi_head_attention": _transformers.attention, "to_padded_tensor": _transformers.padded,
+    "_nested_tensor_from_mask_left_aligned": _transformers.is_left_aligned,
+    "_nested_tensor_from_mask": _transformers.nested_from_mask,
     "no_grad": _NoGrad, "enable_grad": lambda: _NoGrad(True), "inference_mode": lambda mode=True: _NoGrad(not mode),
     "is_inference": lambda x: False, "cpu": lambda x: x.cpu(), "is_coalesced": lambda x: x.is_coalesced(),
     "_shape_as_tensor": lambda x: torch.tensor(list(x.shape)), "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: (
@@ -356,9 +355,16 @@ _PRIM: dict[str, Callable] = {
 
 def _div_before_4(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
     """Division of integers in version 3: without the rest."""
-    values = [v.dtype.is_floating_point or v.dtype.is_complex if isinstance(v, Tensor) else not isinstance(v, int) for v in (a, b)]
+    values = [
+        v.dtype.is_floating_point or v.dtype.is_complex if isinstance(v, Tensor) else not isinstance(v, int)
+        for v in (a, b)
+    ]
     if not any(values):
-        return torch.div(a, b, rounding_mode="trunc") if isinstance(a, Tensor) or isinstance(b, Tensor) else div_of_old(a, b)
+        return (
+            torch.div(a, b, rounding_mode="trunc")
+            if isinstance(a, Tensor) or isinstance(b, Tensor)
+            else div_of_old(a, b)
+        )
     return lookup("torch.div", 10)(a, b)
 
 
@@ -425,12 +431,10 @@ def lookup(path: str, version: int) -> Any:
     return _found(path)
 
 
+LOOKUP[:] = [lookup]
 _CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan, "torch.e": math.e}
 
 
 def constant(path: str) -> Any:
     """The value of a name of torch that is no operator; None where there is none."""
     return _CONSTANTS.get(path)
-
-
-__all__ = ["Operator", "constant", "lookup", "same"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from typing import Any
 
 from torchlite.nn.modules.module import Module
@@ -12,6 +13,11 @@ from . import _arguments
 from ._runtime import SCRIPTED, _of_object
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
+
+
+def _later(name: str) -> Any:
+    """A module that stands on this one."""
+    return importlib.import_module(f"{__package__}.{name}")
 
 
 class ScriptModule(Module):
@@ -47,9 +53,7 @@ class ScriptMethod:
     @property
     def graph(self) -> Any:
         """The method as a graph."""
-        from ._graph import graph_of
-
-        return graph_of(self.owner._script, self.name)
+        return _later("_graph").graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _arguments.run(self._function, self.owner, self.owner._script, self.name, args, kwargs)
@@ -70,9 +74,7 @@ class RecursiveScriptModule(ScriptModule):
         script = self._script
         method = script.methods.get("forward")
         if method is None:
-            raise NotImplementedError(
-                f'Module [{self._get_name()}] is missing the required "forward" function'
-            )
+            raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
         return _arguments.run(method, self, script, "forward", args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -127,9 +129,7 @@ class RecursiveScriptModule(ScriptModule):
     @property
     def graph(self) -> Any:
         """`forward` as a graph."""
-        from ._graph import graph_of
-
-        return graph_of(self._script, "forward")
+        return _later("_graph").graph_of(self._script, "forward")
 
     @property
     def inlined_graph(self) -> Any:
@@ -252,15 +252,11 @@ class RecursiveScriptModule(ScriptModule):
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
-        from ._saving import save
-
-        save(self, f, kwargs.get("_extra_files"))
+        _later("_saving").save(self, f, kwargs.get("_extra_files"))
 
     def save_to_buffer(self, **kwargs: Any) -> bytes:
         """The bytes of the file that `save` writes."""
-        from ._saving import to_bytes
-
-        return to_bytes(self, kwargs.get("_extra_files"))
+        return _later("_saving").to_bytes(self, kwargs.get("_extra_files"))
 
     def _replicate_for_data_parallel(self) -> Any:
         return self.copy()
@@ -329,9 +325,7 @@ class ScriptFunction:
     @property
     def graph(self) -> Any:
         """The function as a graph."""
-        from ._graph import graph_of
-
-        return graph_of(self._script, self.name)
+        return _later("_graph").graph_of(self._script, self.name)
 
     inlined_graph = graph
 
@@ -342,17 +336,19 @@ class ScriptFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _arguments.run(self._function, None, self._script, self.name, args, kwargs)
 
+    def _as_module(self) -> Any:
+        """A module whose `forward` is the function, as files have functions."""
+        return self._wrapped(self)
+
+    _wrapped: Any = None  # put here by what makes functions
+
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Write the function to a file, for `torch.jit.load`."""
-        from ._saving import save
-
-        save(self, f, _extra_files)
+        _later("_saving").save(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Any = None) -> bytes:
         """The bytes of the file that `save` writes."""
-        from ._saving import to_bytes
-
-        return to_bytes(self, _extra_files)
+        return _later("_saving").to_bytes(self, _extra_files)
 
     def __repr__(self) -> str:
         return f"<torch.jit.ScriptFunction object at {id(self):#x}>"

@@ -11,7 +11,6 @@ from . import _builtins, _runtime, _type_text
 from ._language import BadProgram, Translator, dotted, parse
 
 
-
 class ScriptClass:
     """A class of a program: what its objects have, and its methods."""
 
@@ -115,7 +114,7 @@ class Program:
         name = f"type.{ast.unparse(node)}"
         if name not in self.globals:
             try:
-                self.globals[name] = _type_text.test_of(node, self.find)
+                self.globals[name] = _type_text.checker_of(node, self.find)
             except ValueError as error:
                 raise wrong(node, str(error)) from None
         return name
@@ -152,6 +151,10 @@ class Program:
             self._waiting.append((path, node))
         self._work()
         return self._found[path]
+
+    def defined(self) -> list[str]:
+        """The whole names of all classes and functions."""
+        return [f"{module}.{name}" for module in self.sources for name in self._tree(module)]
 
     def _tree(self, module: str) -> dict[str, ast.stmt]:
         if module not in self._trees:

@@ -18,6 +18,14 @@ from . import _scalars
 _PLAIN = (int, float, bool, complex, str)
 
 
+LOOKUP: list[Callable] = []  # `_builtins.lookup`, put here by that module
+
+
+def operator_of(path: str) -> Any:
+    """The operator of a name; None where there is none."""
+    return LOOKUP[0](path, 10)
+
+
 class Error(RuntimeError):
     """What a program raises."""
 
@@ -94,15 +102,6 @@ ScriptObject.__ne__ = _equality("__ne__", operator.is_not)  # type: ignore[metho
 ScriptObject.__hash__ = lambda self: id(self)  # type: ignore[method-assign, assignment]
 
 
-def ordering(item: Any) -> Any:
-    """What items of a list are put in order by."""
-    if item.__class__ is ScriptObject:
-        import functools
-
-        return functools.cmp_to_key(lambda a, b: -1 if a < b else 1 if b < a else 0)(item)
-    return item
-
-
 # -- attributes and methods ---------------------------------------------------------------------
 
 
@@ -117,9 +116,7 @@ def get(obj: Any, name: str) -> Any:
     elif isinstance(obj, enum.Enum) and name in ("name", "value"):
         return obj._name_ if name == "name" else obj._value_
     elif isinstance(obj, Tensor) or cls is device_type:
-        from . import _builtins
-
-        found = _builtins.lookup(f"ops.prim.{name}", 10)
+        found = operator_of(f"ops.prim.{name}")
         if found is not None:
             return found(obj)
     raise RuntimeError(f"'{_kind(obj)}' has no attribute '{name[:100]}' in TorchScript")
@@ -192,11 +189,9 @@ _methods: dict[str, Any] = {}
 
 
 def _method(obj: Any, name: str) -> Any:
-    from . import _builtins
-
     function = None
     if not name.startswith("__"):
-        function = _builtins.lookup(f"torch.{name}", 10) or _builtins.lookup(f"ops.prim.{name}", 10)
+        function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")
     if function is None:
         raise RuntimeError(f"'{_kind(obj)}' has no method '{name[:100]}' in TorchScript")
     _methods[name] = function
@@ -385,13 +380,11 @@ def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
 
 def change(name: str, value: Any, other: Any) -> Any:
     """`value += other` and its like: tensors and lists are changed where they are."""
-    from . import _builtins
-
     inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
     if value.__class__ is list and name == "add":
         value.extend(other)
         return value
-    function = _builtins.lookup(f"torch.{inside}", 10)
+    function = operator_of(f"torch.{inside}")
     return function(value, other)
 
 
@@ -424,9 +417,7 @@ def _has(obj: Any, name: Any) -> bool:
 
 def _through(name: str) -> Callable:
     def run(*args: Any) -> Any:
-        from . import _builtins
-
-        return _builtins.lookup(f"torch.{name}", 10)(*args)
+        return operator_of(f"torch.{name}")(*args)
 
     return run
 
@@ -436,9 +427,7 @@ def _pick(name: str) -> Callable:
 
     def run(*args: Any) -> Any:
         if any(isinstance(a, Tensor) for a in args):
-            from . import _builtins
-
-            return _builtins.lookup(f"torch.{name}", 10)(*args)
+            return operator_of(f"torch.{name}")(*args)
         return python(*args)
 
     return run

@@ -103,7 +103,9 @@ def shown(value: Any) -> str:
     """A value as TorchScript prints it."""
     kind = value.__class__
     if kind is float:
-        return f"{int(value)}." if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else _shortly(value)
+        return (
+            f"{int(value)}." if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else _shortly(value)
+        )
     if kind is str:
         return value
     if kind is list:
@@ -243,18 +245,12 @@ def index_of(items: list, item: Any) -> int:
 
 
 def _sort(items: list, reverse: bool = False) -> None:
-    items.sort(key=_key, reverse=reverse)
-
-
-def _key(item: Any) -> Any:
-    from ._runtime import ordering
-
-    return ordering(item)
+    items.sort(reverse=reverse)
 
 
 def sorted_(items: Any, reverse: bool = False) -> list:
     """The items of a list in order."""
-    return sorted(items, key=_key, reverse=reverse)
+    return sorted(items, reverse=reverse)
 
 
 def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:

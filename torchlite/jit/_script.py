@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite.nn.modules.module import Module
-
 __all__ = [
-    "Attribute", "CompilationUnit", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "ScriptWarning",
-    "interface", "script", "script_method",
+    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
-
-
-class Error(RuntimeError):
-    """What TorchScript raises."""
 
 
 class ScriptWarning(Warning):
@@ -46,24 +39,6 @@ def _unwrap_optional(x: Any) -> Any:
     if x is None:
         raise AssertionError("Unwrapping null optional")
     return x
-
-
-class ScriptModule(Module):
-    """A base of modules that are written for TorchScript: a Module."""
-
-    def __init__(self, arg: Any = None) -> None:
-        super().__init__()
-
-
-class RecursiveScriptModule(ScriptModule):
-    """What `script` makes of a module where there is TorchScript."""
-
-
-class ScriptFunction:
-    """What `script` makes of a function where there is TorchScript: nothing here is one."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError("torch.ScriptFunction: No constructor defined!")
 
 
 class CompilationUnit:

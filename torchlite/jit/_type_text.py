@@ -25,12 +25,12 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 }  # fmt: skip
 
 
-def test_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
+def checker_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
     """A function that says whether a value is of a type, or of one of several. ValueError for what is no type."""
     if depth > 30:
         raise ValueError("a type is too deep")
     if isinstance(node, (ast.List, ast.Tuple)):
-        tests = [test_of(part, find, depth + 1) for part in node.elts]
+        tests = [checker_of(part, find, depth + 1) for part in node.elts]
         return lambda v: any(test(v) for test in tests)
     if isinstance(node, ast.Constant) and node.value is None:
         return _PLAIN["NoneType"]
@@ -41,7 +41,7 @@ def test_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callab
         raise ValueError(f"{ast.unparse(node)[:100]} is no type")
     outer = (dotted(node.value) or "").rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return _container(outer, [test_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
+    return _container(outer, [checker_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
 
 
 def _named(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
@@ -67,7 +67,9 @@ def _container(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
     if outer in ("Dict", "dict") and len(tests) == 2:
         return lambda v: v.__class__ is dict and all(tests[0](k) and tests[1](x) for k, x in v.items())
     if outer in ("Tuple", "tuple"):
-        return lambda v: isinstance(v, tuple) and len(v) == len(tests) and all(t(x) for t, x in zip(tests, v, strict=True))
+        return lambda v: (
+            isinstance(v, tuple) and len(v) == len(tests) and all(t(x) for t, x in zip(tests, v, strict=True))
+        )
     if outer in ("Future", "Final", "Await", "RRef") and len(tests) == 1:
         return _PLAIN["Future"] if outer == "Future" else tests[0]
     raise ValueError(f"{text} is no type")

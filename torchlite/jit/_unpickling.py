@@ -31,7 +31,12 @@ class _Builder:
         if self.name == "restore_type_tag" and len(args) == 2 and isinstance(args[1], str):
             return args[0]
         kinds = _LISTS.get(self.name)
-        if kinds is None or len(args) != 1 or type(args[0]) is not list or not all(isinstance(v, kinds) for v in args[0]):
+        if (
+            kinds is None
+            or len(args) != 1
+            or type(args[0]) is not list
+            or not all(isinstance(v, kinds) for v in args[0])
+        ):
             raise pickle.UnpicklingError(f"torch.jit._pickle.{self.name} was called with {short(args)}")
         return args[0]
 
