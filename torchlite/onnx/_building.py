@@ -1,0 +1,597 @@
+"""A file's graph as a graph of `torch.fx`: each node calls a function of `_ops`, or one of torch that does the same."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import operator
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import torchlite as torch
+from torchlite.fx import Graph, GraphModule, Node
+from torchlite.nn import Module, Parameter
+
+from . import _ops
+from ._direct import direct
+from ._ops import control, inputs, sequences, types
+from ._ops.registry import Op
+from ._protobuf import Message, encode
+from ._tensors import Elements
+from ._types import NAMES, NARROW
+from .errors import OnnxFileError
+
+_HOST_SIZE = 64  # elements up to which integers are held by the host
+_FREE_NODES = 10_000  # that functions may make, beside what a file's size pays for
+_TIMES = 50
+# By op: places of inputs that no training changes.
+_FIXED = {
+    "BatchNormalization": (3, 4), "QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2), "QLinearConv": (1, 2, 4, 5, 6, 7),
+    "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,), "Resize": (1, 2), "Upsample": (1,),
+}  # fmt: skip
+# Ops whose result is on the host whatever their inputs are.
+_ON_HOST = {
+    "Shape", "Size", "ConstantOfShape", "Range", "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow",
+    "BlackmanWindow", "MelWeightMatrix", "SequenceLength", "OptionalHasElement", "StringSplit", "RegexFullMatch",
+    "TfIdfVectorizer", "LabelEncoder", "ImageDecoder", "SequenceAt", "Loop", "Scan", "If", "ConcatFromSequence",
+}  # fmt: skip
+_ATTRIBUTES = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
+               "sparse_tensors", "tp", "type_protos")  # fmt: skip
+
+
+class Constant(NamedTuple):
+    """A tensor that the file has. `trains` is whether it is a weight."""
+
+    array: np.ndarray
+    type: str
+    name: str
+    trains: bool = False
+
+    @property
+    def small(self) -> bool:
+        """Whether it is held by the host."""
+        return self.array.size <= _HOST_SIZE and self.type in ("int64", "int32", "bool", "uint8")
+
+
+class Model:
+    """What all graphs of one file share."""
+
+    def __init__(self, model: Message, elements: Elements, custom: dict[tuple[str, str], Op], trains: Any) -> None:
+        self.elements, self.custom, self.trains = elements, custom, trains
+        self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
+        self.versions = versions(model.opset_import)
+        self.made: dict[tuple, GraphModule] = {}
+        self.open: list[tuple] = []
+        count = len(model.graph.node) + sum(len(f.node) for f in model.functions)
+        self.left = _FREE_NODES + _TIMES * count
+
+    def spend(self) -> None:
+        """Count a node. OnnxFileError where functions inside functions make too many."""
+        self.left -= 1
+        if self.left < 0:
+            raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def versions(imports: list[Message]) -> dict[str, int]:
+    """The version of each domain of ops."""
+    return {_domain(entry.domain): entry.version for entry in imports}
+
+
+def short(name: str) -> str:
+    """A name of a file as an error shows it."""
+    return repr(name if len(name) <= 100 else name[:100] + "...")
+
+
+class Scope:
+    """One graph while it is built. `around` is the graph that a body of control flow stands in."""
+
+    def __init__(
+        self, model: Model, opsets: dict[str, int], around: Scope | None = None, attributes: dict[str, Any] | None = None
+    ) -> None:
+        self.model, self.opsets, self.around, self.attributes = model, opsets, around, attributes
+        self.graph, self.root = Graph(), Module()
+        self.values: dict[str, Any] = {}
+        self.host: set[Node] = set()
+        self.paths: dict[str, Node] = {}
+        self.names: set[str] = set()
+        self.before: list[Message] = []
+
+    # What a graph has.
+
+    def placeholder(self, name: str) -> Node:
+        """A new input of the graph."""
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "input"
+        if plain[0].isdigit() or plain[0] == "_" or keyword.iskeyword(plain) or plain in ("self", "torch"):
+            plain = f"input_{plain.strip('_')}"
+        unique, count = plain, 0
+        while unique in self.names:
+            count += 1
+            unique = f"{plain}_{count}"
+        self.names.add(unique)
+        return self.graph.placeholder(unique)
+
+    def call(self, function: Any, *args: Any, host: bool = False, **kwargs: Any) -> Node:
+        """A new node."""
+        self.model.spend()
+        node = self.graph.call_function(function, args, kwargs)
+        if host:
+            self.host.add(node)
+        return node
+
+    def add(self, name: str, value: Any, what: str) -> None:
+        """Give a value its name. OnnxFileError for one that is there: a graph says each value once."""
+        if name:
+            if name in self.values:
+                raise OnnxFileError(f"{what}: there are two values {short(name)}")
+            self.values[name] = value
+
+    def value(self, name: str, what: str) -> Any:
+        """The value of a name: a node, a constant, or None for "". OnnxFileError where there is none."""
+        if not name:
+            return None
+        if name not in self.values:
+            raise OnnxFileError(f"{what}: there is no value {short(name)} before it")
+        return self.values[name]
+
+    def keep(self, name: str, value: Any) -> str:
+        """Give the graph's module a tensor or module, under its name as far as modules can have it."""
+        *path, last = [part for part in name.split(".") if part] or ["constant"]
+        if len(path) > 20:
+            path, last = [], "_".join([*path, last])
+        module: Any = self.root
+        places = []
+        for part in path:
+            part = _usable(part)
+            inner = module._modules.get(part)
+            if inner is None or isinstance(inner, GraphModule):
+                part = _free(module, part)
+                inner = Module()
+                module.add_module(part, inner)
+            module = inner
+            places.append(part)
+        last = _free(module, _usable(last))
+        if isinstance(value, Parameter):
+            module.register_parameter(last, value)
+        elif isinstance(value, Module):
+            module.add_module(last, value)
+        else:
+            module.register_buffer(last, value)
+        return ".".join([*places, last])
+
+    def tensor(self, value: Any) -> Any:
+        """A value as a node, constants among them."""
+        if not isinstance(value, Constant):
+            return value
+        if value.type == "string":
+            return self.call(inputs.text, value.array.ravel().tolist(), list(value.array.shape), host=True)
+        if value.small:
+            return self.call(
+                inputs.integers, value.array.ravel().tolist(), list(value.array.shape), value.type, host=True
+            )
+        key = value.name
+        if key not in self.paths:
+            tensor = torch.from_numpy(np.array(value.array, order="C"))
+            path = self.keep(key, Parameter(tensor) if value.trains else tensor)
+            node = self.graph.get_attr(path)
+            self.paths[key] = self.call(types.narrow, node, value.type) if value.type in NARROW else node
+        return self.paths[key]
+
+    def constant(self, tensor: Message, name: str = "", trains: bool = False) -> Constant:
+        """A tensor of the file. Those without a name of their own get one that no other has."""
+        array, type = self.model.elements.array(tensor)
+        unique = name or f"constant_{len(self.paths)}_{len(self.names)}"
+        self.names.add(unique)
+        return Constant(array, type, unique, trains and type.startswith(("float", "bfloat")) and array.ndim > 0)
+
+    # What a file's graph becomes.
+
+    def initializers(self, graph: Message) -> None:
+        """The graph's tensors."""
+        fixed = {
+            node.input[i]
+            for node in graph.node
+            for i in _FIXED.get(node.op_type, ())
+            if i < len(node.input) and not node.domain
+        }
+        for tensor in graph.initializer:
+            trains = tensor.name not in fixed and (self.model.trains is None or bool(self.model.trains(tensor.name)))
+            self.add(tensor.name, self.constant(tensor, tensor.name, trains), "the initializers")
+        for sparse in graph.sparse_initializer:
+            if sparse.values is None or sparse.indices is None:
+                raise OnnxFileError("a sparse initializer has no values or no indices")
+            name = sparse.values.name
+            sizes = [int(n) for n in sparse.dims]
+            _check_sparse(self.constant(sparse.values), self.constant(sparse.indices), sizes, name)
+            parts = [self.tensor(self.constant(part)) for part in (sparse.values, sparse.indices)]
+            self.add(name, self.call(sequences.densified, *parts, sizes), "the sparse initializers")
+
+    def nodes(self, nodes: list[Message]) -> None:
+        """The graph's nodes, one after the other."""
+        for number, node in enumerate(nodes):
+            what = f"node {number} ({short(node.name)}, {short(node.op_type)})"
+            results = self.node(node, what)
+            for name, value in zip(node.output, results, strict=False):
+                self.add(name, value, what)
+            self.before.append(node)
+            if len(node.output) > len(results) and any(node.output[len(results) :]):
+                raise OnnxFileError(f"{what}: it has {len(node.output)} outputs, and the op {len(results)}")
+
+    def node(self, node: Message, what: str) -> list[Any]:
+        """One node's results."""
+        domain = _domain(node.domain)
+        attributes = self.read_attributes(node, what)
+        values = [self.value(name, what) for name in node.input]
+        function = self.model.functions.get((domain, node.op_type, node.overload))
+        if function is not None:
+            return self.function(function, values, attributes, node, what)
+        if (domain, node.op_type) in _SPECIAL:
+            return _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+        version = self.opsets.get(domain)
+        if version is None:
+            raise OnnxFileError(f"{what}: the file says no version of the ops of {domain or 'ai.onnx'!r}")
+        found = self.model.custom.get((domain, node.op_type)) or _ops.find(domain, node.op_type, version)
+        if found is None:
+            raise OnnxFileError(f"{what}: {missing(domain, node.op_type, version)}")
+        return self.ordinary(found, node, values, attributes, what)
+
+    def ordinary(self, op: Op, node: Message, values: list, attributes: dict[str, Any], what: str) -> list[Any]:
+        """A node that calls a function."""
+        while values and values[-1] is None:
+            values.pop()
+        unknown = set() if op.attributes is None else set(attributes) - op.attributes - {"consumed_inputs"}
+        if unknown:
+            raise OnnxFileError(f"{what}: the op has no attribute {short(min(unknown))}")
+        if len(values) > len(op.inputs) and not op.rest:
+            raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the op {len(op.inputs)}")
+        given = {k: v for k, v in attributes.items() if op.attributes is None or k in op.attributes}
+        twice = set(given) & set(op.inputs[: len(values)])
+        if twice:
+            raise OnnxFileError(f"{what}: {short(min(twice))} is an attribute and an input")
+        args = [self.argument(v, op, i) for i, v in enumerate(values)]
+        kwargs = {name: self.attribute(value, what) for name, value in given.items()}
+        count = max(len(node.output), 1)
+        while count > 1 and not node.output[count - 1]:
+            count -= 1
+        if op.counts and count > 1:
+            kwargs["outputs"] = count
+        if not node.domain or node.domain == "ai.onnx":
+            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host)
+            if shorter is not None:
+                return [self.call(shorter[0], *shorter[1], **shorter[2])]
+        tensors = [a for a in args if isinstance(a, Node)]
+        host = node.op_type in _ON_HOST or all(a in self.host for a in tensors)
+        result = self.call(op.function, *args, host=host, **kwargs)
+        if count == 1:
+            return [result]
+        if not op.counts:
+            raise OnnxFileError(f"{what}: it has {count} outputs, and the op 1")
+        return self.parts(result, count, host)
+
+    def parts(self, result: Node, count: int, host: bool) -> list[Node]:
+        """The elements of a node that gives several."""
+        return [self.call(operator.getitem, result, i, host=host) for i in range(count)]
+
+    def argument(self, value: Any, op: Op, place: int) -> Any:
+        """A value as a function gets it: a constant that is a number rather than data as Python's."""
+        kind = op.host.get(op.inputs[place]) if place < len(op.inputs) else None
+        if kind is None or not isinstance(value, Constant) or value.type == "string":
+            return self.tensor(value)
+        flat = value.array.ravel().tolist()
+        if kind == "Number":
+            return flat[0] if len(flat) == 1 else self.tensor(value)
+        return flat
+
+    def read_attributes(self, node: Message, what: str) -> dict[str, Any]:
+        """A node's attributes, with those that stand for a function's filled in."""
+        found = {}
+        for item in node.attribute:
+            if item.name in found:
+                raise OnnxFileError(f"{what}: there are two attributes {short(item.name)}")
+            if item.ref_attr_name:
+                if self.attributes is None:
+                    raise OnnxFileError(f"{what}: {short(item.name)} stands for an attribute of no function")
+                if item.ref_attr_name in self.attributes:
+                    found[item.name] = self.attributes[item.ref_attr_name]
+                continue
+            found[item.name] = item
+        return found
+
+    def attribute(self, item: Any, what: str) -> Any:
+        """An attribute as a function gets it."""
+        value = plain_attribute(item, what)
+        if isinstance(value, Message) and value._kind == "Tensor":
+            return self.tensor(self.constant(value))
+        if isinstance(value, Message) and value._kind == "Graph":
+            module, reads = self.body(value, what)
+            if reads:
+                raise OnnxFileError(f"{what}: the graph of {short(item.name)} reads values around it")
+            return module
+        if isinstance(value, Message):
+            return None
+        return value
+
+    def function(self, function: Message, values: list, attributes: dict, node: Message, what: str) -> list[Any]:
+        """A call of a function that the file has."""
+        key = (function.domain, function.name, function.overload)
+        bound = {item.name: item for item in function.attribute_proto}
+        bound |= {name: value for name, value in attributes.items() if name in function.attribute or name in bound}
+        texts = tuple((name, b"".join(bytes(part) for part in encode(item))) for name, item in sorted(bound.items()))
+        if (key, texts) not in self.model.made:
+            if key in self.model.open:
+                raise OnnxFileError(f"{what}: the function {short(function.name)} calls itself")
+            if len(self.model.open) > 50:
+                raise OnnxFileError(f"{what}: functions inside more than 50 others")
+            self.model.open.append(key)
+            scope = Scope(self.model, versions(function.opset_import), None, bound)
+            for name in function.input:
+                scope.add(name, scope.placeholder(name), what)
+                scope.host.add(scope.values[name])
+            scope.nodes(function.node)
+            scope.finish(list(function.output), f"the function {short(function.name)}")
+            self.model.made[key, texts] = scope.module(function.name)
+            self.model.open.pop()
+        module = self.model.made[key, texts]
+        if len(values) > len(function.input):
+            raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the function {len(function.input)}")
+        args = [self.tensor(v) for v in values] + [None] * (len(function.input) - len(values))
+        result = self.graph.call_module(self.keep(function.name or "function", module), tuple(args))
+        host = all(a in self.host for a in args if isinstance(a, Node))
+        if host:
+            self.host.add(result)
+        if len(function.output) == 1:
+            return [result]
+        return self.parts(result, len(function.output), host)
+
+    def body(self, graph: Message, what: str) -> tuple[Node, tuple]:
+        """A body of control flow: its module, and what it reads of the graph around it."""
+        inner = Scope(self.model, self.opsets, self, self.attributes)
+        formal = {item.name for item in graph.initializer}
+        for item in graph.input:
+            if item.name not in formal:
+                inner.add(item.name, inner.placeholder(item.name), what)
+                inner.host.add(inner.values[item.name])
+        reads = []
+        for name in free_names(graph):
+            value = self.values.get(name)
+            if value is None:
+                continue  # the node that reads it says so
+            if isinstance(value, Constant) and (value.small or value.type == "string"):
+                inner.values[name] = value
+            else:
+                inner.values[name] = inner.placeholder(name)
+                inner.host.add(inner.values[name])
+                reads.append(self.tensor(value))
+        inner.initializers(graph)
+        inner.nodes(graph.node)
+        inner.finish([item.name for item in graph.output], what)
+        path = self.keep(graph.name or "body", inner.module("Body"))
+        return self.graph.get_attr(path), tuple(reads)
+
+    def finish(self, outputs: list[str], what: str) -> None:
+        """The graph's results."""
+        found = tuple(self.tensor(self.value(name, f"the outputs of {what}")) for name in outputs)
+        self.graph.output(found[0] if len(found) == 1 else found)
+
+    def module(self, name: str) -> GraphModule:
+        """The graph as a module."""
+        return GraphModule(self.root, self.graph, re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph")
+
+
+def _check_sparse(values: Constant, indices: Constant, sizes: list[int], name: str) -> None:
+    count, wide = values.array.size, indices.array
+    flat = functools.reduce(operator.mul, sizes, 1)
+    if wide.ndim == 2:
+        fits = wide.shape == (count, len(sizes)) and bool(((wide >= 0) & (wide < np.array(sizes))).all())
+    else:
+        fits = wide.shape == (count,) and bool(((wide >= 0) & (wide < flat)).all())
+    if not fits or any(n < 0 for n in sizes):
+        raise OnnxFileError(f"the sparse tensor {short(name)}: its indices do not fit its values or its shape")
+
+
+def missing(domain: str, name: str, version: int) -> str:
+    """What an error says of an op that is not there."""
+    since = _ops.versions(domain, name)
+    rest = f"; it has that of version {min(since)} on" if since else ""
+    return f"torchlite does not have the op {name} of {domain or 'ai.onnx'}, version {version}{rest}"
+
+
+def _usable(part: str) -> str:
+    """A part of a name that a module can have."""
+    plain = re.sub(r"\W", "_", part, flags=re.ASCII)[:100] or "_"
+    if plain.startswith("_"):
+        plain = f"w{plain}"
+    return plain
+
+
+def _free(module: Module, name: str) -> str:
+    """A name that a module does not have yet."""
+    unique, count = name, 0
+    while hasattr(module, unique):
+        count += 1
+        unique = f"{name}_{count}"
+    return unique
+
+
+def plain_attribute(item: Any, what: str) -> Any:
+    """What an attribute holds."""
+    kind = item.type
+    name = _ATTRIBUTES[kind] if 0 < kind < len(_ATTRIBUTES) else item.which(*_ATTRIBUTES[1:])
+    if not name:
+        raise OnnxFileError(f"{what}: the attribute {short(item.name)} has no value")
+    value = getattr(item, name)
+    try:
+        if name == "s":
+            return str(value, "utf-8")
+        if name == "strings":
+            return [str(part, "utf-8") for part in value]
+    except UnicodeDecodeError:
+        raise OnnxFileError(f"{what}: the text of {short(item.name)} is not UTF-8") from None
+    if name in ("floats", "ints"):
+        return [n.item() if isinstance(n, np.generic) else n for n in value]
+    if value is None:
+        raise OnnxFileError(f"{what}: the attribute {short(item.name)} has no value")
+    return value
+
+
+def free_names(graph: Message) -> list[str]:
+    """The names that a graph reads and does not say, in the order in which they come."""
+    own = {item.name for item in (*graph.input, *graph.initializer)}
+    own |= {item.values.name for item in graph.sparse_initializer if item.values is not None}
+    found: dict[str, None] = {}
+    for node in graph.node:
+        inner = [item.g for item in node.attribute if item.g is not None]
+        names = [*node.input, *(name for part in inner for name in free_names(part))]
+        found |= {name: None for name in names if name and name not in own}
+        own |= set(node.output)
+    found |= {item.name: None for item in graph.output if item.name and item.name not in own}
+    return list(found)
+
+
+# Nodes that are more than a call.
+
+
+def _constant(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    if len(attributes) != 1:
+        raise OnnxFileError(f"{what}: a constant has one attribute, but got {len(attributes)}")
+    ((name, item),) = attributes.items()
+    value = plain_attribute(item, what)
+    if name == "value":
+        return [scope.constant(value)]
+    if name == "sparse_value":
+        parts = [scope.constant(value.values), scope.constant(value.indices)]
+        sizes = [int(n) for n in value.dims]
+        _check_sparse(parts[0], parts[1], sizes, "")
+        return [scope.call(sequences.densified, *map(scope.tensor, parts), sizes)]
+    dtypes = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
+    unique = f"constant_{len(scope.names)}"
+    scope.names.add(unique)
+    if name in ("value_string", "value_strings"):
+        return [Constant(np.array(value, object), "string", unique)]
+    if name not in dtypes:
+        raise OnnxFileError(f"{what}: the op has no attribute {short(name)}")
+    return [Constant(np.array(value, dtypes[name]), dtypes[name], unique)]
+
+
+def _attributes(attributes: dict, what: str, *graphs: str, **defaults: Any) -> list[Any]:
+    """The graphs and other attributes of control flow."""
+    unknown = set(attributes) - set(graphs) - set(defaults)
+    if unknown:
+        raise OnnxFileError(f"{what}: the op has no attribute {short(min(unknown))}")
+    found = []
+    for name in graphs:
+        item = attributes.get(name)
+        if item is None or item.g is None:
+            raise OnnxFileError(f"{what}: the graph of {name} is missing")
+        found.append(item.g)
+    return found + [plain_attribute(attributes[n], what) if n in attributes else v for n, v in defaults.items()]
+
+
+def _if(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    then, otherwise = _attributes(attributes, what, "then_branch", "else_branch")
+    if len(values) != 1:
+        raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the op 1")
+    bodies = [scope.body(graph, what) for graph in (then, otherwise)]
+    modules, reads = zip(*bodies, strict=True)
+    result = scope.call(control.branch, scope.tensor(values[0]), *modules, *reads, host=True)
+    return [result] if len(then.output) == 1 else scope.parts(result, len(then.output), True)
+
+
+def _loop(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    (graph,) = _attributes(attributes, what, "body")
+    count, condition = [scope.tensor(v) for v in (*values, None, None)[:2]]
+    carried = tuple(scope.tensor(v) for v in values[2:])
+    scanned = len(graph.output) - 1 - len(carried)
+    if scanned < 0 or len(graph.input) != 2 + len(carried):
+        raise OnnxFileError(f"{what}: the body's inputs and outputs are not those of the loop")
+    module, reads = scope.body(graph, what)
+    result = scope.call(control.loop, module, count, condition, carried, reads, scanned, host=True)
+    return scope.parts(result, len(carried) + scanned, True)
+
+
+def _scan(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    old = scope.opsets.get("", 0) < 9
+    names = ["directions"] if old else [
+        "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"]  # fmt: skip
+    graph, count, *rest = _attributes(attributes, what, "body", num_scan_inputs=0, **dict.fromkeys(names))
+    lengths, values = (values[0], values[1:]) if old and values else (None, values)
+    states, results = len(values) - count, len(graph.output) - (len(values) - count)
+    if count < 1 or states < 0 or results < 0 or len(graph.input) != len(values):
+        raise OnnxFileError(f"{what}: the body's inputs and outputs are not those of the scan")
+    module, reads = scope.body(graph, what)
+    nodes = [scope.tensor(v) for v in values]
+    state, scanned = tuple(nodes[:states]), tuple(nodes[states:])
+    if old:
+        ways = rest[0] or [0] * count
+        result = scope.call(
+            control.scan_of_batches, module, scope.tensor(lengths), state, scanned, reads, ways, results, host=True
+        )
+    else:
+        sizes = (count, count, results, results)
+        lists = [part or [0] * n for part, n in zip(rest, sizes, strict=True)]
+        if any(len(part) != n for part, n in zip(lists, sizes, strict=True)):
+            raise OnnxFileError(f"{what}: its axes and directions are not as many as what it scans")
+        result = scope.call(control.scan, module, state, scanned, reads, *lists, host=True)
+    return scope.parts(result, states + results, True)
+
+
+def _sequence_map(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    (graph,) = _attributes(attributes, what, "body")
+    module, reads = scope.body(graph, what)
+    nodes = tuple(scope.tensor(v) for v in values)
+    result = scope.call(control.sequence_map, module, nodes, reads, len(graph.output), host=True)
+    return scope.parts(result, len(graph.output), True)
+
+
+def _gradient(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -> list:
+    """The derivative of a value that nodes before this one make: these run once more, with gradients recorded."""
+    known = {name: plain_attribute(item, what) for name, item in attributes.items()}
+    wanted, result = list(known.get("xs", [])), known.get("y")
+    inner = Scope(scope.model, scope.opsets, scope, scope.attributes)
+    for name in wanted:
+        inner.add(name, inner.placeholder(name), what)
+    needed, steps = {result}, []
+    for node in reversed(scope.before):
+        if needed & set(node.output) - set(wanted):
+            steps.insert(0, node)
+            needed |= {*node.input, *(n for item in node.attribute if item.g is not None for n in free_names(item.g))}
+    made = {name for node in steps for name in node.output}
+    reads = []
+    for name in sorted(name for name in needed if name and name not in made and name not in wanted):
+        value = scope.value(name, what)
+        inner.values[name] = value if isinstance(value, Constant) and value.small else inner.placeholder(name)
+        if isinstance(inner.values[name], Node):
+            reads.append(scope.tensor(value))
+    inner.nodes(steps)
+    inner.finish([str(result)], what)
+    body = scope.graph.get_attr(scope.keep("gradient", inner.module("Gradient")))
+    xs = tuple(scope.tensor(scope.value(name, what)) for name in wanted)
+    return scope.parts(scope.call(control.gradient, body, xs, tuple(reads)), len(xs), False)
+
+
+_SPECIAL = {
+    ("", "Constant"): _constant, ("", "If"): _if, ("", "Loop"): _loop, ("", "Scan"): _scan,
+    ("", "SequenceMap"): _sequence_map, ("ai.onnx.preview.training", "Gradient"): _gradient,
+}  # fmt: skip
+SPECIAL = frozenset(_SPECIAL)
+
+
+def input_node(scope: Scope, item: Message, what: str) -> Node:
+    """An input of the whole program, asked for its type and shape."""
+    node = scope.placeholder(item.name)
+    about = item.type
+    if about is None or not about.has("tensor_type"):
+        scope.host.add(node)
+        return node
+    number = about.tensor_type.elem_type
+    if not 0 < number < len(NAMES):
+        raise OnnxFileError(f"{what}: there is no type of elements {number}")
+    sizes = None
+    if about.tensor_type.shape is not None:
+        sizes = [d.dim_value if d.dim_value > 0 else None for d in about.tensor_type.shape.dim]
+    return scope.call(inputs.tensor_input, node, item.name, NAMES[number], sizes)

@@ -1,0 +1,63 @@
+"""Nodes that need no function of ours: what torch's own does with the same arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite.nn import functional as F
+
+from ._ops.elementwise import DIRECT
+
+_CONV = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
+
+
+def direct(
+    name: str, version: int, values: list, args: list, kwargs: dict[str, Any], host: set
+) -> tuple[Any, tuple, dict] | None:
+    """A function of torch and its arguments; None where it takes more than a call. `values` has constants as they are,
+    `host` the nodes whose tensors may be on another device than the others'.
+    """
+    if any(a in host for a in args if a.__class__.__name__ == "Node"):
+        return None
+    if name in DIRECT and not kwargs:
+        return DIRECT[name], tuple(args), {}
+    if name == "MatMul":
+        return torch.matmul, tuple(args), {}
+    if name in ("Softmax", "LogSoftmax") and version >= 13:
+        return (torch.softmax if name == "Softmax" else torch.log_softmax), (args[0], kwargs.get("axis", -1)), {}
+    if name == "Transpose" and "perm" in kwargs:
+        return torch.permute, (args[0], kwargs["perm"]), {}
+    if name == "Conv":
+        return _conv(values, args, kwargs)
+    if name == "Gemm":
+        return _gemm(values, args, kwargs)
+    if name == "Concat" and len(args) > 1 and "axis" in kwargs:
+        return torch.cat, (args, kwargs["axis"]), {}
+    return None
+
+
+def _conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
+    array = getattr(values[1], "array", None) if len(values) > 1 else None
+    if array is None or array.ndim not in _CONV or kwargs.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    rank = array.ndim - 2
+    pads = kwargs.get("pads") or [0] * 2 * rank
+    if pads[:rank] != pads[rank:] or min(pads) < 0:
+        return None
+    bias = args[2] if len(args) > 2 else None
+    strides, dilations = kwargs.get("strides") or [1] * rank, kwargs.get("dilations") or [1] * rank
+    return _CONV[array.ndim], (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)), {}
+
+
+def _gemm(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
+    plain = kwargs.get("alpha", 1.0) == 1 and kwargs.get("beta", 1.0) == 1 and not kwargs.get("transA", 0)
+    bias = getattr(values[2], "array", None) if len(values) > 2 else None
+    if not plain or not kwargs.get("transB", 0) or len(values) < 2:
+        return None
+    if len(values) > 2 and (bias is None or bias.ndim != 1):
+        return None
+    weight = getattr(values[1], "array", None)
+    if weight is None or weight.dtype.kind != "f" or bias is not None and bias.size != weight.shape[0]:
+        return None
+    return F.linear, tuple(args[:3]), {}

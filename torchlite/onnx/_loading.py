@@ -1,0 +1,131 @@
+"""`torch.onnx.load`: a file as a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _ops
+from ._building import SPECIAL, Model, Scope, input_node, missing, versions
+from ._ops.registry import Op
+from ._ops.types import on_device_of, plain
+from ._protobuf import Message, parse
+from ._tensors import Elements
+from ._types import NAMES, NARROW
+from .errors import OnnxFileError
+
+
+def read(f: Any) -> tuple[Message, str | None]:
+    """The model that a path, bytes or binary file holds, and the folder that it is in."""
+    if isinstance(f, (bytes, bytearray, memoryview)):
+        return parse(f), None
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as stream:
+            return parse(stream.read()), os.path.dirname(os.path.abspath(os.fspath(f)))
+    data = f.read()
+    if not isinstance(data, (bytes, bytearray)):
+        raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
+    name = getattr(f, "name", None)
+    return parse(data), os.path.dirname(os.path.abspath(name)) if isinstance(name, str) else None
+
+
+def load(
+    f: Any, *, parameters: Callable[[str], bool] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None,
+) -> Any:  # fmt: skip
+    """A module that runs an ONNX model, with its weights as parameters: a `torch.fx.GraphModule`.
+
+    `f` is a path, the bytes, or a binary file. Tensors of floating-point numbers with a dimension are parameters under
+    their names in the file, and train; statistics of batch norms, numbers of quantised ops and all else are buffers.
+    `parameters` says, by a tensor's name, whether it is to be a parameter. `custom_ops` has functions for ops that
+    torchlite does not have, by domain and name: each is called with the inputs in order and the attributes as keywords.
+
+    The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
+    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, the versions
+    of the ops, and who made the file.
+
+    OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
+
+    >>> import torchlite as torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    >>> program = torch.onnx.export(net, (torch.ones(1, 3),))  # doctest: +SKIP
+    >>> program.save("net.onnx")  # doctest: +SKIP
+    >>> torch.onnx.load("net.onnx")(torch.ones(5, 3)).shape  # doctest: +SKIP
+    torch.Size([5, 2])
+    """
+    model, folder = read(f)
+    return build(model, folder, parameters, custom_ops)
+
+
+def build(
+    model: Message, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None,
+) -> Any:  # fmt: skip
+    """The module of a model that was parsed."""
+    _ops.load()
+    graph = model.graph
+    if graph is None:
+        raise OnnxFileError("no ONNX model: there is no graph")
+    if model.ir_version > 100 or not model.opset_import:
+        raise OnnxFileError("no ONNX model: it says no version of its ops")
+    custom = {key: Op(1, function, (), None, {}, True, False) for key, function in (custom_ops or {}).items()}
+    shared = Model(model, Elements(folder), custom, parameters)
+    _check_ops(model, custom)
+    scope = Scope(shared, shared.versions)
+    scope.initializers(graph)
+    given = [item for item in graph.input if item.name not in scope.values]
+    first = None
+    for item in given:
+        node = input_node(scope, item, f"the input {item.name[:100]!r}")
+        first = node if first is None and node not in scope.host else first
+        scope.add(item.name, node, "the inputs")
+    scope.nodes(graph.node)
+    results = []
+    for item in graph.output:
+        node = scope.tensor(scope.value(item.name, "the outputs"))
+        if first is not None and node in scope.host:
+            node = scope.call(on_device_of, node, first)
+        results.append(scope.call(plain, node) if _is_narrow(item.type) else node)
+    scope.graph.output(results[0] if len(results) == 1 else tuple(results))
+    module = scope.module(graph.name or "Model")
+    module.meta["onnx"] = {
+        "inputs": [item.name for item in given],
+        "outputs": [item.name for item in graph.output],
+        "opsets": dict(shared.versions),
+        "ir_version": model.ir_version,
+        "producer": f"{model.producer_name} {model.producer_version}".strip(),
+        "metadata": {entry.key: entry.value for entry in model.metadata_props},
+    }
+    return module.eval()
+
+
+def _is_narrow(type: Message | None) -> bool:
+    while type is not None and not type.has("tensor_type"):
+        inner = type.sequence_type or type.optional_type
+        type = None if inner is None else inner.elem_type
+    return type is not None and 0 < type.tensor_type.elem_type < len(NAMES) and NAMES[type.tensor_type.elem_type] in NARROW
+
+
+def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
+    """OnnxFileError that names every op which is not there."""
+    own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
+    asked: dict[tuple[str, str, int], None] = {}
+
+    def look(nodes: list[Message], opsets: dict[str, int]) -> None:
+        for node in nodes:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            key = (domain, node.op_type)
+            if key not in own and key not in custom and key not in SPECIAL:
+                asked[(*key, opsets.get(domain, 0))] = None
+            for item in node.attribute:
+                for graph in (*([item.g] if item.g is not None else []), *item.graphs):
+                    look(graph.node, opsets)
+
+    look(model.graph.node, versions(model.opset_import))
+    for function in model.functions:
+        look(function.node, versions(function.opset_import))
+    gone = [missing(*key) for key in asked if key[2] and _ops.find(*key) is None]
+    if gone:
+        rest = f", and {len(gone) - 10} others" if len(gone) > 10 else ""
+        raise OnnxFileError("; ".join(text[:200] for text in gone[:10]) + rest)

@@ -1,0 +1,102 @@
+"""If, Loop and Scan: the bodies are modules. What a body reads of the graph around it comes as inputs behind its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .registry import number, together
+
+
+def branch(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
+    """One of two bodies."""
+    if isinstance(condition, Tensor):
+        condition = bool(condition.reshape(-1)[0].item())
+    return then_branch(*then_reads) if condition else else_branch(*else_reads)
+
+
+def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int) -> tuple:
+    """A body run until its condition is false, or as often as is said; what it gives each time is stacked."""
+    most = None if count is None else int(number(count))
+    going = True if condition is None else bool(number(condition))
+    state, found, step = list(carried), [[] for _ in range(scanned)], 0
+    while going and (most is None or step < most):
+        results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
+        results = results if isinstance(results, tuple) else (results,)
+        going = bool(number(results[0]))
+        state = list(results[1 : 1 + len(state)])
+        for kept, value in zip(found, results[1 + len(state) :], strict=True):
+            kept.append(value)
+        step += 1
+    return (*state, *(_stacked(values, 0) for values in found))
+
+
+def _stacked(values: list, axis: int) -> Tensor:
+    return torch.stack(list(together(*values)), axis) if values else torch.zeros(0)
+
+
+def scan(
+    body: Any, state: tuple, inputs: tuple, reads: tuple, input_axes: list[int], input_directions: list[int],
+    output_axes: list[int], output_directions: list[int],
+) -> tuple:  # fmt: skip
+    """A body run over the slices of its inputs."""
+    length = inputs[0].shape[input_axes[0]]
+    now = list(state)
+    found: list[list] = [[] for _ in output_axes]
+    for step in range(length):
+        slices = [
+            x.select(axis, length - 1 - step if backward else step)
+            for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
+        ]
+        results = body(*now, *slices, *reads)
+        results = results if isinstance(results, tuple) else (results,)
+        now = list(results[: len(now)])
+        for kept, value in zip(found, results[len(now) :], strict=True):
+            kept.append(value)
+    outputs = (
+        _stacked(values[::-1] if backward else values, axis)
+        for values, axis, backward in zip(found, output_axes, output_directions, strict=True)
+    )
+    return (*now, *outputs)
+
+
+def scan_of_batches(
+    body: Any, lengths: Any, state: tuple, inputs: tuple, reads: tuple, directions: list[int], outputs: int
+) -> tuple:
+    """Scan as it was in version 8: over dimension 1, for each of a batch by itself."""
+    batch = (inputs or state)[0].shape[0]
+    counts = [inputs[0].shape[1]] * batch if lengths is None else lengths.tolist()
+    rows = []
+    for i in range(batch):
+        parts = tuple(x[i].narrow(0, 0, counts[i]) for x in inputs)
+        row = scan(body, tuple(x[i] for x in state), parts, reads, [0] * len(parts), directions, [0] * outputs,
+                   [0] * outputs)  # fmt: skip
+        longest = inputs[0].shape[1]
+        rows.append([*row[: len(state)], *(_longer(x, longest) for x in row[len(state) :])])
+    return tuple(torch.stack(list(column)) for column in zip(*rows, strict=True))
+
+
+def _longer(x: Tensor, length: int) -> Tensor:
+    if x.shape[0] == length:
+        return x
+    return torch.cat([x, torch.zeros(length - x.shape[0], *x.shape[1:], dtype=x.dtype, device=x.device)])
+
+
+def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
+    """A body run over the elements of sequences."""
+    found: list[list] = [[] for _ in range(count)]
+    for i in range(len(values[0])):
+        results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
+        for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
+            kept.append(value)
+    return tuple(found)
+
+
+def gradient(body: Any, values: tuple, reads: tuple) -> tuple:
+    """The derivatives of what a body gives by its first inputs."""
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in values]
+        out = body(*leaves, *reads)
+        return torch.autograd.grad(out, leaves, torch.ones_like(out), allow_unused=True)

@@ -1,0 +1,175 @@
+"""Ops that take elements by their places, or put them there."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .registry import Number, number, op, together
+
+
+def _wrapped(indices: Tensor, length: int) -> Tensor:
+    """Indices counted from the front."""
+    indices = indices.to(torch.int64)
+    return torch.where(indices < 0, indices + length, indices)
+
+
+@op("Gather")
+def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
+    if isinstance(x, np.ndarray):
+        return np.asarray(np.take(x, indices.cpu().numpy(), axis), object)
+    x, indices = together(x, indices)
+    axis %= x.ndim
+    flat = torch.index_select(x, axis, _wrapped(indices.reshape(-1), x.shape[axis]))
+    return flat.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+
+
+@op("GatherElements")
+def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    x, indices = together(x, indices)
+    return torch.gather(x, axis, _wrapped(indices, x.shape[axis]))
+
+
+@op("GatherND")
+def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
+    x, indices = together(x, indices)
+    depth, b = indices.shape[-1], batch_dims
+    lead = tuple(x.shape[:b])
+    count = math.prod(lead)
+    place = _flat_places(indices.reshape(count, -1, depth), x.shape[b : b + depth])
+    rest = tuple(x.shape[b + depth :])
+    flat = x.reshape(count, math.prod(x.shape[b : b + depth]), math.prod(rest))
+    taken = torch.gather(flat, 1, place.unsqueeze(2).expand(-1, -1, flat.shape[2]))
+    return taken.reshape(*lead, *indices.shape[b:-1], *rest)
+
+
+def _flat_places(indices: Tensor, sizes: Any) -> Tensor:
+    """The last dimension of indices made one number."""
+    place = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
+    for i, n in enumerate(sizes):
+        place = place * n + _wrapped(indices[..., i], n)
+    return place
+
+
+_REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+
+
+@op("ScatterElements", "Scatter")
+def scatter_elements(
+    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
+) -> Tensor:
+    x, indices, updates = together(x, indices, updates)
+    places = _wrapped(indices, x.shape[axis])
+    if reduction == "none":
+        return torch.scatter(x, axis, places, updates)
+    return torch.scatter_reduce(x, axis, places, updates, _REDUCTIONS[reduction], include_self=True)
+
+
+@op("ScatterND")
+def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+    x, indices, updates = together(x, indices, updates)
+    depth = indices.shape[-1]
+    place = _flat_places(indices.reshape(-1, depth), x.shape[:depth])
+    width = math.prod(x.shape[depth:])
+    flat, new = x.reshape(-1, width), updates.reshape(-1, width)
+    place = place.unsqueeze(1).expand(-1, width)
+    if reduction == "none":
+        out = torch.scatter(flat, 0, place, new)
+    else:
+        out = torch.scatter_reduce(flat, 0, place, new, _REDUCTIONS[reduction], include_self=True)
+    return out.reshape(x.shape)
+
+
+@op("TensorScatter")
+def tensor_scatter(
+    cache: Tensor, update: Tensor, places: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
+) -> Tensor:
+    cache, update, places = together(cache, update, places)
+    axis %= cache.ndim
+    batch, length, new = cache.shape[0], cache.shape[axis], update.shape[axis]
+    starts = torch.zeros(batch, dtype=torch.int64, device=cache.device) if places is None else places.to(torch.int64)
+    at = starts.reshape(-1, 1) + torch.arange(new, device=cache.device)
+    at = at % length if mode == "circular" else at
+    sizes = [batch if d == 0 else new if d == axis else 1 for d in range(cache.ndim)]
+    return torch.scatter(cache, axis, at.reshape(sizes).expand(update.shape), update)
+
+
+@op("OneHot")
+def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
+    indices, values = together(indices, values)
+    n = int(number(depth))
+    axis = axis + indices.ndim + 1 if axis < 0 else axis
+    places = torch.remainder(indices.to(torch.int64), n) if n else indices.to(torch.int64)
+    inside = (indices >= -n) & (indices < n)
+    steps = torch.arange(n, device=indices.device).reshape([-1 if d == axis else 1 for d in range(indices.ndim + 1)])
+    hot = (places.unsqueeze(axis) == steps) & inside.unsqueeze(axis)
+    return torch.where(hot, values[1], values[0])
+
+
+@op("NonZero")
+def non_zero(x: Tensor) -> Tensor:
+    return torch.nonzero(x).t() if x.ndim else torch.nonzero(x.reshape(1)).t()[:0]
+
+
+@op("Compress")
+def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor:
+    x, condition = together(x, condition)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    places = torch.nonzero(condition).reshape(-1)
+    return torch.index_select(x, axis, places[places < x.shape[axis]])
+
+
+@op("TopK")
+def top_k(
+    x: Tensor, k: Number = None, *, axis: int = -1, largest: int = 1, sorted: int = 1, outputs: int = 2
+) -> Any:
+    count = int(number(k))
+    if x.dtype in (torch.uint64, torch.uint32, torch.uint16):
+        found = torch.sort(x.to(torch.int64), dim=axis, descending=bool(largest), stable=True)
+        places = found.indices.narrow(axis, 0, count)
+        values = torch.gather(x.to(torch.int64), axis, places).to(x.dtype)
+    else:
+        # Of equal elements the first comes first.
+        found = torch.sort(x, dim=axis, descending=bool(largest), stable=True)
+        values, places = found.values.narrow(axis, 0, count), found.indices.narrow(axis, 0, count)
+    return (values, places) if outputs > 1 else values
+
+
+@op("ArgMax")
+def arg_max(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Tensor:
+    return _extreme(torch.argmax, x, axis, keepdims, select_last_index)
+
+
+@op("ArgMin")
+def arg_min(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Tensor:
+    return _extreme(torch.argmin, x, axis, keepdims, select_last_index)
+
+
+def _extreme(function: Any, x: Tensor, axis: int, keepdims: int, last: int) -> Tensor:
+    if not last:
+        return function(x, axis, keepdim=bool(keepdims))
+    return x.shape[axis] - 1 - function(torch.flip(x, [axis]), axis, keepdim=bool(keepdims))
+
+
+@op("Unique")
+def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1, outputs: int = 1) -> Any:
+    array = x.detach().cpu().numpy()
+    found, first, inverse, counts = np.unique(
+        array, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not sorted:  # in the order in which they come
+        order = np.argsort(first)
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        found, first, counts = np.take(found, order, axis or 0), first[order], counts[order]
+        inverse = back[inverse]
+    rest = (torch.from_numpy(np.asarray(part, np.int64)).to(x.device) for part in (first, inverse, counts))
+    results = (torch.from_numpy(np.ascontiguousarray(found)).to(x.device), *rest)
+    return results if outputs > 1 else results[0]

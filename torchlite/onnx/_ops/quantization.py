@@ -1,0 +1,136 @@
+"""Ops on quantised numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .._types import NAMES, Narrow, dtype_of, type_name
+from .convolutions import conv
+from .registry import Ints, op
+from .types import converted
+
+_RANGES = {
+    "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
+    "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1), "int32": (-(2**31), 2**31 - 1),
+}  # fmt: skip
+
+
+def _values(x: Any) -> Tensor:
+    return x.values if isinstance(x, Narrow) else x
+
+
+def _spread(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+    """A scale or zero for each element: one for all, for a place of the axis, or for a block of places."""
+    if value.numel() == 1:
+        return value.reshape(())
+    if not block:
+        return value.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    return value.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
+
+
+@op("QuantizeLinear")
+def quantize(
+    x: Any, scale: Tensor, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
+    precision: int = 0, saturate: int = 1,
+) -> Any:  # fmt: skip
+    name = type_name(zero) if zero is not None else NAMES[output_dtype] if output_dtype else "uint8"
+    factor = _spread(_values(scale), x, axis, block_size)
+    if precision:
+        x, factor = x.to(dtype_of(precision)), factor.to(dtype_of(precision))
+    elif not x.is_floating_point():
+        x = x.to(torch.float32)
+    out = x / factor.to(x.dtype)
+    shift = None if zero is None else _spread(_values(zero), x, axis, block_size)
+    if name in _RANGES:
+        low, high = _RANGES[name]
+        out = torch.round(out.to(torch.float64))
+        out = out if shift is None else out + shift.to(torch.float64)
+        return converted(torch.clamp(out, low, high), name)
+    if name == "float4_e2m1" and shift is not None:
+        out = out + shift.to(out.dtype)
+    return converted(out, name, bool(saturate))
+
+
+@op("DequantizeLinear")
+def dequantize(
+    x: Any, scale: Tensor, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+) -> Tensor:
+    values = _values(x)
+    wide = values.to(torch.float32)
+    if zero is not None:
+        wide = wide - _spread(_values(zero).to(torch.float32), values, axis, block_size)
+    out = wide * _spread(_values(scale).to(torch.float32), values, axis, block_size)
+    return out.to(dtype_of(output_dtype) if output_dtype else _values(scale).dtype)
+
+
+@op("DynamicQuantizeLinear")
+def dynamic_quantize(x: Tensor, *, outputs: int = 3) -> Any:
+    high = torch.clamp(torch.amax(x), min=0)
+    low = torch.clamp(torch.amin(x), max=0)
+    scale = torch.where(high == low, torch.ones_like(high), high - low) / 255
+    zero = torch.round(torch.clamp(-low / scale, 0, 255))
+    out = torch.clamp(torch.round(x / scale) + zero, 0, 255).to(torch.uint8)
+    return (out, scale, zero.to(torch.uint8))[:outputs] if outputs > 1 else out
+
+
+def _shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+    wide = x.to(torch.float64)
+    if zero is None:
+        return wide
+    part = zero.to(torch.float64)
+    if part.ndim == 1 and part.numel() > 1:
+        part = part.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    return wide - (part.reshape(()) if part.numel() == 1 else part)
+
+
+@op("MatMulInteger")
+def matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
+    return torch.matmul(_shifted(a, a_zero, -2), _shifted(b, b_zero, -1)).to(torch.int32)
+
+
+@op("ConvInteger")
+def conv_integer(
+    x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *, auto_pad: str = "NOTSET",
+    dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+) -> Tensor:  # fmt: skip
+    out = conv(
+        _shifted(x, x_zero, 1), _shifted(w, w_zero, 0), auto_pad=auto_pad, dilations=dilations, group=group, pads=pads,
+        strides=strides,
+    )  # fmt: skip
+    return torch.round(out).to(torch.int32)
+
+
+def _requantized(out: Tensor, factor: Tensor, zero: Tensor, axis: int) -> Tensor:
+    if factor.ndim == 1 and factor.numel() > 1:
+        factor = factor.reshape([-1 if d == axis % out.ndim else 1 for d in range(out.ndim)])
+    low, high = _RANGES[type_name(zero)]
+    out = torch.round(out * (factor.reshape(()) if factor.numel() == 1 else factor)) + zero.to(torch.float64)
+    return torch.clamp(out, low, high).to(zero.dtype)
+
+
+@op("QLinearMatMul")
+def qlinear_matmul(
+    a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor, y_scale: Tensor,
+    y_zero: Tensor,
+) -> Tensor:  # fmt: skip
+    out = torch.matmul(_shifted(a, a_zero, -2), _shifted(b, b_zero, -1))
+    factor = a_scale.to(torch.float64) * b_scale.to(torch.float64) / y_scale.to(torch.float64)
+    return _requantized(out, factor, y_zero, -1)
+
+
+@op("QLinearConv")
+def qlinear_conv(
+    x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor, y_scale: Tensor,
+    y_zero: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
+    kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+) -> Tensor:  # fmt: skip
+    bias = None if b is None else b.to(torch.float64)
+    out = conv(
+        _shifted(x, x_zero, 1), _shifted(w, w_zero, 0), bias, auto_pad=auto_pad, dilations=dilations, group=group,
+        pads=pads, strides=strides,
+    )  # fmt: skip
+    factor = x_scale.to(torch.float64) * w_scale.to(torch.float64) / y_scale.to(torch.float64)
+    return _requantized(out, factor, y_zero, 1)

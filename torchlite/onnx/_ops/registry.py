@@ -1,0 +1,112 @@
+"""Which function does an op of a version."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from torchlite import Tensor
+
+# What inputs are that are numbers rather than data: Python's where the file says them, else tensors.
+Ints: TypeAlias = Any
+Floats: TypeAlias = Any
+Number: TypeAlias = Any
+HOST = ("Ints", "Floats", "Number")
+
+
+class Op(NamedTuple):
+    """A function for an op from a version on. `attributes` is None where it takes any, `host` names its inputs that are
+    numbers.
+    """
+
+    since: int
+    function: Callable
+    inputs: tuple[str, ...]
+    attributes: frozenset[str] | None
+    host: dict[str, str]
+    rest: bool
+    counts: bool
+
+
+_TABLE: dict[tuple[str, str], list[Op]] = {}
+
+
+def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Callable]:
+    """Let a function do ops from a version on."""
+
+    def register(function: Callable) -> Callable:
+        params = inspect.signature(function).parameters.values()
+        kinds = {p.name: str(p.annotation) for p in params if str(p.annotation) in HOST}
+        entry = Op(
+            since,
+            function,
+            tuple(p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD),
+            frozenset(p.name for p in params if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)) - {"outputs"},
+            kinds,
+            any(p.kind is p.VAR_POSITIONAL for p in params),
+            any(p.name == "outputs" for p in params),
+        )
+        for name in names:
+            found = _TABLE.setdefault((domain, name), [])
+            found.append(entry)
+            found.sort(key=lambda item: item.since)
+        return function
+
+    return register
+
+
+def find(domain: str, name: str, version: int) -> Op | None:
+    """What does an op of a version of its domain; None where nothing does."""
+    return next((entry for entry in reversed(_TABLE.get((domain, name), [])) if entry.since <= version), None)
+
+
+def versions(domain: str, name: str) -> list[int]:
+    """From which versions on there are functions for an op."""
+    return [entry.since for entry in _TABLE.get((domain, name), [])]
+
+
+def ints(value: Any) -> list[int] | None:
+    """Integers of an input or attribute."""
+    if value is None or value.__class__ is list:
+        return value
+    if isinstance(value, Tensor):
+        value = value.tolist()
+    return [int(value)] if isinstance(value, (int, float)) else [int(n) for n in value]
+
+
+def floats(value: Any) -> list[float] | None:
+    """Numbers of an input or attribute."""
+    if value is None or value.__class__ is list:
+        return value
+    if isinstance(value, (Tensor, np.ndarray)):
+        value = value.tolist()
+    return [float(value)] if isinstance(value, (int, float)) else [float(n) for n in value]
+
+
+def number(value: Any) -> Any:
+    """The one number of an input or attribute."""
+    if isinstance(value, Tensor):
+        value = value.reshape(-1)
+        return value[0].item() if value.numel() else None
+    if isinstance(value, (list, tuple)):
+        return value[0] if value else None
+    return value
+
+
+def together(*values: Any) -> tuple:
+    """Tensors of one device: those of the host, where shapes are computed, go to that of the others."""
+    place = next((v.device for v in values if isinstance(v, Tensor) and v.device.type != "cpu"), None)
+    if place is None:
+        return values
+    return tuple(v.to(place) if isinstance(v, Tensor) and v.device != place else v for v in values)
+
+
+def positive(dims: list[int], rank: int) -> list[int]:
+    """Dimensions counted from the front. IndexError for one that is not there."""
+    for d in dims:
+        if not -rank <= d < max(rank, 1):
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+    return [d % rank if rank else 0 for d in dims]

@@ -1,0 +1,101 @@
+"""Sequences, which are lists here, and optional values, which are None or what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .registry import Ints, Number, ints, number, op, together
+
+
+@op("SequenceEmpty")
+def sequence_empty(*, dtype: int = 1) -> list:
+    return []
+
+
+@op("SequenceConstruct")
+def sequence_construct(*values: Any) -> list:
+    return list(values)
+
+
+@op("SequenceInsert")
+def sequence_insert(values: list, value: Any, position: Number = None) -> list:
+    out = list(values)
+    at = len(out) if position is None else int(number(position))
+    out.insert(at + len(out) if at < 0 else at, value)
+    return out
+
+
+@op("SequenceErase")
+def sequence_erase(values: list, position: Number = None) -> list:
+    out = list(values)
+    del out[-1 if position is None else int(number(position))]
+    return out
+
+
+@op("SequenceAt")
+def sequence_at(values: list, position: Number) -> Any:
+    return values[int(number(position))]
+
+
+@op("SequenceLength")
+def sequence_length(values: list) -> Tensor:
+    return torch.tensor(len(values), dtype=torch.int64)
+
+
+@op("ConcatFromSequence")
+def concat_from_sequence(values: list, *, axis: int, new_axis: int = 0) -> Any:
+    if values and isinstance(values[0], np.ndarray):
+        return np.stack(values, axis) if new_axis else np.concatenate(values, axis)
+    parts = list(together(*values))
+    return torch.stack(parts, axis) if new_axis else torch.cat(parts, axis)
+
+
+@op("SplitToSequence")
+def split_to_sequence(x: Any, split: Tensor | None = None, *, axis: int = 0, keepdims: int = 1) -> list:
+    length = x.shape[axis]
+    if split is None:
+        sizes = [1] * length
+    elif split.ndim == 0:
+        part = int(split.item())
+        sizes = [min(part, length - i) for i in range(0, length, part)]
+    else:
+        sizes = ints(split) or []
+    if isinstance(x, np.ndarray):
+        parts = np.split(x, np.cumsum(sizes)[:-1], axis)
+        return [p.squeeze(axis) for p in parts] if split is None and not keepdims else list(parts)
+    found = list(torch.split(x, sizes, axis))
+    return [part.squeeze(axis) for part in found] if split is None and not keepdims else found
+
+
+@op("Optional")
+def optional(value: Any = None, *, type: Any = None) -> Any:
+    return value
+
+
+@op("OptionalHasElement")
+def optional_has_element(value: Any = None) -> Tensor:
+    return torch.tensor(value is not None)
+
+
+@op("OptionalGetElement")
+def optional_get_element(value: Any) -> Any:
+    if value is None:
+        raise ValueError("OptionalGetElement: there is no element")
+    return value
+
+
+def densified(values: Tensor, indices: Tensor, sizes: Ints) -> Tensor:
+    """A sparse tensor of a file with all its elements."""
+    shape = ints(sizes) or []
+    place = indices
+    if indices.ndim == 2:
+        place = torch.zeros(indices.shape[0], dtype=torch.int64, device=indices.device)
+        for d, n in enumerate(shape):
+            place = place * n + indices[:, d]
+    flat = torch.zeros(int(np.prod(shape, dtype=np.int64)), dtype=values.dtype, device=values.device)
+    return torch.scatter(flat, 0, place, values).reshape(shape)

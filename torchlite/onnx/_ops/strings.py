@@ -1,0 +1,91 @@
+"""Ops of text: NumPy's arrays of Python's strings."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite import Tensor
+
+from .registry import Ints, op
+
+
+def texts(values: Any, shape: Any) -> np.ndarray:
+    """An array of text."""
+    items = list(values)
+    out = np.empty(len(items), object)
+    out[:] = items
+    return out.reshape(shape)
+
+
+@op("StringConcat")
+def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    a, b = np.broadcast_arrays(x, y)
+    return texts((p + q for p, q in zip(a.ravel(), b.ravel(), strict=True)), a.shape)
+
+
+@op("StringSplit")
+def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
+    parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
+    width = max(map(len, parts), default=0)
+    out = texts((word for row in parts for word in [*row, *[""] * (width - len(row))]), (*x.shape, width))
+    counts = torch.tensor([len(row) for row in parts], dtype=torch.int64).reshape(x.shape)
+    return out if outputs == 1 else (out, counts)
+
+
+@op("RegexFullMatch")
+def regex_full_match(x: np.ndarray, *, pattern: str) -> Tensor:
+    found = re.compile(pattern)
+    return torch.tensor([found.fullmatch(item) is not None for item in x.ravel()], dtype=torch.bool).reshape(x.shape)
+
+
+def _bare(word: str) -> str:
+    """A word without the marks on its letters."""
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+
+
+@op("StringNormalizer")
+def string_normalizer(
+    x: np.ndarray, *, case_change_action: str = "NONE", is_case_sensitive: int = 0, locale: str = "",
+    stopwords: Any = None,
+) -> np.ndarray:  # fmt: skip
+    change = {"LOWER": str.lower, "UPPER": str.upper}.get(case_change_action, str)
+    same = str if is_case_sensitive else str.lower
+    stops = {same(word) for word in stopwords or ()}
+    kept = [_bare(change(word)) for word in x.ravel() if same(word) not in stops] or [""]
+    return texts(kept, (len(kept),) if x.ndim == 1 else (1, len(kept)))
+
+
+@op("TfIdfVectorizer")
+def tf_idf(
+    x: Any, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str, ngram_counts: Ints,
+    ngram_indexes: Ints, pool_int64s: Any = None, pool_strings: Any = None, weights: Any = None,
+) -> Tensor:  # fmt: skip
+    pool = list(pool_strings if pool_int64s is None else pool_int64s)
+    places: dict[tuple, int] = {}
+    ends = [*ngram_counts[1:], len(pool)]
+    for size, (begin, end) in enumerate(zip(ngram_counts, ends, strict=True), 1):
+        for at in range(begin, end, size):
+            places[tuple(pool[at : at + size])] = len(places)
+    rows = x.tolist() if x.ndim == 2 else [x.tolist()]
+    out = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
+    for i, row in enumerate(rows):
+        for size in range(min_gram_length, max_gram_length + 1):
+            for skip in range(1, (max_skip_count if size > 1 else 0) + 2):
+                for begin in range(len(row) - (size - 1) * skip):
+                    at = places.get(tuple(row[begin : begin + (size - 1) * skip + 1 : skip]))
+                    if at is not None:
+                        out[i, ngram_indexes[at]] += 1
+    factor = np.ones(out.shape[1], np.float32)
+    if weights is not None:
+        for at, place in enumerate(ngram_indexes):
+            factor[place] = weights[at]
+    if mode != "TF":
+        out = (out > 0) * factor if mode == "IDF" else out * factor
+    return torch.from_numpy(out.astype(np.float32) if x.ndim == 2 else out[0].astype(np.float32))

@@ -1,0 +1,259 @@
+"""Messages of ONNX files: read from bytes, and written.
+
+Reading trusts nothing: every length is checked against what is left, nesting is bounded, and what a message takes is a
+multiple of its bytes. Fields that ONNX does not have are skipped.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._schema import BY_NAME, BY_NUMBER, MESSAGES, ONE_OF, SCALARS, Field
+from .errors import OnnxFileError
+
+_DEEPEST = 100  # messages inside each other, as protobuf has it
+_DEFAULTS = {"int32": 0, "int64": 0, "uint64": 0, "float": 0.0, "double": 0.0, "string": "", "bytes": b""}
+_FIXED = {"float": ("<f", 5, 4), "double": ("<d", 1, 8)}  # its form, wire type and width
+
+
+class Message:
+    """A message of the given kind, with its fields as attributes: `Message("Dimension", dim_value=3).dim_value`.
+
+    A field that was not set reads as its type's zero, None for a message, and as an empty list where it repeats.
+    """
+
+    __slots__ = ("_kind", "_set")
+    _kind: str
+    _set: dict[str, Any]
+
+    def __init__(self, kind: str, **fields: Any) -> None:
+        object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_set", {})
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._set:
+            return self._set[name]
+        field = BY_NAME[self._kind].get(name)
+        if field is None:
+            raise AttributeError(f"a message {self._kind} has no field {name}")
+        return [] if field.repeats else _DEFAULTS.get(field.type)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in BY_NAME[self._kind]:
+            raise AttributeError(f"a message {self._kind} has no field {name}")
+        self._set[name] = value
+
+    def has(self, name: str) -> bool:
+        """Whether a field was set."""
+        return name in self._set
+
+    def which(self, *names: str) -> str:
+        """The first of these fields that was set, "" for none."""
+        return next((name for name in names if name in self._set), "")
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}: {', '.join(self._set)}>"
+
+    def __reduce__(self) -> Any:
+        return _restored, (self._kind, {n: bytes(v) if isinstance(v, memoryview) else v for n, v in self._set.items()})
+
+
+def _restored(kind: str, fields: dict[str, Any]) -> Message:
+    return Message(kind, **fields)
+
+
+def parse(data: Any, kind: str = "Model") -> Message:
+    """The message that bytes hold; what of it is bytes shares their memory. OnnxFileError for bytes that are none."""
+    view = memoryview(data).cast("B").toreadonly()
+    return _message(Message(kind), view, 0, len(view), kind, 0)
+
+
+def _varint(view: memoryview, at: int, end: int, where: str) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= end or shift > 63:
+            what = "a number of more than ten bytes" if shift > 63 else "it ends inside a number"
+            raise OnnxFileError(f"no ONNX model: {where}: {what}")
+        byte = view[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+        shift += 7
+
+
+def _message(out: Message, view: memoryview, at: int, end: int, where: str, depth: int) -> Message:
+    if depth > _DEEPEST:
+        raise OnnxFileError(f"no ONNX model: messages inside more than {_DEEPEST} others ({where[:60]} ...)")
+    fields, found = BY_NUMBER[out._kind], out._set
+    while at < end:
+        tag, at = _varint(view, at, end, where)
+        number, wire = tag >> 3, tag & 7
+        if not 0 < number < 1 << 29:
+            raise OnnxFileError(f"no ONNX model: {where}: a field has the number {number}")
+        start, at = _extent(view, at, end, wire, number, where, depth)
+        field = fields.get(number)
+        if field is None:
+            continue
+        value = _value(field, wire, view, start, at, f"{where}.{field.name}", depth, found.get(field.name))
+        if value is None:
+            continue
+        for other in ONE_OF.get(out._kind, ()) if field.name in ONE_OF.get(out._kind, ()) else ():
+            if other != field.name:
+                found.pop(other, None)
+        if field.repeats and isinstance(value, np.ndarray):
+            before = found.get(field.name)
+            found[field.name] = value if before is None else np.concatenate([np.asarray(before, value.dtype), value])
+        elif field.repeats:
+            _append(found, field.name, value)
+        else:
+            found[field.name] = value
+    return out
+
+
+def _append(found: dict[str, Any], name: str, value: Any) -> None:
+    """One more element of a field that repeats: files may have them one by one beside packed ones."""
+    kept = found.setdefault(name, [])
+    if isinstance(kept, np.ndarray):
+        kept = found[name] = kept.tolist()
+    kept.append(value)
+
+
+def _extent(view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int) -> tuple[int, int]:
+    """Where a field's content begins and ends."""
+    if wire == 0:
+        return at, _varint(view, at, end, where)[1]
+    if wire == 2:
+        length, at = _varint(view, at, end, where)
+    elif wire in (1, 5):
+        length = 8 if wire == 1 else 4
+    elif wire == 3:
+        return at, _group(view, at, end, number, where, depth + 1)
+    else:
+        raise OnnxFileError(f"no ONNX model: {where}: field {number} has the wire type {wire}")
+    if length > end - at:
+        raise OnnxFileError(f"no ONNX model: {where}: field {number} has {length} bytes, and {end - at} are left")
+    return at, at + length
+
+
+def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: int) -> int:
+    """The end of a group, an old form that ONNX never had."""
+    if depth > _DEEPEST:
+        raise OnnxFileError(f"no ONNX model: {where}: groups inside more than {_DEEPEST} others")
+    while True:
+        tag, at = _varint(view, at, end, where)
+        if tag & 7 == 4:
+            if tag >> 3 != number:
+                raise OnnxFileError(f"no ONNX model: {where}: the end of another group")
+            return at
+        at = _extent(view, at, end, tag & 7, tag >> 3, where, depth)[1]
+
+
+def _value(field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any) -> Any:
+    """What a field holds; None where its wire type is another field's, which protobuf takes for an unknown one."""
+    type = field.type
+    if type not in SCALARS:
+        if wire != 2:
+            return None
+        whole = before if before is not None and not field.repeats else Message(type)
+        return _message(whole, view, at, end, where, depth + 1)
+    if type in ("string", "bytes"):
+        if wire != 2:
+            return None
+        return _text(view[at:end], where) if type == "string" else view[at:end]
+    if wire == 2:
+        return _packed(type, view[at:end], where) if field.repeats else None
+    if type in _FIXED:
+        form, expected, _ = _FIXED[type]
+        return struct.unpack(form, view[at:end])[0] if wire == expected else None
+    return _signed(type, _varint(view, at, end, where)[0]) if wire == 0 else None
+
+
+def _text(part: memoryview, where: str) -> str:
+    try:
+        return str(part, "utf-8")
+    except UnicodeDecodeError:
+        raise OnnxFileError(f"no ONNX model: {where}: the text is not UTF-8") from None
+
+
+def _signed(type: str, value: int) -> int:
+    if type == "int32":
+        value &= 0xFFFFFFFF
+        return value - (1 << 32) if value >> 31 else value
+    return value - (1 << 64) if type == "int64" and value >> 63 else value
+
+
+def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
+    """Numbers that stand one after the other."""
+    if type in _FIXED:
+        form, _, width = _FIXED[type]
+        if len(part) % width:
+            raise OnnxFileError(f"no ONNX model: {where}: {len(part)} bytes are no numbers of {width}")
+        return np.frombuffer(part, form)
+    data = np.frombuffer(part, np.uint8)
+    ends = np.flatnonzero(data < 128)
+    if data.size and (not ends.size or ends[-1] != data.size - 1):
+        raise OnnxFileError(f"no ONNX model: {where}: it ends inside a number")
+    starts = np.concatenate([[0], ends[:-1] + 1]) if ends.size else ends
+    lengths = ends - starts + 1
+    if ends.size and lengths.max() > 10:
+        raise OnnxFileError(f"no ONNX model: {where}: a number of more than ten bytes")
+    out = np.zeros(ends.size, np.uint64)
+    for step in range(int(lengths.max()) if ends.size else 0):
+        here = np.flatnonzero(lengths > step)
+        out[here] |= (data[starts[here] + step] & 127).astype(np.uint64) << np.uint64(7 * step)
+    return out.astype(np.int32) if type == "int32" else out.view(np.int64) if type == "int64" else out
+
+
+def encode(message: Message) -> list[Any]:
+    """A message's bytes in pieces, to be written one after the other; large parts are not copied."""
+    return list(_pieces(message))
+
+
+def _pieces(message: Message) -> Iterator[Any]:
+    for field in MESSAGES[message._kind]:
+        if not message.has(field.name):
+            continue
+        value = getattr(message, field.name)
+        if field.packed:
+            yield from _packed_field(field, value)
+        else:
+            for item in value if field.repeats else (value,):
+                yield from _field(field, item)
+
+
+def _number(value: int) -> bytes:
+    value &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(field: Field, value: Any) -> Iterator[Any]:
+    if field.type in _FIXED:
+        form, wire, _ = _FIXED[field.type]
+        yield _number(field.number << 3 | wire) + struct.pack(form, value)
+    elif field.type in SCALARS and field.type not in ("string", "bytes"):
+        yield _number(field.number << 3) + _number(int(value))
+    else:
+        text = [value.encode()] if field.type == "string" else [value] if field.type == "bytes" else encode(value)
+        yield _number(field.number << 3 | 2) + _number(sum(memoryview(piece).nbytes for piece in text))
+        yield from text
+
+
+def _packed_field(field: Field, values: Any) -> Iterator[Any]:
+    if field.type in _FIXED:
+        part = np.ascontiguousarray(values, _FIXED[field.type][0]).tobytes()
+    else:
+        part = b"".join(_number(int(value)) for value in values)
+    if part:
+        yield _number(field.number << 3 | 2) + _number(len(part)) + part
