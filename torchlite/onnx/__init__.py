@@ -1,15 +1,26 @@
-"""ONNX's names. Nothing is exported: what would export says so."""
+"""ONNX: `load` reads a file as a module; nothing is exported yet: what would export says so."""
 
 from __future__ import annotations
 
 import enum
 from typing import Any
 
+from . import errors as errors
 from . import symbolic_helper as symbolic_helper
 from . import symbolic_opset11 as symbolic_opset11
+from .errors import OnnxExporterError
 
-__all__ = ["OnnxExporterError", "export", "is_in_onnx_export", "register_custom_op_symbolic",
+__all__ = ["OnnxExporterError", "export", "is_in_onnx_export", "load", "register_custom_op_symbolic",
            "unregister_custom_op_symbolic"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "load":
+        from ._loading import load
+
+        globals()["load"] = load
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class TrainingMode(enum.Enum):
@@ -30,10 +41,6 @@ class OperatorExportTypes(enum.Enum):
 
 
 _symbolics: dict[tuple[str, int], Any] = {}
-
-
-class OnnxExporterError(RuntimeError):
-    """What an export raises."""
 
 
 def is_in_onnx_export() -> bool:

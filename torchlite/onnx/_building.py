@@ -28,8 +28,9 @@ _FREE_NODES = 10_000  # that functions may make, beside what a file's size pays 
 _TIMES = 50
 # By op: places of inputs that no training changes.
 _FIXED = {
-    "BatchNormalization": (3, 4), "QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2), "QLinearConv": (1, 2, 4, 5, 6, 7),
-    "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,), "Resize": (1, 2), "Upsample": (1,),
+    "BatchNormalization": (3, 4), "QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2),
+    "QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,),
+    "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
 # Ops whose result is on the host whatever their inputs are.
 _ON_HOST = {
@@ -92,7 +93,11 @@ class Scope:
     """One graph while it is built. `around` is the graph that a body of control flow stands in."""
 
     def __init__(
-        self, model: Model, opsets: dict[str, int], around: Scope | None = None, attributes: dict[str, Any] | None = None
+        self,
+        model: Model,
+        opsets: dict[str, int],
+        around: Scope | None = None,
+        attributes: dict[str, Any] | None = None,
     ) -> None:
         self.model, self.opsets, self.around, self.attributes = model, opsets, around, attributes
         self.graph, self.root = Graph(), Module()

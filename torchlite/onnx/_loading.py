@@ -104,7 +104,9 @@ def _is_narrow(type: Message | None) -> bool:
     while type is not None and not type.has("tensor_type"):
         inner = type.sequence_type or type.optional_type
         type = None if inner is None else inner.elem_type
-    return type is not None and 0 < type.tensor_type.elem_type < len(NAMES) and NAMES[type.tensor_type.elem_type] in NARROW
+    return (
+        type is not None and 0 < type.tensor_type.elem_type < len(NAMES) and NAMES[type.tensor_type.elem_type] in NARROW
+    )
 
 
 def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:

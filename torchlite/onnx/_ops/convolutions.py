@@ -77,7 +77,11 @@ def conv_transpose(
         total = [a - b for a, b in zip(whole, wanted, strict=True)]
         begin = [t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total]
         end = [t - a for t, a in zip(total, begin, strict=True)]
-    if begin == end and min(begin) >= 0 and all(e < max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True)):
+    if (
+        begin == end
+        and min(begin) >= 0
+        and all(e < max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True))
+    ):
         return _TRANSPOSED[rank](x, w, b, strides, begin, extra, group, dilations)
     out = _TRANSPOSED[rank](x, w, b, strides, [0] * rank, [0] * rank, group, dilations)
     # Output padding is what zeros behind the input would give; cropping is padding below zero.
@@ -149,7 +153,9 @@ def max_pool(
     whole, shift = x, [0] * rank
     if not simple:
         if ceil_mode:
-            end = [a + b for a, b in zip(end, _ceiled(x.shape[2:], kernel, strides, dilations, begin, end), strict=True)]
+            end = [
+                a + b for a, b in zip(end, _ceiled(x.shape[2:], kernel, strides, dilations, begin, end), strict=True)
+            ]
         lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
         whole, shift, begin, ceil_mode = F.pad(x, flat(begin, end), value=lowest), begin, [0] * rank, 0
     if not x.is_floating_point():

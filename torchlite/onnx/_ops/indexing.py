@@ -60,9 +60,7 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
 @op("ScatterElements", "Scatter")
-def scatter_elements(
-    x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
-) -> Tensor:
+def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
     x, indices, updates = together(x, indices, updates)
     places = _wrapped(indices, x.shape[axis])
     if reduction == "none":
@@ -126,9 +124,7 @@ def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor
 
 
 @op("TopK")
-def top_k(
-    x: Tensor, k: Number = None, *, axis: int = -1, largest: int = 1, sorted: int = 1, outputs: int = 2
-) -> Any:
+def top_k(x: Tensor, k: Number = None, *, axis: int = -1, largest: int = 1, sorted: int = 1, outputs: int = 2) -> Any:
     count = int(number(k))
     if x.dtype in (torch.uint64, torch.uint32, torch.uint16):
         found = torch.sort(x.to(torch.int64), dim=axis, descending=bool(largest), stable=True)

@@ -203,5 +203,3 @@ def dropout(
 ) -> Any:
     part, training = number(ratio), number(training_mode)
     return _dropped(x, 0.5 if part is None else part, bool(training), seed, outputs)
-
-

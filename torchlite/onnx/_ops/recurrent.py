@@ -9,7 +9,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .registry import Ints, ints, op
+from .registry import ints, op
 
 # By name: a function with its two numbers, and what these are where the file does not say.
 _ACTIVATIONS: dict[str, tuple[Callable, float, float]] = {
@@ -43,9 +43,7 @@ def _functions(names: list[str], alphas: Any, betas: Any) -> list[Callable]:
     return found
 
 
-def _run(
-    step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool
-) -> tuple[Tensor, tuple]:
+def _run(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) -> tuple[Tensor, tuple]:
     """A cell over time, for rows of several lengths."""
     count = x.shape[0]
     rows = None if lengths is None else torch.tensor(ints(lengths), device=x.device).reshape(-1, 1)

@@ -51,9 +51,7 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
 
 
 @op("DFT")
-def dft_of_seventeen(
-    x: Tensor, length: Number = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
-) -> Tensor:
+def dft_of_seventeen(x: Tensor, length: Number = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Tensor:
     return _dft(x, length, axis, inverse, onesided)
 
 
@@ -63,9 +61,7 @@ def dft(x: Tensor, length: Number = None, axis: Number = None, *, inverse: int =
 
 
 @op("STFT")
-def stft(
-    x: Tensor, step: Number, window: Tensor | None = None, length: Number = None, *, onesided: int = 1
-) -> Tensor:
+def stft(x: Tensor, step: Number, window: Tensor | None = None, length: Number = None, *, onesided: int = 1) -> Tensor:
     size = int(number(length)) if length is not None else x.shape[1] if window is None else window.shape[0]
     real = x.ndim == 2 or x.shape[-1] == 1
     signal = x.reshape(x.shape[0], x.shape[1]) if real else torch.view_as_complex(x.contiguous())
@@ -88,9 +84,7 @@ def mel_weights(
     at = ((n + 1) * (700 * (10 ** (mel / 2595) - 1)) // int(number(rate))).astype(np.int64)
     rows = np.arange(n // 2 + 1)[:, None]
     begin, middle, end = at[:-2], at[1:-1], at[2:]
-    rising = np.where(
-        middle == begin, rows == middle, (rows - begin) / np.where(middle == begin, 1, middle - begin)
-    )
+    rising = np.where(middle == begin, rows == middle, (rows - begin) / np.where(middle == begin, 1, middle - begin))
     falling = (end - rows) / np.where(end == middle, 1, end - middle)
     out = np.where((rows >= begin) & (rows <= middle), rising, 0.0)
     out = np.where((rows >= middle) & (rows < end) & (end > middle), falling, out)

@@ -59,5 +59,3 @@ def momentum(
         new.append(x - rate * (g + alpha * v if mode == "nesterov" else v))
         moved.append(v)
     return (*new, *moved)
-
-
