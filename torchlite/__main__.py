@@ -1,4 +1,4 @@
-"""`python -m torchlite demo`, `info`, `show`, `bench`, `build-kernels`, `run` and `as-torch`."""
+"""`python -m torchlite demo`, `info`, `show`, `bench`, `build-kernels`, `run`, `convert` and `as-torch`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from ._command import bench, build_kernels, naming, show
+from ._command import bench, build_kernels, models, naming, show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,11 +25,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     demo.add_argument("--output", default="torchlite-demo.png", help="where to save the picture (default: %(default)s)")
     commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
+    models.add_parser(commands)
     show.add_parser(commands)
     bench.add_parser(commands)
     build_kernels.add_parser(commands)
     naming.add_parsers(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
+    if models.is_meant(arguments):
+        return models.run(*arguments)
     if arguments[:1] == ["run"]:  # what follows is for Python and the program
         return naming.run(arguments[1:])
     options = parser.parse_args(arguments)

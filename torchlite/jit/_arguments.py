@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._dispatch.call import Tensor
 from .._types import dtypes
@@ -11,6 +11,18 @@ from .._types.layouts import Size, layout, memory_format
 from ._codes import code_of
 
 _PLAIN = (Tensor, int, float, bool, str, type(None))
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function: its name, its type as text, and its default as text."""
+
+    name: str
+    type: str
+    default: str | None
+
+    def has_default_value(self) -> bool:
+        """Whether a call may leave it out."""
+        return self.default is not None
 
 
 class Schema:
@@ -22,13 +34,18 @@ class Schema:
     def __str__(self) -> str:
         if self.node is None:
             return f"{self.name}(...) -> Tensor"
-        a = self.node.args
-        blank = [None] * (len(a.args) - len(a.defaults))
-        parts = []
-        for place, (p, default) in enumerate(zip(a.args, [*blank, *a.defaults], strict=True)):
-            kind = self._owner if place == 0 and self._owner else _kind(p.annotation)
-            parts.append(f"{kind} {p.arg}" + ("" if default is None else f"={ast.unparse(default)}"))
+        parts = [f"{p.type} {p.name}" + ("" if p.default is None else f"={p.default}") for p in self.arguments]
         return f"{self.name}({', '.join(parts)}) -> {_kind(self.node.returns)}"
+
+    @property
+    def arguments(self) -> list[Parameter]:
+        """The parameters, a method's own object first."""
+        a = ast.arguments([], []) if self.node is None else self.node.args
+        written = [None] * (len(a.args) - len(a.defaults)) + [ast.unparse(default) for default in a.defaults]
+        kinds = [_kind(p.annotation) for p in a.args]
+        if kinds and self._owner:
+            kinds[0] = self._owner
+        return [Parameter(p.arg, *rest) for p, *rest in zip(a.args, kinds, written, strict=True)]
 
     __repr__ = __str__
 

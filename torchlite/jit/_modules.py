@@ -69,13 +69,13 @@ class RecursiveScriptModule(ScriptModule):
         own = self.__dict__
         own["_script"], own["_attributes"] = script, {}
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program's `forward`. RuntimeError for arguments that it does not take."""
-        script = self._script
-        method = script.methods.get("forward")
+    @property
+    def forward(self) -> ScriptMethod:  # type: ignore[override]
+        """The program's `forward`, with its schema. A call raises RuntimeError for arguments that it does not take."""
+        method = self._script.methods.get("forward")
         if method is None:
             raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
-        return _arguments.run(method, self, script, "forward", args, kwargs)
+        return ScriptMethod(self, "forward", method)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__

@@ -42,8 +42,8 @@ def load(
     torchlite does not have, by domain and name: each is called with the inputs in order and the attributes as keywords.
 
     The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
-    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, the versions
-    of the ops, and who made the file.
+    as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
+    and sizes, the versions of the ops, and who made the file.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
 
@@ -92,12 +92,24 @@ def build(
     module.meta["onnx"] = {
         "inputs": [item.name for item in given],
         "outputs": [item.name for item in graph.output],
+        "types": {item.name: _tensor_type(item.type) for item in (*given, *graph.output)},
         "opsets": dict(shared.versions),
         "ir_version": model.ir_version,
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
         "metadata": {entry.key: entry.value for entry in model.metadata_props},
     }
     return module.eval()
+
+
+def _tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
+    """The type of elements and the sizes that the file says of a tensor, a size that varies as its name or "?"; None of
+    what is no tensor.
+    """
+    if about is None or not about.has("tensor_type") or not 0 < about.tensor_type.elem_type < len(NAMES):
+        return None
+    shape = about.tensor_type.shape
+    sizes = None if shape is None else tuple(d.dim_value if d.dim_value > 0 else d.dim_param or "?" for d in shape.dim)
+    return NAMES[about.tensor_type.elem_type], sizes
 
 
 def _is_narrow(type: Message | None) -> bool:

@@ -1,0 +1,102 @@
+"""The inputs of a model on the command line: files, shapes, and random numbers where nothing was given."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+
+from .reading import Model, Value
+
+RANDOM_INDEX = 2  # random integers are below this: they may be places in small tables
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that give inputs."""
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="[NAME=]FILE",
+        help="an input: x.npy, NAME=x.npy, or an .npz with arrays by the inputs' names; in order without a name",
+    )  # fmt: skip
+    parser.add_argument(
+        "--shape", action="append", default=[], metavar="[NAME=]1x3x224x224[:int64]",
+        help="random numbers of this shape (seed 0) as an input, where the file does not say it or another is wanted",
+    )  # fmt: skip
+
+
+def inputs_of(model: Model, files: list[str], shapes: list[str]) -> list[torch.Tensor]:
+    """The arguments of a model's forward, in order. ValueError for what fits none, and where one cannot be made up."""
+    names = [value.name for value in model.inputs]
+    given: dict[str, np.ndarray] = {}
+    for word in files:
+        name, path = _named(word, names)
+        loaded = np.load(path, allow_pickle=False)
+        found = (
+            dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {name or _next(names, given, word): loaded}
+        )
+        given.update(found)
+    random = np.random.default_rng(0)
+    for word in shapes:
+        name, text = _named(word, names)
+        given[name or _next(names, given, word)] = _random(random, *_shape(text))
+    strangers = [name for name in given if names and name not in names]
+    if strangers:
+        raise ValueError(f"{model.path} has no input {', '.join(strangers)}: its inputs are {', '.join(names)}")
+    if not names:
+        return [torch.from_numpy(np.asarray(array)) for array in given.values()]
+    return [
+        torch.from_numpy(np.asarray(given[value.name]))
+        if value.name in given
+        else _made_up(model, place, value, random)
+        for place, value in enumerate(model.inputs)
+    ]
+
+
+def _named(word: str, names: list[str]) -> tuple[str, str]:
+    """The two parts of `NAME=rest`; "" and the word where it begins with no name."""
+    name, found, rest = word.partition("=")
+    return (name, rest) if found and (name in names or not names or "/" not in name) else ("", word)
+
+
+def _next(names: list[str], given: dict[str, Any], word: str) -> str:
+    """The first input that nothing was given for."""
+    if not names:
+        return f"input_{len(given)}"
+    free = [name for name in names if name not in given]
+    if not free:
+        raise ValueError(f"{word}: the model has {len(names)} inputs, and each was given: {', '.join(names)}")
+    return free[0]
+
+
+def _shape(text: str) -> tuple[tuple[int, ...], np.dtype]:
+    """What `1x3x224x224:int64` says."""
+    sizes, _, kind = text.partition(":")
+    if not re.fullmatch(r"(\d+(x\d+)*)?", sizes):
+        raise ValueError(f"--shape {text}: expected sizes with an x between, as in 1x3x224x224, or 1x16:int64")
+    try:
+        return tuple(int(size) for size in sizes.split("x") if size), np.dtype(kind or "float32")
+    except TypeError:
+        raise ValueError(f"--shape {text}: there is no dtype '{kind}'") from None
+
+
+def _random(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    if dtype.kind in "iub":
+        return random.integers(0, RANDOM_INDEX, shape).astype(dtype)
+    return np.asarray(random.standard_normal(shape)).astype(dtype)
+
+
+def _made_up(model: Model, place: int, value: Value, random: np.random.Generator) -> torch.Tensor:
+    """The example that came with the file, or random numbers of the shape that the file says."""
+    if model.example is not None and place < len(model.example):
+        return model.example[place]
+    if value.shape is None:
+        raise ValueError(
+            f"{model.path} does not say what shape its input '{value.name}' has: give --input {value.name}=x.npy or "
+            f"--shape {value.name}=1x3x224x224"
+        )
+    sizes = tuple(size if isinstance(size, int) else 1 for size in value.shape)
+    dtype = np.dtype("float32") if value.dtype is None else np.dtype(str(value.dtype).rpartition(".")[2])
+    return torch.from_numpy(_random(random, sizes, dtype))
