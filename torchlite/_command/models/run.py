@@ -84,7 +84,7 @@ def save(path: str, results: dict[str, Any]) -> None:
         if path.endswith(".npy"):
             np.save(file, next(iter(arrays.values())))
         else:
-            np.savez(file, **arrays)
+            np.savez(file, allow_pickle=False, **arrays)
 
 
 def timed(module: Any, given: list[Any], calls: int) -> str:
