@@ -52,18 +52,45 @@ class Block:
         self.array, self.ptr, self.nbytes = array, address(array), array.nbytes
 
 
-class Function:
-    """A kernel of a program; see `torchlite_device.machinery.device.Function`."""
+class Launcher:
+    """A kernel of a program, which runs any part of its work."""
 
-    __slots__ = ("_packs", "_run", "_share", "_share_address", "_waiting", "device", "name", "signature")
+    __slots__ = ("_run", "_share", "_share_address", "device", "name")
 
-    def __init__(self, device: Device, library: ctypes.CDLL, name: str, signature: str):
-        self.device, self.name, self.signature = device, name, signature
+    def __init__(self, device: Device, library: ctypes.CDLL, name: str):
+        self.device, self.name = device, name
         self._run = library[f"run_{name}"]
         self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
         self._share = library[f"share_{name}"]
         self._share.argtypes = (*self._run.argtypes, ctypes.c_void_p)
         self._share_address = ctypes.cast(self._share, ctypes.c_void_p).value
+
+    def launch(self, parameters: bytes, sizes: int, count: int, nbytes: int) -> int:
+        """Run all `count` pieces of the work on arrays of so many bytes; not 0 when the kernel refused."""
+        threads = min(get_threads(), count) if nbytes >= _SHARED and parallel() else 1
+        if threads < 2:
+            return self._run(parameters, sizes, 0, count)
+        parts = min(count, _PARTS * threads)
+        sharing = self.device.sharing
+        if sharing is not None:
+            return sharing(self._share_address, parameters, sizes, count, parts, threads - 1)
+        taken, failed = ctypes.c_int(0), []
+
+        def some() -> None:
+            failed.append(self._share(parameters, sizes, count, parts, ctypes.addressof(taken)))
+
+        share(some, [()] * threads)
+        return max(failed)
+
+
+class Function(Launcher):
+    """A kernel of a text; see `torchlite_device.machinery.device.Function`."""
+
+    __slots__ = ("_packs", "_waiting", "signature")
+
+    def __init__(self, device: Device, library: ctypes.CDLL, name: str, signature: str):
+        super().__init__(device, library, name)
+        self.signature = signature
         self._packs: dict[Any, Any] = {}
         self._waiting = device.waiting
 
@@ -107,28 +134,8 @@ class Function:
 
     def _go(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
         count, sizes, _ = _groups(global_size, local_size, nbytes > _CACHED)
-        threads = min(get_threads(), count) if nbytes >= _SHARED and parallel() else 1
-        if threads < 2:
-            if self._run(parameters, sizes, 0, count):
-                raise self._refused(local_size)
-            return
-        parts = min(count, _PARTS * threads)
-        sharing = self.device.sharing
-        if sharing is not None:
-            failed = sharing(self._share_address, parameters, sizes, count, parts, threads - 1)
-            if failed:
-                raise self._refused(local_size)
-            return
-        taken = ctypes.c_int(0)
-        call = parameters, sizes, count, parts, ctypes.addressof(taken), local_size
-        share(self._some, [call] * threads)
-
-    def _some(self, parameters: bytes, sizes: int, count: int, parts: int, taken: int, local_size: Any) -> None:
-        if self._share(parameters, sizes, count, parts, taken):
-            raise self._refused(local_size)
-
-    def _refused(self, local_size: tuple | None) -> RuntimeError:
-        return RuntimeError(f"kernel {self.name} cannot run in work-groups of {local_size} items here")
+        if self.launch(parameters, sizes, count, nbytes):
+            raise RuntimeError(f"kernel {self.name} cannot run in work-groups of {local_size} items here")
 
     def max_group(self) -> int:
         return 1
@@ -173,6 +180,7 @@ class Device(HostMemory, shared.Device):
         self.name = "C++"
         self.may_build = may_build
         self.using = threading.RLock()
+        self._natives: dict[tuple[str, str], Any] = {}
 
     # -- kernels --
 
@@ -184,6 +192,23 @@ class Device(HostMemory, shared.Device):
 
     def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
         return Function(self, program, name, signature)
+
+    cached = _CACHED
+
+    def native(self, text: str, name: str) -> Any:
+        """A kernel of a program of C++ as it is (`native.py`). NotBuiltError where it is not there and cannot be."""
+        found = self._natives.get((text, name))
+        if found is None:
+            try:
+                found = Launcher(self, build.load(text, self.may_build), name)
+            except NotBuiltError as error:
+                found = error
+            except RuntimeError as error:
+                found = NotBuiltError(str(error))
+            self._natives[text, name] = found
+        if found.__class__ is NotBuiltError:
+            raise found
+        return found
 
     @functools.cached_property
     def sharing(self) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 from . import build
 
@@ -18,7 +19,7 @@ class Engine:
 
     name, by_default = "cc", True
     # A launch takes some microseconds, on one thread where the arrays are small.
-    least: ClassVar = {"pass": 1 << 19, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
+    least: dict[str, int] = {"pass": 1 << 19, "cheap": 1 << 16, "middle": 1 << 15, "dear": 1 << 15}
 
     def __init__(self) -> None:
         self._device: Any = None
@@ -47,6 +48,11 @@ class Engine:
                     made.chains = False  # who calls reads the result at once
                     self._device = made
         return self._device
+
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        from .native import kernels_over
+
+        return kernels_over(self, plain)
 
 
 def asked_for() -> bool:

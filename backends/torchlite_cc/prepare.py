@@ -33,6 +33,10 @@ class Noted(Device):
     def kernel(self, program: Any, name: str, signature: str) -> Any:
         return _Nothing()
 
+    def native(self, text: str, name: str) -> Any:
+        self.texts[text] = None
+        return _Nothing()
+
 
 class _Nothing:
     """A kernel that does nothing."""
@@ -43,18 +47,21 @@ class _Nothing:
     def start(self, *arguments: Any) -> None:
         """Nothing."""
 
+    def launch(self, *arguments: Any) -> int:
+        return 0
+
     def max_group(self) -> int:
         return 1
 
 
 def programs_of(run: Callable[[], None]) -> list[str]:
     """The texts of the programs that the engine would build while `run()` runs; its results mean nothing."""
-    noted, before = Noted(), engine._device
-    engine._device = noted
+    noted, before = Noted(), (engine._device, engine.least)
+    engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand for large ones
     try:
         run()
     finally:
-        engine._device = before
+        engine._device, engine.least = before
     return list(noted.texts)
 
 

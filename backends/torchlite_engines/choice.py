@@ -13,6 +13,7 @@ import functools
 import importlib
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 VARIABLE = "TORCHLITE_CPU_KERNELS"
@@ -38,6 +39,12 @@ class Engine(Protocol):
     def device(self) -> Any:
         """The Device for the threads that are granted now; None where NumPy is to serve (in a forked child, say). It
         has a context `using`, which is held during a call, and `done()`, which ends one.
+        """
+        ...
+
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        """By op, kernels over ndarrays beside those of its device, which ask those of `plain` where they do not
+        serve.
         """
         ...
 

@@ -57,7 +57,7 @@ _MOVES = " repeat tril triu gather"
 _BY = {"gather": 2}
 
 # By engine and op, dtypes that it leaves to NumPy, for it is slower (1.0 to 3.2) where another engine is not.
-_WITHOUT = {
+_WITHOUT: dict[str, dict[str, tuple]] = {
     "cc": dict.fromkeys("xlogy fmod _floor_divide i0 special_i1 cat".split(), _FLOATS + _HALVES),
     "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
 }
@@ -99,7 +99,7 @@ IN_PLACE = frozenset(
 
 
 def kernels_over(plain: dict[str, Callable], engine: Engine) -> dict[str, Callable]:
-    """By op, the engine's kernels over NumPy's, and those of pointwise ops that write in place."""
+    """By op, the engine's kernels over NumPy's, those of pointwise ops that write in place, and its own."""
     from .bridge import serving
 
     without = _WITHOUT.get(engine.name, {})
@@ -111,7 +111,7 @@ def kernels_over(plain: dict[str, Callable], engine: Engine) -> dict[str, Callab
             if op in IN_PLACE:
                 written = plain.get(f"{op}_") or _written(plain[op])
                 found[f"{op}_"] = serving(engine, f"{op}_", written, least)
-    return found
+    return {**found, **engine.own({**plain, **found})}
 
 
 def _written(plain: Callable) -> Callable:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from torchlite._settings.threads import get_threads
@@ -55,6 +56,9 @@ class Engine:
                 if threads not in self._devices:
                     self._devices[threads] = _device(threads)
                 return self._devices[threads]
+
+    def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        return {}
 
 
 def _index() -> int | None:

@@ -55,6 +55,9 @@ class Engine:
     def device(self):
         return self.served
 
+    def own(self, plain):
+        return {}
+
 
 @pytest.fixture
 def host(monkeypatch):

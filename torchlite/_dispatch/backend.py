@@ -190,7 +190,9 @@ class Table:
         return self._larger()
 
     def suited(self, raw: Any) -> Table:
-        """The table whose kernels suit an array's size."""
+        """The table whose kernels suit an array's size; of a list of arrays the first one's."""
+        if (raw.__class__ is list or raw.__class__ is tuple) and raw:
+            raw = raw[0]
         return self if getattr(raw, "size", 0) < GLOBALS["LARGE"] else self.large
 
     def from_numpy(self, array: np.ndarray) -> Any:

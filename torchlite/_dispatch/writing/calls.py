@@ -35,17 +35,18 @@ def write_kernel(source: Source, case: Case, raw: Mapping[str, str]) -> None:
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
     with source.block("try:"):
-        source.expression("kernel_ = ", _kernel(case))
+        source.expression("kernel_ = ", _kernel(case, raw))
         source.write(Listing(f"{'outs_' if op.hidden else 'data_'} = kernel_(", arguments))
     write_error(source, op, "explained", _values(case))
 
 
-def _kernel(case: Case) -> list[Piece]:
-    """The expression of the device's kernel: views cost the same for any size."""
+def _kernel(case: Case, raw: Mapping[str, str]) -> list[Piece]:
+    """The expression of the device's kernel: views cost the same for any size. Of a list the first array's counts."""
     op = case.op
-    if not case.tensors or op.tags & (VIEW | MAYBE_VIEW):
+    if op.tags & (VIEW | MAYBE_VIEW):
         return [f"table_.{op.name}"]
-    return [f"table_.{op.name} if {case.tensors[0].name}._data.size < LARGE", f"else table_.large.{op.name}"]
+    first = f"{case.tensors[0].name}._data" if case.tensors else f"{raw[op.params[0].name]}[0]"
+    return [f"table_.{op.name} if {first}.size < LARGE", f"else table_.large.{op.name}"]
 
 
 def write_error(source: Source, op: Op, explained: str, values: Listing) -> None:

@@ -1,0 +1,234 @@
+"""Elements and rows by index, and arrays behind one another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .device import address
+from .native import I32, I64, TYPES, Native
+
+# Bytes that `cat` writes at a time.
+_PIECE = 1 << 16
+
+_GATHER = (
+    TYPES
+    + r"""
+// out[b, k, a] = input[b, index[b, k, a], a]; a row has all a of one b and k.
+struct Gather { const void* input; const whole* index; void* out; whole length, picked, after; };
+template <class T> static int gather(const Gather& of, whole begin, whole end) {
+    const uint64_t length = of.length;
+    int bad = 0;
+    if (of.after == 1) {
+        for (whole row = begin; row < end; row++) {
+            const T* from = (const T*)of.input + row * of.length;
+            const whole* index = of.index + row * of.picked;
+            T* out = (T*)of.out + row * of.picked;
+            for (whole k = 0; k < of.picked; k++) {
+                const uint64_t at = index[k];
+                bad |= at >= length;
+                out[k] = from[at < length ? at : 0];
+            }
+        }
+        return bad;
+    }
+    for (whole row = begin; row < end; row++) {
+        const T* from = (const T*)of.input + row / of.picked * of.length * of.after;
+        const whole* index = of.index + row * of.after;
+        T* out = (T*)of.out + row * of.after;
+        for (whole a = 0; a < of.after; a++) {
+            const uint64_t at = index[a];
+            bad |= at >= length;
+            out[a] = from[(at < length ? at : 0) * of.after + a];
+        }
+    }
+    return bad;
+}
+static int gather_1(const Gather& of, whole b, whole e) { return gather<uint8_t>(of, b, e); }
+static int gather_2(const Gather& of, whole b, whole e) { return gather<uint16_t>(of, b, e); }
+static int gather_4(const Gather& of, whole b, whole e) { return gather<uint32_t>(of, b, e); }
+static int gather_8(const Gather& of, whole b, whole e) { return gather<uint64_t>(of, b, e); }
+KERNEL(gather_1, Gather)
+KERNEL(gather_2, Gather)
+KERNEL(gather_4, Gather)
+KERNEL(gather_8, Gather)
+"""
+)
+_GATHERS = {size: Native(_GATHER, f"gather_{size}", "QQQqqq") for size in (1, 2, 4, 8)}
+
+_ROWS = (
+    TYPES
+    + r"""
+// out[b, k, :] = table[b, index[k], :]; a row is one k of one b, and has `width` bytes.
+struct Rows { const char* table; const void* index; char* out; whole length, picked, width, wide; };
+template <class T> static inline void copied(char* to, const char* from) {
+    T x;
+    memcpy(&x, from, sizeof x);
+    memcpy(to, &x, sizeof x);
+}
+template <class I> static int picked(const Rows& of, whole begin, whole end) {
+    const I* index = (const I*)of.index;
+    whole k = begin % of.picked;
+    const char* table = of.table + begin / of.picked * of.length * of.width;
+    for (whole row = begin; row < end; row++, k++) {
+        if (k == of.picked) {
+            k = 0;
+            table += of.length * of.width;
+        }
+        const uint64_t at = (whole)index[k];
+        if (at >= (uint64_t)of.length) return 1;
+        if (k + 8 < of.picked) __builtin_prefetch(table + (whole)index[k + 8] * of.width);
+        char* out = of.out + row * of.width;
+        const char* from = table + at * of.width;
+        if (of.width == 4) copied<uint32_t>(out, from);
+        else if (of.width == 8) copied<uint64_t>(out, from);
+        else memcpy(out, from, of.width);
+    }
+    return 0;
+}
+static int rows_at(const Rows& of, whole begin, whole end) {
+    return of.wide ? picked<int64_t>(of, begin, end) : picked<int32_t>(of, begin, end);
+}
+KERNEL(rows_at, Rows)
+"""
+)
+_rows_at = Native(_ROWS, "rows_at", "QQQqqqq")
+
+_CAT = (
+    TYPES
+    + r"""
+// Arrays side by side: `count` of them, of `widths[k]` bytes in each of the rows of `out`, which have `width`.
+struct Cat { const char* const* arrays; const whole* widths; char* out; whole width, size, piece, past_caches; };
+static void stream(char* to, const char* from, whole n) {
+#if defined(__SSE2__)
+    const whole head = least(n, -(uintptr_t)to & 15);
+    memcpy(to, from, head);
+    to += head, from += head, n -= head;
+    whole i = 0;
+    for (; i + 64 <= n; i += 64) {
+        const __m128i* p = (const __m128i*)(from + i);
+        const __m128i a = _mm_loadu_si128(p), b = _mm_loadu_si128(p + 1), c = _mm_loadu_si128(p + 2),
+            d = _mm_loadu_si128(p + 3);
+        __m128i* q = (__m128i*)(to + i);
+        _mm_stream_si128(q, a);
+        _mm_stream_si128(q + 1, b);
+        _mm_stream_si128(q + 2, c);
+        _mm_stream_si128(q + 3, d);
+    }
+    memcpy(to + i, from + i, n - i);
+#else
+    memcpy(to, from, n);
+#endif
+}
+static int cat(const Cat& of, whole begin, whole end) {
+    whole at = begin * of.piece;
+    end = least(end * of.piece, of.size);
+    whole row = at / of.width, inside = at % of.width, k = 0;
+    while (inside >= of.widths[k]) inside -= of.widths[k++];
+    while (at < end) {
+        const whole n = least(of.widths[k] - inside, end - at);
+        const char* from = of.arrays[k] + row * of.widths[k] + inside;
+        if (of.past_caches) stream(of.out + at, from, n);
+        else memcpy(of.out + at, from, n);
+        at += n;
+        inside = 0;
+        if (++k, at < end && at % of.width == 0) {
+            row++;
+            k = 0;
+        }
+    }
+#if defined(__SSE2__)
+    if (of.past_caches) _mm_sfence();
+#endif
+    return 0;
+}
+KERNEL(cat, Cat)
+"""
+)
+_cat = Native(_CAT, "cat", "QQQqqqq")
+
+
+def _wrapped(dim: Any, ndim: int) -> int | None:
+    """A dimension from 0 on; None where it is no plain number of one."""
+    return dim % ndim if dim.__class__ is int and -ndim <= dim < ndim else None
+
+
+def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Any:
+    d = _wrapped(dim, input.ndim)
+    if (
+        d is None
+        or index.dtype != I64
+        or input.itemsize not in _GATHERS
+        or input.ndim != index.ndim
+        or not (input.size and index.size)
+        or input.shape[:d] != index.shape[:d]
+        or input.shape[d + 1 :] != index.shape[d + 1 :]
+        or not (input.flags.c_contiguous and index.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty(index.shape, input.dtype)
+    after, picked = math.prod(index.shape[d + 1 :]), index.shape[d]
+    count = index.size // (picked if after == 1 else after)
+    nbytes = index.nbytes + 2 * out.nbytes
+    done = _GATHERS[input.itemsize](device, count, nbytes, input, index, out, input.shape[d], picked, after)
+    return out if done else None
+
+
+def index_select(device: Any, input: Any, dim: Any, index: Any) -> Any:
+    d = _wrapped(dim, input.ndim)
+    if d is None or index.ndim != 1:
+        return None
+    return _picked(device, input, d, index, (*input.shape[:d], index.size, *input.shape[d + 1 :]))
+
+
+def embedding(device: Any, weight: Any, indices: Any, padding_idx: Any = -1, scale_grad_by_freq: Any = False,
+              sparse: Any = False) -> Any:  # fmt: skip
+    if weight.ndim != 2:
+        return None
+    return _picked(device, weight, 0, indices, (*indices.shape, weight.shape[1]))
+
+
+def _picked(device: Any, table: Any, d: int, index: Any, shape: tuple) -> Any:
+    if (
+        not (table.size and index.size)
+        or index.dtype not in (I64, I32)
+        or table.dtype.hasobject
+        or not (table.flags.c_contiguous and index.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty(shape, table.dtype)
+    width = math.prod(table.shape[d + 1 :]) * table.itemsize
+    rows = math.prod(table.shape[:d]) * index.size
+    wide = index.itemsize == 8
+    if not _rows_at(device, rows, 2 * out.nbytes, table, index, out, table.shape[d], index.size, width, wide):
+        return None
+    return out
+
+
+def cat(device: Any, tensors: Any, dim: Any = 0) -> Any:
+    kept = [t for t in tensors if t.shape != (0,)]
+    if not kept or kept[0].__class__ is not np.ndarray:
+        return None
+    first = kept[0]
+    d = _wrapped(dim, first.ndim)
+    if d is None or any(t.ndim != first.ndim or t.dtype != first.dtype or not t.flags.c_contiguous for t in kept):
+        return None
+    before, behind = first.shape[:d], first.shape[d + 1 :]
+    if any(t.shape[:d] != before or t.shape[d + 1 :] != behind for t in kept):
+        return None
+    out = np.empty((*before, sum(t.shape[d] for t in kept), *behind), first.dtype)
+    if not out.size:
+        return None
+    kept = [t for t in kept if t.size]
+    width = out.nbytes // math.prod(before)
+    addresses = np.array([address(t) for t in kept], np.uint64)
+    widths = np.array([t.nbytes // math.prod(before) for t in kept], np.int64)
+    past_caches = 2 * out.nbytes > device.cached
+    count = -(-out.nbytes // _PIECE)
+    _cat(device, count, 2 * out.nbytes, addresses, widths, out, width, out.nbytes, _PIECE, past_caches)
+    return out
+
+
+kernels = {"gather": gather, "index_select": index_select, "embedding": embedding, "cat": cat}

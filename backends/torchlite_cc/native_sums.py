@@ -1,0 +1,152 @@
+"""Sums and means over neighbouring dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .native import FLOATS, TYPES, by_type
+
+# Elements of rows that are added up by themselves at most, and of a part of columns.
+_PIECE, _PART = 1 << 16, 1 << 15
+# Lengths of rows, and numbers of columns, below which others are faster.
+_SHORT, _NARROW = 32, 16
+# Rows that are added up one after the other at most, since each sum rounds, and parts if these are enough.
+_TALL, _PARTS = 1 << 12, 16
+
+_TEXT = (
+    TYPES
+    + r"""
+// Rows of `length`, each in pieces of `step`.
+struct Rows { const void* x; void* out; whole length, pieces, step; };
+template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
+    typedef T V __attribute__((vector_size(64)));
+    const int W = 64 / sizeof(T);
+    for (whole item = begin; item < end; item++) {
+        const whole start = item % of.pieces * of.step, n = least(of.step, of.length - start);
+        const T* x = (const T*)of.x + item / of.pieces * of.length + start;
+        V sums[8] = {};
+        whole i = 0;
+        for (; i + 8 * W <= n; i += 8 * W) {
+            for (int k = 0; k < 8; k++) {
+                V v;
+                memcpy(&v, x + i + k * W, sizeof v);
+                sums[k] += v;
+            }
+        }
+        for (; i + W <= n; i += W) {
+            V v;
+            memcpy(&v, x + i, sizeof v);
+            sums[i / W % 8] += v;
+        }
+        T rest = 0;
+        for (; i < n; i++) rest += x[i];
+        V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        T lanes[W];
+        memcpy(lanes, &sum, sizeof sum);
+        for (int width = W / 2; width; width /= 2) for (int k = 0; k < width; k++) lanes[k] += lanes[k + width];
+        ((T*)of.out)[item] = lanes[0] + rest;
+    }
+    return 0;
+}
+// out[b, piece, :] adds up `height` of the `count` rows of `after` columns; a block of columns is an item.
+struct Columns { const void* x; void* out; whole count, after, pieces, height, blocks; };
+template <class T> static int column_sums(const Columns& of, whole begin, whole end) {
+    const int BLOCK = 1024;
+    T sums[BLOCK];
+    for (whole item = begin; item < end; item++) {
+        const whole first = item % of.blocks * BLOCK, n = least(BLOCK, of.after - first), place = item / of.blocks;
+        const whole row = place % of.pieces * of.height, rows = least(of.height, of.count - row);
+        const T* x = (const T*)of.x + (place / of.pieces * of.count + row) * of.after + first;
+        for (whole i = 0; i < n; i++) sums[i] = 0;
+        whole k = 0;
+        for (; k + 4 <= rows; k += 4, x += 4 * of.after) {
+            const T *a = x, *b = x + of.after, *c = b + of.after, *d = c + of.after;
+            for (whole i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        }
+        for (; k < rows; k++, x += of.after) for (whole i = 0; i < n; i++) sums[i] += x[i];
+        memcpy((T*)of.out + place * of.after + first, sums, n * sizeof(T));
+    }
+    return 0;
+}
+static int row_sums_f32(const Rows& of, whole b, whole e) { return row_sums<float>(of, b, e); }
+static int row_sums_f64(const Rows& of, whole b, whole e) { return row_sums<double>(of, b, e); }
+static int column_sums_f32(const Columns& of, whole b, whole e) { return column_sums<float>(of, b, e); }
+static int column_sums_f64(const Columns& of, whole b, whole e) { return column_sums<double>(of, b, e); }
+KERNEL(row_sums_f32, Rows)
+KERNEL(row_sums_f64, Rows)
+KERNEL(column_sums_f32, Columns)
+KERNEL(column_sums_f64, Columns)
+"""
+)
+_row_sums = by_type(_TEXT, "row_sums", "QQqqq")
+_column_sums = by_type(_TEXT, "column_sums", "QQqqqqq")
+
+
+def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
+        return None
+    axes = _axes(dim, input.ndim)
+    return None if axes is None else _summed(device, input, axes, keepdim)
+
+
+def mean(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    out = sum(device, input, dim, keepdim, dtype=dtype)
+    return None if out is None else np.divide(out, input.size // max(out.size, 1), out)
+
+
+def _axes(dim: Any, ndim: int) -> list[int] | None:
+    """The dimensions that are asked for, in order; None where they are no plain numbers of some, or one is twice."""
+    if dim is None or dim == () or dim == []:
+        return list(range(ndim))
+    given = [dim] if dim.__class__ is int else dim
+    if any(d.__class__ is not int or not -ndim <= d < ndim for d in given):
+        return None
+    found = sorted({d % ndim for d in given})
+    return found if len(found) == len(given) else None
+
+
+def _summed(device: Any, x: np.ndarray, axes: list[int], keepdim: bool) -> Any:
+    shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdim or d not in axes]
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+    turned = x if x.flags.c_contiguous else x.transpose(order)
+    if not turned.flags.c_contiguous:
+        return None
+    if turned is not x:
+        if [d for d in order if d not in axes] != sorted(set(range(x.ndim)) - {*axes}):
+            return None  # the result would have to be turned
+        axes = sorted(order.index(d) for d in axes)
+    first, last = axes[0], axes[-1]
+    if last - first + 1 != len(axes):
+        return None
+    before, count, after = (math.prod(turned.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, None)))
+    sums = _of_rows if after == 1 else _of_columns
+    out = sums(device, turned, before, count, after)
+    return None if out is None else out.reshape(shape)
+
+
+def _of_rows(device: Any, x: np.ndarray, rows: int, length: int, _: int) -> np.ndarray | None:
+    if length < _SHORT:
+        return None
+    pieces = -(-length // _PIECE)
+    step = -(-length // pieces // 64) * 64
+    pieces = -(-length // step)
+    out = np.empty((rows, pieces), x.dtype)
+    _row_sums[x.dtype](device, rows * pieces, x.nbytes, x, out, length, pieces, step)
+    return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
+
+
+def _of_columns(device: Any, x: np.ndarray, before: int, count: int, after: int) -> np.ndarray | None:
+    if after < _NARROW or count < 2:
+        return None
+    blocks = -(-after // 1024)
+    height = min(_TALL, max(_PART // min(after, 1024), -(-count // _PARTS)))
+    pieces = -(-count // height)
+    out = np.empty((before, pieces, after), x.dtype)
+    _column_sums[x.dtype](device, before * pieces * blocks, x.nbytes, x, out, count, after, pieces, height, blocks)
+    return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
+
+
+kernels = {"sum": sum, "mean": mean}

@@ -1,0 +1,235 @@
+"""The compiled kernels over ndarrays that only the processor has: what they compute, decline and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torchlite_cc import build, native_order, native_picking, native_sums
+from torchlite_cc.device import Device
+
+pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+DTYPES = "?", "u1", "i2", "f2", "i4", "f4", "i8", "f8"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Device()
+
+
+@pytest.fixture
+def numbers():
+    rng = np.random.default_rng(3)
+    return lambda *shape, dtype="f4": (rng.standard_normal(shape) * 10).astype(dtype)
+
+
+def _places(*shape, below):
+    return np.random.default_rng(4).integers(0, below, shape)
+
+
+# --- picking ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_gather(engine, numbers, dtype, dim):
+    x = numbers(7, 9, 11, dtype=dtype)
+    shape = [*x.shape]
+    shape[dim] = 5
+    index = _places(*shape, below=x.shape[dim])
+    out = native_picking.gather(engine, x, dim, index)
+    assert out.dtype == x.dtype and (out == np.take_along_axis(x, index, dim)).all()
+
+
+@pytest.mark.parametrize("bad", [-1, 9, 1 << 40])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_bad_places_are_refused(engine, numbers, bad, dim):
+    x, index = numbers(9, 9), _places(9, 9, below=9)
+    index[4, 5] = bad
+    assert native_picking.gather(engine, x, dim, index) is None
+    assert native_picking.index_select(engine, x, dim, index[4]) is None
+    assert native_picking.embedding(engine, x, index) is None
+    if bad < 1 << 31:
+        assert native_picking.index_select(engine, x, dim, index[4].astype("i4")) is None
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "c8", "c16"])
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+def test_rows_by_index(engine, numbers, dtype, kind):
+    x = numbers(6, 10, 3, dtype=dtype)
+    for dim in (0, 1, 2, -1):
+        index = _places(17, below=x.shape[dim]).astype(kind)
+        out = native_picking.index_select(engine, x, dim, index)
+        assert out.dtype == x.dtype and (out == np.take(x, index, dim)).all()
+    table, index = numbers(40, 5, dtype=dtype), _places(3, 50, below=40).astype(kind)
+    assert (native_picking.embedding(engine, table, index) == table[index]).all()
+
+
+def test_what_picking_leaves_to_others(engine, numbers):
+    x, index = numbers(8, 8), _places(8, 8, below=8)
+    assert native_picking.gather(engine, x.T, 0, index) is None
+    assert native_picking.gather(engine, x, 0, index.astype("i4")) is None
+    assert native_picking.gather(engine, x, 2, index) is None
+    assert native_picking.gather(engine, x, 1, index[:4]) is None
+    assert native_picking.gather(engine, x[:0], 1, index[:0]) is None
+    assert native_picking.index_select(engine, x, 0, index) is None
+    assert native_picking.index_select(engine, x, 0, index[0, ::2]) is None
+    assert native_picking.embedding(engine, x[0], index) is None
+
+
+@pytest.mark.parametrize("dtype", ["c16", *DTYPES])
+@pytest.mark.parametrize("cached", [0, 1 << 25])
+def test_cat(engine, numbers, monkeypatch, dtype, cached):
+    monkeypatch.setattr(Device, "cached", cached)
+    monkeypatch.setattr(native_picking, "_PIECE", 100)
+    x = numbers(5, 7, 9, dtype=dtype)
+    for dim in (0, 1, 2, -2):
+        for given in ([x, x + x], [x], [x[:, :0, :].copy(), x] if dim in (1, -2) else [x, np.empty(0, dtype)], [x] * 5):
+            out = native_picking.cat(engine, given, dim)
+            assert (out == np.concatenate([a for a in given if a.ndim > 1], dim)).all()
+    out = native_picking.cat(engine, [x[:, :3].copy(), x, x[:, 1:3].copy()], 1)
+    assert (out == np.concatenate([x[:, :3], x, x[:, 1:3]], 1)).all()
+
+
+def test_what_cat_leaves_to_others(engine, numbers):
+    x = numbers(4, 6)
+    for given, dim in (([x, x.T], 0), ([x, x[:, :5].copy()], 0), ([x, x.astype("f8")], 0), ([x, x[0]], 0), ([x], 2),
+                       ([np.empty(0, "f4")], 0), ([x[:, ::2], x[:, ::2]], 0), ([x], None)):  # fmt: skip
+        assert native_picking.cat(engine, given, dim) is None
+
+
+# --- sums ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(40,), (33, 70), (3, 5, 67), (2, 3, 300, 41), (3, 70001), (5000, 17), (1, 4, 1030)])
+def test_sums_and_means(engine, numbers, dtype, shape):
+    x = numbers(*shape, dtype=dtype)
+    served = 0
+    for dim in (None, 0, -1, (0, 1), (-2, -1), tuple(range(len(shape)))):
+        if dim.__class__ is tuple and (len(shape) < 2 or len(dim) > len(shape)):
+            continue
+        for keepdim in (False, True):
+            for op, plain in ((native_sums.sum, np.sum), (native_sums.mean, np.mean)):
+                out = op(engine, x, dim, keepdim)
+                if out is None:
+                    continue
+                served += 1
+                expected = plain(x.astype("f8"), axis=dim, keepdims=keepdim)
+                assert out.shape == expected.shape and out.dtype == x.dtype
+                scale = np.abs(x).max() * (x.size if plain is np.sum else 1)
+                np.testing.assert_allclose(out, expected, rtol=1e-5, atol=scale * (1e-7 if dtype == "f4" else 1e-15))
+    assert served >= 4
+
+
+def test_sums_of_turned_arrays(engine, numbers):
+    x = numbers(50, 60, 40)
+    for turned in (x.transpose(0, 2, 1), x.transpose(2, 0, 1)):
+        for dim in (0, 1, 2, (0, 1), (1, 2)):
+            out = native_sums.sum(engine, turned, dim)
+            if out is not None:
+                np.testing.assert_allclose(out, turned.astype("f8").sum(dim), rtol=1e-4, atol=1e-3)
+    assert native_sums.sum(engine, x[0].T, 0) is not None
+
+
+def test_sums_keep_what_is_no_number(engine):
+    x = np.ones((64, 200), np.float32)
+    x[3, 7], x[5, 9], x[5, 10] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        for dim in (0, 1, None):
+            np.testing.assert_array_equal(native_sums.sum(engine, x, dim), x.sum(dim))
+
+
+def test_sums_are_the_same_for_any_threads(engine, numbers):
+    import torchlite as torch
+
+    x, before = numbers(3, 1 << 21), torch.get_num_threads()
+    y = x.reshape(-1, 1 << 10)
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append([a.tobytes() for a in (native_sums.sum(engine, x, 1), native_sums.sum(engine, y, 0))])
+        assert found[0] == found[1] == found[2]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_sums_leave_to_others(engine, numbers):
+    x = numbers(40, 50, 60)
+    assert native_sums.sum(engine, x, (0, 2)) is None  # not neighbours
+    assert native_sums.sum(engine, x.astype("i4"), 0) is None
+    assert native_sums.sum(engine, x[:, ::2], 0) is None
+    assert native_sums.sum(engine, x, 3) is None and native_sums.sum(engine, x, (1, 1)) is None
+    assert native_sums.sum(engine, x[:0], 0) is None
+    assert native_sums.sum(engine, x[0, 0, :1].reshape(()), 0) is None
+
+
+# --- order --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("length", [8, 64, 100, 1000])
+def test_topk(engine, dtype, largest, length):
+    x = np.random.default_rng(5).integers(-20, 20, (50, length)).astype(dtype)
+    x[0, 1], x[1, :] = np.nan, np.nan
+    x[2, 3], x[2, 4], x[3, :4] = np.inf, -np.inf, (0.0, -0.0, 1e-40, -1e-40)
+    for k in (1, 2, min(128, length // 4)):
+        values, places = native_order.topk(engine, x, k, -1, largest)
+        order = np.where(np.isnan(x), np.inf, x).astype("f8")
+        keys = [np.lexsort((np.arange(length), *((-r, ~n) if largest else (r, n)))) for r, n in zip(order, np.isnan(x))]
+        expected = np.array(keys)[:, :k]
+        assert (places == expected).all()
+        np.testing.assert_array_equal(values, np.take_along_axis(x, expected, 1))
+        assert (np.signbit(values) == np.signbit(np.take_along_axis(x, expected, 1))).all()
+
+
+def test_what_topk_leaves_to_others(engine, numbers):
+    x = numbers(40, 600)
+    for given, k, dim in (
+        (x, 200, 1),
+        (x, 0, 1),
+        (x, 3, 0),
+        (x.T, 3, 1),
+        (x[:, :8].copy(), 3, 1),
+        (x.astype("i4"), 3, 1),
+    ):
+        assert native_order.topk(engine, given, k, dim) is None
+
+
+# --- the way there ------------------------------------------------------------------------------------
+
+
+def test_errors_are_numpys(engine):
+    """What a kernel cannot take, or refuses, goes to the kernel below it."""
+    from torchlite_cc.native import kernels_over
+
+    class Served:
+        def device(self):
+            return engine
+
+    def plain(*arguments, **options):
+        return "plain"
+
+    found = kernels_over(Served(), dict.fromkeys(("gather", "sum", "cat"), plain))
+    assert sorted(found) == ["cat", "gather", "sum"]
+    x = np.ones((4, 4), np.float32)
+    assert found["sum"](x, "no dimension") == "plain" and found["cat"]([x, None]) == "plain"
+    assert found["gather"](x, 0, np.full((4, 4), 9)) == "plain"
+    assert (found["cat"]([x, x]) == 1).all()
+
+
+def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatch):
+    from torchlite_cc.native import kernels_over
+
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
+    device = Device(0, may_build=False)
+
+    class Served:
+        def device(self):
+            return device
+
+    found = kernels_over(Served(), {"sum": np.sum})
+    assert found["sum"](np.ones((4, 40), np.float32), 1).tolist() == [40.0] * 4
+    assert not list(tmp_path.rglob("*.so"))
