@@ -12,20 +12,11 @@ from typing import Any, Final
 from .._jit_internal import _drop, _isinstance, _overload, _overload_method, export, ignore, is_scripting, unused
 from ..futures import Future
 from . import annotations as annotations
-from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._runtime import Error
 from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
-from ._trace import (
-    TopLevelTracedModule,
-    TracedModule,
-    TracerWarning,
-    TracingCheckError,
-    _get_trace_graph,
-    _script_if_tracing,
-    is_tracing,
-    trace,
-    trace_module,
-)
+from ._state import TracerWarning
+from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",
@@ -37,6 +28,10 @@ __all__ = [
 ]  # fmt: skip
 
 script_if_tracing = _script_if_tracing
+
+
+class TracingCheckError(Exception):
+    """What tracing raises where a second run differs."""
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:

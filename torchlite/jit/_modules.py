@@ -290,7 +290,18 @@ def _moved(value: Any, moved: dict[int, tuple[Any, Any]]) -> Any:
     return value
 
 
-SCRIPTED.add(RecursiveScriptModule)
+class TracedModule(RecursiveScriptModule):
+    """What `trace` makes of a module's submodules."""
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+
+class TopLevelTracedModule(TracedModule):
+    """What `trace` returns for a module."""
+
+
+SCRIPTED.update((RecursiveScriptModule, TracedModule, TopLevelTracedModule))
 
 
 class ScriptFunction:

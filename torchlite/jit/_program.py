@@ -193,6 +193,11 @@ class Program:
         module, _, name = path.rpartition(".")
         return f"{name} in the record code/{module.replace('.', '/')}.py"
 
+    def definition(self, path: str) -> Any:
+        """The definition of a function or class in the program's text."""
+        module, _, name = path.rpartition(".")
+        return self._tree(module).get(name)
+
     def text_of(self, module: str, node: ast.AST) -> str:
         """The lines of a definition."""
         lines = self.sources[module].split("\n")[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]

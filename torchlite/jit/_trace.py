@@ -1,46 +1,38 @@
-"""Tracing, switched off."""
+"""Tracing: the names of `torch.jit` that are there before a program is traced."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
-from ._modules import ScriptModule
+from ._state import STATE
 
-__all__ = [
-    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "is_tracing", "trace", "trace_module",
-]  # fmt: skip
-
-
-class TracerWarning(Warning):
-    """What tracing warns of."""
-
-
-class TracingCheckError(Exception):
-    """What tracing raises where a second run differs."""
-
-
-class TracedModule(ScriptModule):
-    """What `trace` makes of a module where there is TorchScript."""
-
-
-class TopLevelTracedModule(TracedModule):
-    """What `trace` returns for a module where there is TorchScript."""
+__all__ = ["is_tracing", "trace", "trace_module"]
 
 
 def is_tracing() -> bool:
-    """Whether the function that calls this is being traced: never."""
-    return False
+    """Whether the function that calls this is being traced."""
+    return STATE.recorder is not None
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """The function or module itself."""
-    return func
+    """The program of what a function or module does with example inputs: `torch.jit.trace`.
+
+    func: a function or Module. example_inputs: a tensor or a tuple of inputs. check_trace: whether the program is
+    compared with another run (a TracerWarning where they differ). strict: whether lists and dicts are refused as outputs.
+    Values that Python reads of tensors are as they were for the example, with a TracerWarning; sizes are asked of the
+    inputs. RuntimeError for inputs and outputs that no program has.
+    """
+    from . import _tracing
+
+    return _tracing.trace(func, example_inputs, *args, **kwargs)
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """The module itself."""
-    return mod
+    """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
+    from . import _tracing
+
+    return _tracing.trace_module(mod, inputs, *args, **kwargs)
 
 
 def _script_if_tracing(fn: Any) -> Any:
