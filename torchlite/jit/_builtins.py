@@ -152,17 +152,26 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable 
     converts = [_conversion(a.type, value) for a, value in zip(positional, args, strict=False)]
     named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
     count, rest = len(positional), [a.name for a in arguments if a.kwarg_only]
-    if not extra and not any(converts) and not any(named.values()):
+    defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
+    if not extra and not any(converts) and not defaults:
         return overload
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values = [v if c is None else c(v) for c, v in zip(converts, args, strict=False)]
-        keywords = {n: v if named[n] is None else named[n](v) for n, v in kwargs.items()}
         for name, value in zip(rest, args[count:], strict=False):
-            keywords[name] = _conversion(places[name].type, value)(value) if places[name].type.base in _CODES else value
+            kwargs[name] = value
+        keywords = {}
+        for name, value in kwargs.items():
+            if name not in defaults or not _is_default(value, defaults[name]):
+                convert = named.get(name) or _CODES.get(places[name].type.base)
+                keywords[name] = value if convert is None else convert(value)
         return overload(*values, **keywords)
 
     return run
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or value.__class__ is default.__class__ and value.__class__ in _NUMBERS and value == default
 
 
 # -- operators that have no schema of tensors -----------------------------------------------------

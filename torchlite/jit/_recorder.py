@@ -267,7 +267,7 @@ class Recorder(Interceptor):
         found = None
         if not STATE.inside:
             found = self._statement_of(op, args, kwargs, writes)
-            if found is None and not writes and op.is_implicit and op.composite is not None:
+            if found is None and not writes and op.is_implicit and function is op.function:
                 with Resumed(self):
                     return call.below(op, function, args, kwargs)
         with _Inside():
@@ -318,8 +318,9 @@ class Recorder(Interceptor):
                 text = self._default(a)
             else:
                 value = _plain_value(value)
-                if isinstance(value, (int, float)) and not isinstance(value, bool) and a.type.suffixes[:1] not in ([], ["?"]):
-                    value = [value] * int(a.type.suffixes[-1 if a.type.suffixes[-1] != "?" else 0].strip("[]?") or 1)
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    sizes = [x.strip("[]") for x in a.type.suffixes if x.strip("[]?").isdecimal()]
+                    value = [value] * int(sizes[0]) if sizes else value
                 if not _fits(a.type, value, loose):
                     return None
                 text = self.text(value, a.type.base)
@@ -485,7 +486,7 @@ def _parts(index: Any, ndim: int) -> list:
 
 def _renamed(op: Any, writes: bool) -> list[str]:
     """Other names of the library that an op may have."""
-    names = {"max_dim": ["max"], "min_dim": ["min"], "_where": ["where"], "var_correction": ["var"], "std_correction": ["std"]}
+    names = {"_filled": ["full"], "_new": ["empty"], "max_dim": ["max"], "min_dim": ["min"], "_where": ["where"], "var_correction": ["var"], "std_correction": ["std"]}
     return [n + "_" * writes for n in names.get(op.name, ())]
 
 
