@@ -23,6 +23,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._device: Any = None
+        self._convolutions: Any = None
         self._lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
@@ -53,6 +54,14 @@ class Engine:
         from .native import kernels_over
 
         return kernels_over(self, plain)
+
+    def convolutions(self) -> Any:
+        """What computes convolutions of float32 (`convolution.Convolutions`); None where it is not built."""
+        if self._convolutions is None:
+            from .convolution import convolutions
+
+            self._convolutions = convolutions(asked_for()) or False
+        return self._convolutions or None
 
 
 def asked_for() -> bool:

@@ -48,6 +48,10 @@ class Engine(Protocol):
         """
         ...
 
+    def convolutions(self) -> Any:
+        """What computes convolutions, as `torchlite_cc.convolution.Convolutions`; None where NumPy is to."""
+        ...
+
 
 class Choice(NamedTuple):
     """The engine that serves (None: NumPy), and why those that would have come first do not, by name."""

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_depthwise, conv_taps, onednn, winograd
+from . import compiled, conv_depthwise, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run, sum_of_shares
 from .rows import row_sums
@@ -209,8 +209,9 @@ def _columns_of(x, plan):
 
 def _correlate(x, weight, bias, plan):
     """The forward pass: weight (filters, channels of a group, *kernel)."""
-    if (served := onednn.correlate(x, weight, bias, plan)) is not None:
-        return served
+    for other in (compiled, onednn):
+        if (served := other.correlate(x, weight, bias, plan)) is not None:
+            return served
     groups, filters = plan.groups, plan.filters
     out = np.empty((plan.batch, filters, *plan.out), x.dtype)
     if not out.size:
@@ -302,8 +303,9 @@ def _spread(g, weight, bias, plan):
     """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and
     the transposed convolution).
     """
-    if (served := onednn.spread(g, weight, bias, plan)) is not None:
-        return served
+    for other in (compiled, onednn):
+        if (served := other.spread(g, weight, bias, plan)) is not None:
+            return served
     filters, groups = plan.filters, plan.groups
     out = np.empty((plan.batch, plan.channels, *plan.size), g.dtype)
     if not out.size:
@@ -475,8 +477,9 @@ def _add_up_by_channels(g, matrix, out, plan):
 
 def _weight_gradient(g, x, shape, plan):
     """The gradient of the weight: the sum over blocks of g @ columns^T."""
-    if (served := onednn.weight_gradient(g, x, plan)) is not None:
-        return served
+    for other in (onednn,) if winograd.fits(plan, x.dtype) else (compiled, onednn):
+        if (served := other.weight_gradient(g, x, plan)) is not None:
+            return served
     groups, filters = plan.groups, plan.filters
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)

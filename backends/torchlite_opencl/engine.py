@@ -60,6 +60,10 @@ class Engine:
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         return {}
 
+    def convolutions(self) -> Any:
+        """None: NumPy's are the faster ones."""
+        return None
+
 
 def _index() -> int | None:
     """The first CPU among the devices, in the order of `TORCHLITE_OPENCL_PLATFORM`."""

@@ -7,13 +7,14 @@ import pytest
 
 from torchlite._settings import threads
 from torchlite._settings.switches import SWITCHES
-from torchlite_numpy import conv, winograd
+from torchlite_numpy import compiled, conv, winograd
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(threads, "_count", 2)
     monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
+    monkeypatch.setattr(compiled, "_convolutions", lambda: None)
 
 
 def pair(value, count):

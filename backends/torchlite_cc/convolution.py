@@ -1,0 +1,395 @@
+"""Convolutions of float32 by a program of the machine's compiler (`convolution_text`).
+
+Images are laid out once as long rows with their zeros (nothing to do for kernels of one place), then a register's width
+of outputs is summed over channels and kernel places without ever leaving the registers: OpenBLAS would read columns
+nine times as long, and pack the weights anew for every block.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import struct
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torchlite._settings.threads import get_threads
+from torchlite_device.machinery.device import NotBuiltError
+from torchlite_numpy.blocks import buffer, parallel, share
+
+from . import build
+from .convolution_text import TEXT
+from .device import address
+
+# Floats that may be read behind the end of memory, and a vector's of the widest machine.
+_BEHIND, _WIDE = 64, 32
+# Multiplications, and elements that are moved, from which another thread is woken.
+_WORK, _MOVED = 1 << 22, 1 << 18
+# Multiplications of a part of the work, about.
+_PART = 1 << 22
+# Weights of a part: 256 KiB, which stay in the second-level cache.
+_WEIGHTS = 1 << 16
+# The share of outputs among what is computed, below which columns are better.
+_USED = 0.6
+_IMAGES, _GRADS = 30, 31  # scratch memory
+
+
+class Rows(NamedTuple):
+    """How images lie as long rows: see `Layout` of the program. `firsts` are (row, column) of each phase."""
+
+    high: int
+    wide: int
+    rows: int
+    width: int
+    down: int
+    right: int
+    above: int
+    left: int
+    firsts: tuple[tuple[int, int], ...]
+
+    @property
+    def plane(self) -> int:
+        return -(-len(self.firsts) * self.rows * self.width // 16) * 16
+
+
+class Target(NamedTuple):
+    """A set of outputs that lie evenly: results (rows, columns), `width` apart in what is read, go to
+    `start + row * down + column * right`; kernel places (of the weight, of the image) are summed for each.
+    """
+
+    rows: int
+    columns: int
+    width: int
+    start: int
+    down: int
+    right: int
+    weight_places: tuple[int, ...]
+    image_places: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        return (self.rows - 1) * self.width + self.columns
+
+
+def _flat(plan: Any) -> tuple:
+    """The geometry of one or two dimensions as that of two."""
+    if len(plan.size) == 2:
+        return plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation
+    return tuple((neutral, *given) for neutral, given in zip(
+        (1, 1, 1, 1, 0, 1), (plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation), strict=True
+    ))  # fmt: skip
+
+
+class Geometry:
+    """The layouts of a convolution: of the images for outputs and the weight's gradient, of the outputs' gradient for
+    the weight's, and for the images'.
+    """
+
+    def __init__(self, plan: Any):
+        size, out, kernel, stride, padding, dilation = _flat(plan)
+        (high, wide), (rows, columns) = size, out
+        at = list(product(range(kernel[0]), range(kernel[1])))
+        places = [(i * dilation[0], j * dilation[1]) for i, j in at]
+        firsts = sorted({(y % stride[0], x % stride[1]) for y, x in places})
+        most = [max(p[d] // stride[d] for p in places) for d in (0, 1)]
+        # With stride 1 the zeros behind a line are those before the next one.
+        width = max(wide + padding[1], columns) if stride[1] == 1 else columns + most[1]
+        self.images = Rows(high, wide, rows + most[0], width, *stride, *padding, tuple(firsts))
+        step = self.images.rows * width
+        self.image_places = tuple(
+            firsts.index((y % stride[0], x % stride[1])) * step + y // stride[0] * width + x // stride[1]
+            for y, x in places
+        )
+        taps = tuple(range(len(at)))
+        self.forward = Target(rows, columns, width, 0, columns, 1, taps, self.image_places)
+        self.grads = Rows(rows, columns, rows, width, 1, 1, 0, 0, ((0, 0),))
+        self._back(size, out, stride, padding, places)
+
+    def _back(self, size, out, stride, padding, places):
+        """Each phase of the images' gradient is a sum over the kernel places that reach it."""
+        found = []  # first place, count and kernel places of each phase
+        for phase in product(range(stride[0]), range(stride[1])):
+            first = [-(-(p - r) // s) if p > r else 0 for p, r, s in zip(padding, phase, stride, strict=True)]
+            start = [m * s + r - p for m, s, r, p in zip(first, stride, phase, padding, strict=True)]
+            count = [max(0, -(-(n - y) // s)) for n, y, s in zip(size, start, stride, strict=True)]
+            taps = [
+                (t, tuple(m - y // s for m, y, s in zip(first, place, stride, strict=True)))
+                for t, place in enumerate(places)
+                if all(y % s == r for y, s, r in zip(place, stride, phase, strict=True))
+            ]
+            found.append((start, count, taps))
+        reached = [offset for _, _, taps in found for _, offset in taps]
+        before = [max(0, *(-o[d] for o in reached)) for d in (0, 1)]
+        after = [max(0, *(o[d] + count[d] for _, count, taps in found for _, o in taps)) - out[d] for d in (0, 1)]
+        width = max(out[1] + max(before[1], after[1]), *(count[1] for _, count, _ in found))
+        rows = max(1, out[0] + before[0] + after[0])
+        self.spread_grads = Rows(*out, rows, width, 1, 1, *before, ((0, 0),))
+        self.back = [
+            Target(*count, width, start[0] * size[1] + start[1], stride[0] * size[1], stride[1],
+                   tuple(t for t, _ in taps),
+                   tuple((o[0] + before[0]) * width + o[1] + before[1] for _, o in taps))
+            for start, count, taps in found
+            if min(count) > 0
+        ]  # fmt: skip
+        # Everything that is read lies in the rows.
+        self.fits_back = all(max(t.image_places, default=0) + t.length <= rows * width + _BEHIND for t in self.back)
+
+
+@functools.lru_cache(1024)
+def geometry(plan: Any) -> Geometry:
+    return Geometry(plan)
+
+
+def _used(target: Target) -> float:
+    """The share of outputs among what is computed for a set of them."""
+    return target.rows * target.columns / (-(-target.length // 16) * 16)
+
+
+class Convolutions:
+    """The three passes. Each is None where the program is not the faster one."""
+
+    def __init__(self, library: ctypes.CDLL, sharing: Any):
+        self._sharing = sharing
+        self._entries = {}
+        for name in "lay_images sum_places weight_products filter_channels channel_products".split():
+            entry = library[name]
+            entry.argtypes = (
+                ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_void_p,
+            )  # fmt: skip
+            self._entries[name] = entry, ctypes.cast(entry, ctypes.c_void_p).value
+
+    # -- launches --
+
+    def _launch(self, name: str, parts: int, threads: bool, *values: Any) -> None:
+        """Run an entry with these parameters: numbers, arrays, which become their addresses, and lists of both."""
+        flat: list[int] = []
+        for value in values:
+            flat += _words(value)
+        given = struct.pack(f"{len(flat)}q", *flat)
+        entry, where = self._entries[name]
+        helpers = min(get_threads(), parts) - 1 if threads and parallel() else 0
+        if helpers > 0 and self._sharing is not None:
+            failed = self._sharing(where, given, None, parts, parts, helpers)
+        else:
+            taken, failures = ctypes.c_int(0), []
+            share(
+                lambda: failures.append(entry(given, None, parts, parts, ctypes.addressof(taken))), [()] * (helpers + 1)
+            )
+            failed = any(failures)
+        if failed:
+            raise MemoryError("a convolution's scratch memory")
+
+    def _laid(self, slot: int, x: np.ndarray, rows: Rows, joined: bool = False) -> tuple[np.ndarray, int, int]:
+        """Images (batch, channels, high, wide) as long rows, and how far images and channels lie apart. `joined`: all
+        images of a channel one behind the other.
+        """
+        batch, channels = x.shape[:2]
+        plane = rows.high * rows.wide if joined else rows.plane
+        by_image, by_channel = (plane, batch * plane) if joined else (channels * plane, plane)
+        end = batch * channels * plane
+        memory = buffer(slot, (end + _BEHIND,), np.float32)
+        planes = batch * channels
+        step = max(1, -(-planes // 32), _MOVED // 8 // max(plane, 1))
+        self._launch(
+            "lay_images", -(-planes // step), end >= _MOVED, x, memory, channels, planes, step, rows.high * rows.wide,
+            by_channel, by_image, end, _layout(rows, plane),
+        )  # fmt: skip
+        return memory, by_image, by_channel
+
+    # -- passes --
+
+    def forward(self, plan: Any, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
+        """x (batch, channels, *size), weight (filters, channels of a group, *kernel)."""
+        if not _served(plan, x, weight):
+            return None
+        shape = geometry(plan)
+        single = _is_single(plan)
+        if not single and not _pays(plan, (shape.forward,)):
+            return None
+        x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
+        out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
+        if single:
+            self._filter(plan, x, shape.images, weight, bias, out, shape.forward)
+            return out
+        per_group, count = plan.channels // plan.groups, plan.taps
+        inner = per_group, plan.filters // plan.groups, per_group * count, count
+        self._sums(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward])
+        return out
+
+    def spread(self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
+        """The transpose of `forward`: the gradient of the images, and the transposed convolution."""
+        if not _served(plan, g, weight):
+            return None
+        shape = geometry(plan)
+        single = _is_single(plan)
+        if not shape.fits_back or not single and not _pays(plan, shape.back):
+            return None
+        g, weight = np.ascontiguousarray(g), np.ascontiguousarray(weight)
+        # What no kernel place reaches stays zero.
+        whole = all(t.image_places for t in shape.back) and len(shape.back) == math.prod(plan.stride)
+        make = np.empty if whole or bias is not None else np.zeros
+        out = make((plan.batch, plan.channels, *plan.size), np.float32)
+        if bias is not None:
+            out[...] = bias.reshape(-1, *(1,) * len(plan.size))
+        targets = [t for t in shape.back if t.image_places]
+        if single:
+            for target in targets:
+                self._filter(plan, g, shape.spread_grads, weight, bias, out, target)
+            return out
+        per_group, count = plan.channels // plan.groups, plan.taps
+        inner = plan.filters // plan.groups, per_group, count, per_group * count
+        self._sums(plan, g, plan.filters, shape.spread_grads, inner, weight, bias, out, targets)
+        return out
+
+    def _sums(self, plan, x, channels, rows, inner, weight, bias, out, targets):
+        depth, filters, by_filter, by_depth = inner
+        batch, area = x.shape[0], rows.high * rows.wide
+        plain = rows.rows * rows.width == area and len(rows.firsts) == 1 and rows[4:8] == (1, 1, 0, 0)
+        by_image, by_channel, memory = channels * area, area, x
+        joined = plan.pointwise and batch > 1 and plan.groups == 1 and area < 8 * _WIDE and area % _WIDE != 0
+        exact = plain and not joined and area >= _WIDE
+        if not exact:
+            memory, by_image, by_channel = self._laid(_IMAGES, x, rows, joined)
+        plane = math.prod(out.shape[2:])
+        for t in targets:
+            if joined:
+                t = t._replace(rows=batch, columns=area, width=area, down=out.shape[1] * plane)
+            taps, length = len(t.weight_places), t.length
+            images = 1 if joined else batch
+            share_of = min(filters, max(8, _WEIGHTS // (depth * taps) // 8 * 8))
+            work = filters * depth * taps * length
+            pieces = max(
+                1, min(-(-length // _WIDE), -(-work * images * plan.groups // _PART) // (images * plan.groups))
+            )
+            if images * plan.groups * pieces < 8 and work >= _WORK:
+                shares = -(-filters // share_of)
+                pieces = min(-(-length // _WIDE), max(pieces, -(-8 // (images * plan.groups * shares))))
+                if images * plan.groups * pieces * shares < 8:
+                    share_of = max(8, -(-filters // (8 // (images * plan.groups * pieces))) // 8 * 8)
+            span = -(-length // (pieces * _WIDE)) * _WIDE
+            pieces, shares = -(-length // span), -(-filters // share_of)
+            self._launch(
+                "sum_places", images * plan.groups * pieces * shares, work * images * plan.groups >= _WORK,
+                memory, weight, 0 if bias is None else bias, out.reshape(-1)[t.start :],
+                images, plan.groups, depth, filters, by_image, by_channel, by_filter, by_depth,
+                weight.size // plan.groups, taps, _list(t.weight_places), _list(t.image_places),
+                out.shape[1] * plane, plane, int(exact), length, pieces, span, shares, share_of,
+                [t.rows, t.width, t.columns, t.down, t.right],
+            )  # fmt: skip
+
+    def _filter(self, plan, x, rows, weight, bias, out, target):
+        planes, plane = plan.batch * plan.channels, math.prod(out.shape[2:])
+        work = max(target.length, rows.plane) * (len(target.image_places) + 4)
+        step = max(1, -(-planes // 64), _WORK // 64 // work)
+        self._launch(
+            "filter_channels", -(-planes // step), planes * work >= _WORK // 4, x, weight,
+            0 if bias is None else bias, out.reshape(-1)[target.start :], plan.channels, planes, step,
+            rows.high * rows.wide, plane, len(target.image_places), _list(target.weight_places),
+            _list(target.image_places), plan.taps, target.length, _layout(rows, rows.plane),
+            [target.rows, target.width, target.columns, target.down, target.right],
+        )  # fmt: skip
+
+    def weight_gradient(self, plan: Any, g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+        """The gradient of the weight (filters, channels of a group, *kernel)."""
+        if not _served(plan, g, x):
+            return None
+        shape = geometry(plan)
+        single = _is_single(plan)
+        if not single and not _pays(plan, (shape.forward,)):
+            return None
+        g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+        out = np.empty((plan.filters, plan.channels // plan.groups, *plan.kernel), np.float32)
+        rows, lines = shape.images, shape.grads
+        if single:
+            work = plan.batch * rows.plane * (plan.taps + 4)
+            step = max(1, -(-plan.channels // 32), _WORK // 64 // work)
+            self._launch(
+                "channel_products", -(-plan.channels // step), plan.channels * work >= _WORK // 4, g, x, out,
+                plan.batch, plan.channels, step, lines.high * lines.wide, rows.high * rows.wide, plan.taps,
+                _list(shape.image_places), lines.rows * lines.width, _layout(rows, rows.plane),
+                _layout(lines, lines.plane),
+            )  # fmt: skip
+            return out
+        self._weight_products(plan, g, x, rows, lines, shape.image_places, out)
+        return out
+
+    def _weight_products(self, plan, g, x, rows, lines, places, out):
+        area, out_area = rows.high * rows.wide, lines.high * lines.wide
+        if plan.pointwise and area % 16 == 0:
+            images, by_image, by_channel = x, plan.channels * area, area
+            grads, grad_image, grad_filter, length = g, plan.filters * out_area, out_area, area
+        else:
+            images, by_image, by_channel = self._laid(_IMAGES, x, rows)
+            grads, grad_image, grad_filter = self._laid(_GRADS, g, lines)
+            length = lines.plane
+        per_group, filters = plan.channels // plan.groups, plan.filters // plan.groups
+        depth = per_group * plan.taps
+        work = filters * depth * length * plan.batch
+        share_of, column = min(filters, 16), min(depth, 48)
+        while plan.groups * -(-filters // share_of) * -(-depth // column) > 128 and share_of * column < 4096:
+            share_of, column = share_of * 2, column * 2
+        shares, columns = -(-filters // share_of), -(-depth // column)
+        self._launch(
+            "weight_products", plan.groups * shares * columns, work * plan.groups >= _WORK, grads, images, out,
+            plan.batch, plan.groups, per_group, filters, plan.taps, grad_image, grad_filter, by_image, by_channel,
+            length, _list(places), shares, share_of, columns, column,
+        )  # fmt: skip
+
+
+def _words(value: Any) -> list[int]:
+    if value.__class__ is int:
+        return [value]
+    if value.__class__ is np.ndarray:
+        return [address(value)]
+    if value.__class__ is list:
+        return [word for item in value for word in _words(item)]
+    return [ctypes.addressof(value)]
+
+
+def _layout(rows: Rows, plane: int) -> list:
+    firsts = _list(tuple(n for first in rows.firsts for n in first))
+    return [*rows[:8], len(rows.firsts), plane, firsts]
+
+
+@functools.lru_cache(4096)
+def _list(values: tuple[int, ...]) -> Any:
+    """Numbers in memory, kept as long as they are used (and a while longer)."""
+    return (ctypes.c_longlong * max(1, len(values)))(*values)
+
+
+def _is_single(plan: Any) -> bool:
+    return plan.channels == plan.groups == plan.filters and plan.groups > 1
+
+
+def _served(plan: Any, *arrays: np.ndarray) -> bool:
+    return (
+        len(plan.size) in (1, 2)
+        and all(a.dtype.char == "f" and a.dtype.isnative for a in arrays)
+        and min(plan.batch, plan.channels, plan.filters, *plan.size, *plan.out) > 0
+    )
+
+
+@functools.lru_cache(1024)
+def _pays_kept(plan: Any, back: bool) -> bool:
+    shape = geometry(plan)
+    if plan.pointwise:
+        return True
+    targets = [t for t in shape.back if t.image_places] if back else [shape.forward]
+    return not targets or min(map(_used, targets)) >= _USED
+
+
+def _pays(plan: Any, targets: Any) -> bool:
+    return _pays_kept(plan, targets is geometry(plan).back)
+
+
+def convolutions(may_build: bool) -> Convolutions | None:
+    """None where the program is not built, and may not be."""
+    from . import pool
+
+    try:
+        return Convolutions(build.load(TEXT, may_build), pool.sharing(may_build))
+    except (NotBuiltError, RuntimeError):
+        return None

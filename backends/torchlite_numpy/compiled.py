@@ -1,0 +1,36 @@
+"""Where an engine's program serves convolutions in the place of NumPy (`torchlite_cc.convolution`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torchlite_engines import choice
+
+
+@functools.cache
+def _engine() -> Any:
+    return choice.choose().engine
+
+
+def _convolutions() -> Any:
+    engine = _engine()
+    return None if engine is None else engine.convolutions()
+
+
+def correlate(x, weight, bias, plan):
+    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_numpy.conv`."""
+    serving = _convolutions()
+    return serving and serving.forward(plan, x, weight, bias)
+
+
+def spread(g, weight, bias, plan):
+    """The transpose of `correlate`: the gradient of the input, and the transposed convolution."""
+    serving = _convolutions()
+    return serving and serving.spread(plan, g, weight, bias)
+
+
+def weight_gradient(g, x, plan):
+    """The gradient of the weight."""
+    serving = _convolutions()
+    return serving and serving.weight_gradient(plan, g, x)

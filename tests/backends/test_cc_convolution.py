@@ -1,0 +1,167 @@
+"""Convolutions by a compiled program, against NumPy's in float64."""
+
+import numpy as np
+import pytest
+
+from torchlite._settings import threads
+from torchlite._settings.switches import SWITCHES
+from torchlite_cc import build, convolution
+from torchlite_numpy import compiled, conv
+
+pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+
+
+@pytest.fixture(scope="module")
+def program():
+    found = convolution.convolutions(True)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
+    # All shapes, however little of what is computed is used, and on two threads however small.
+    for name in ("_USED", "_WORK", "_MOVED"):
+        monkeypatch.setattr(convolution, name, 0)
+    convolution._pays_kept.cache_clear()
+    yield
+    convolution._pays_kept.cache_clear()
+
+
+def plan_of(batch, channels, filters, size, kernel, stride=1, padding=0, dilation=1, groups=1):
+    n = len(size)
+    pairs = [(v,) * n if isinstance(v, int) else v for v in (kernel, stride, padding, dilation)]
+    return conv._plan(batch, channels, filters, size, *pairs, groups)
+
+
+PLANS = [
+    plan_of(2, 3, 5, (9, 7), 3, padding=1),
+    plan_of(2, 8, 6, (12, 13), 3, 2, 1, groups=2),
+    plan_of(3, 16, 20, (7, 7), 1),  # images of a batch side by side
+    plan_of(3, 16, 20, (8, 8), 1, 2),  # places that nothing reads
+    plan_of(2, 40, 33, (20,), 2, dilation=4),
+    plan_of(1, 6, 4, (50,), 5, 3, 2),
+    plan_of(2, 4, 4, (30, 31), (5, 3), (3, 2), (2, 0), (1, 2)),
+    plan_of(2, 20, 70, (16, 16), 3, padding=1),
+    plan_of(2, 3, 17, (40, 40), 7, 2, 3),
+    plan_of(2, 300, 9, (11, 10), 3, padding=1),  # sums in pieces
+    plan_of(2, 8, 8, (10, 10), 2, 2),
+    plan_of(1, 8, 8, (10, 10), 3, padding=4),  # more outputs than inputs
+    plan_of(1, 8, 8, (10, 10), 3, 4),  # lines and columns that nothing reads
+    plan_of(2, 32, 8, (20, 19), 1),
+    plan_of(1, 130, 70, (12, 13), 1, groups=2),
+    plan_of(1, 5, 1, (5, 5), 1),
+    plan_of(40, 6, 6, (3, 3), 3, padding=1),  # many images in a piece of the weight's gradient
+    plan_of(2, 24, 24, (17, 15), 3, padding=1, groups=24),
+    plan_of(2, 24, 24, (17, 15), 3, 2, 1, groups=24),
+    plan_of(2, 6, 6, (17, 15), 5, (2, 1), 2, (2, 1), groups=6),
+    plan_of(3, 5, 5, (70,), 2, 2, groups=5),
+    plan_of(2, 4, 8, (9, 9), 3, padding=1, groups=4),
+]
+
+
+def passes(program, plan, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def random(*shape):
+        return rng.standard_normal(shape, np.float32)
+
+    x, weight = (
+        random(plan.batch, plan.channels, *plan.size),
+        random(plan.filters, plan.channels // plan.groups, *plan.kernel),
+    )
+    g, bias, back = random(plan.batch, plan.filters, *plan.out), random(plan.filters), random(plan.channels)
+    found = (
+        program.forward(plan, x, weight, bias),
+        program.forward(plan, x, weight, None),
+        program.spread(plan, g, weight, back),
+        program.spread(plan, g, weight, None),
+        program.weight_gradient(plan, g, x),
+    )
+    return found, [a.astype(np.float64) for a in (x, weight, g, bias, back)]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda p: f"{p.channels}-{p.filters}-{p.size}-{p.kernel}-{p.stride}")
+def test_passes(program, plan):
+    found, (x, weight, g, bias, back) = passes(program, plan)
+    wanted = (
+        conv._correlate(x, weight, bias, plan),
+        conv._correlate(x, weight, None, plan),
+        conv._spread(g, weight, back, plan),
+        conv._spread(g, weight, None, plan),
+        conv._weight_gradient(g, x, weight.shape, plan),
+    )
+    for mine, want in zip(found, wanted, strict=True):
+        assert mine.shape == want.shape and mine.dtype == np.float32 and mine.flags.c_contiguous
+        assert np.abs(mine - want).max() <= 2e-6 * max(np.abs(want).max(), 1)
+
+
+@pytest.mark.parametrize("plan", PLANS[::3], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}-{p.kernel}")
+def test_threads_change_no_bit(program, plan, monkeypatch):
+    two, _ = passes(program, plan)
+    monkeypatch.setattr(threads, "_count", 1)
+    one, _ = passes(program, plan)
+    monkeypatch.setattr(threads, "_count", 3)
+    monkeypatch.setattr(program, "_sharing", None)  # Python's threads
+    three, _ = passes(program, plan)
+    for a, b, c in zip(one, two, three, strict=True):
+        assert a.tobytes() == b.tobytes() == c.tobytes()
+
+
+def test_what_is_not_finite_stays_where_it_is(program):
+    plan = plan_of(1, 4, 8, (20, 20), 3, padding=1)
+    x, weight = np.zeros((1, 4, 20, 20), np.float32), np.ones((8, 4, 3, 3), np.float32)
+    x[0, 1, 19, 19], x[0, 2, 0, 0] = np.nan, np.inf
+    out = program.forward(plan, x, weight, None)[0, 0]
+    assert np.isnan(out[18:, 18:]).all() and np.isinf(out[:2, :2]).all()
+    out[18:, 18:] = out[:2, :2] = 0
+    assert not out.any()
+
+
+def test_views_are_read_as_they_are(program):
+    plan = plan_of(2, 6, 5, (9, 8), 3)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 9, 8, 6), np.float32).transpose(0, 3, 1, 2)
+    weight = rng.standard_normal((3, 3, 6, 5), np.float32).T
+    want = conv._correlate(x.astype("f8"), weight.astype("f8"), None, plan)
+    np.testing.assert_allclose(program.forward(plan, x, weight, None), want, rtol=1e-4, atol=1e-5)
+
+
+def test_others_are_left_to_numpy(program):
+    volume = plan_of(1, 2, 2, (5, 5, 5), 3)
+    assert program.forward(volume, np.ones((1, 2, 5, 5, 5), "f4"), np.ones((2, 2, 3, 3, 3), "f4"), None) is None
+    plain = plan_of(1, 2, 2, (5, 5), 3)
+    assert program.forward(plain, np.ones((1, 2, 5, 5)), np.ones((2, 2, 3, 3)), None) is None
+    empty = plan_of(0, 2, 2, (5, 5), 3)
+    assert program.forward(empty, np.ones((0, 2, 5, 5), "f4"), np.ones((2, 2, 3, 3), "f4"), None) is None
+
+
+def test_backend_asks_the_engine(program, monkeypatch):
+    asked = []
+
+    class Noted:
+        def forward(self, *args):
+            asked.append("forward")
+            return program.forward(*args)
+
+        def spread(self, *args):
+            asked.append("spread")
+            return program.spread(*args)
+
+        def weight_gradient(self, *args):
+            asked.append("weight")
+            return program.weight_gradient(*args)
+
+    monkeypatch.setattr(compiled, "_convolutions", Noted)
+    x, weight = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
+    geometry = (1, 1), (1, 1), (1, 1), False, (0, 0), 1
+    out = conv.convolution(x, weight, None, *geometry)
+    conv._convolution_backward(out, x, weight, *geometry, (True, True, True))
+    assert asked == ["forward", "spread", "weight"]
+
+
+def test_nothing_is_built_unasked(monkeypatch):
+    monkeypatch.setattr(convolution, "TEXT", "// not built")
+    assert convolution.convolutions(False) is None
