@@ -28,6 +28,8 @@ from .device import address
 _BEHIND, _WIDE = 64, 32
 # Multiplications, and elements that are moved, from which another thread is woken.
 _WORK, _MOVED = 1 << 22, 1 << 18
+# Multiplications from which a launch is worth its way there.
+_LEAST = 1 << 16
 # Multiplications of a part of the work, about.
 _PART = 1 << 22
 # Weights of a part: 256 KiB, which stay in the second-level cache.
@@ -368,6 +370,8 @@ def _served(plan: Any, *arrays: np.ndarray) -> bool:
     return (
         len(plan.size) in (1, 2)
         and all(a.dtype.char == "f" and a.dtype.isnative for a in arrays)
+        and plan.batch * plan.places * plan.filters * plan.channels * plan.taps >= _LEAST * plan.groups
+        and plan.filters % plan.groups == 0
         and min(plan.batch, plan.channels, plan.filters, *plan.size, *plan.out) > 0
     )
 

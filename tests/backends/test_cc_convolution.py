@@ -23,7 +23,7 @@ def two_threads(monkeypatch):
     monkeypatch.setattr(threads, "_count", 2)
     monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
     # All shapes, however little of what is computed is used, and on two threads however small.
-    for name in ("_USED", "_WORK", "_MOVED"):
+    for name in ("_USED", "_LEAST", "_WORK", "_MOVED"):
         monkeypatch.setattr(convolution, name, 0)
     convolution._pays_kept.cache_clear()
     yield
