@@ -84,7 +84,7 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         else:
             lines.multiply_add(_centred(rows, centre), inverse, None, out[start:stop])
 
-    blocks.run(block, *x.shape)
+    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEWEST)
     return _narrow(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
@@ -107,6 +107,8 @@ def _variances(rows, mean, var):
     np.divide(square, FAR, out=square)
     if (square <= var).all() and np.maximum.reduce(var) < math.inf:
         return True
+    # What is left of the mean's rounding may be more than the variance: of rows of one large number that is nothing.
+    np.add(mean, row_sums(_centred(rows, mean))[:, 0] / columns, out=mean)
     centred = _centred(rows, mean)
     np.divide(row_dots(centred, centred), columns, out=var)
     return False
@@ -225,7 +227,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         lines.multiply(g, inverse, out[start:stop])
         np.add(out[start:stop], product, out=out[start:stop])
 
-    blocks.run(block, *x.shape)
+    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEW)
     return (
         _narrow(out.reshape(input.shape), dtype) if needs[0] else None,
         _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
@@ -256,7 +258,7 @@ def _rms_norm(input, weight, n_dims, eps):
         np.divide(1, inverse, out=inverse)
         lines.multiply(rows, inverse, out[start:stop])
 
-    blocks.run(block, *x.shape)
+    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEWEST)
     return _narrow(out.reshape(input.shape), input.dtype), rstd.reshape(small)
 
 
@@ -286,7 +288,7 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
         lines.multiply(g, inverse, out[start:stop])
         np.add(out[start:stop], product, out=out[start:stop])
 
-    blocks.run(block, *x.shape)
+    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEW)
     return (
         _narrow(out.reshape(input.shape), dtype) if needs[0] else None,
         _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,

@@ -90,14 +90,16 @@ def _columnwise(body, dim, *arrays):
     return out.reshape(shape)
 
 
-def rowwise(body, kernel, dim, *arrays):
-    """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype."""
+def rowwise(body, kernel, dim, *arrays, worth=blocks.WORTH):
+    """`body(out, *blocks)` over blocks of rows along `dim`; arrays of one shape and float dtype. `worth` is as in
+    `blocks.run`.
+    """
     x = arrays[0]
     dtype = x.dtype
     if dtype != F32 and dtype != F64:
         if not is_half(dtype):
             refuse(x, kernel)
-        return widened(lambda *wide: rowwise(body, kernel, dim, *wide), *arrays)
+        return widened(lambda *wide: rowwise(body, kernel, dim, *wide, worth=worth), *arrays)
     if dim >= 0:
         dim -= x.ndim
         if dim >= 0:
@@ -110,7 +112,7 @@ def rowwise(body, kernel, dim, *arrays):
         return _columnwise(body, dim, *arrays)
     rows = [_as_rows(a, dim) for a in arrays]
     out = np.empty(rows[0].shape, dtype)
-    blocks.run(lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape)
+    blocks.run(lambda start, stop: body(out[start:stop], *[r[start:stop] for r in rows]), *out.shape, worth=worth)
     return _from_rows(out, x.shape, dim)
 
 

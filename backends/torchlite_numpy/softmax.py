@@ -6,7 +6,7 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .blocks import buffer
+from .blocks import WORTH, WORTH_OF_FEW, buffer
 from .rows import ZERO, exp_and_sums, refuse, row_sums, rowwise
 
 
@@ -23,7 +23,7 @@ def _softmax(input, dim):
             refuse(input, "softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.ones_like(input)
-    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input)
+    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, worth=2 * WORTH)
 
 
 def _softmax_backward_block(result, grad, out, axis=-1):
@@ -39,7 +39,7 @@ def _softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out)
+    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, worth=WORTH_OF_FEW)
 
 
 def _log_softmax_block(out, x, axis=-1):
@@ -58,7 +58,7 @@ def _log_softmax(input, dim):
             refuse(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
-    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input)
+    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, worth=2 * WORTH)
 
 
 def _log_softmax_backward_block(result, grad, out, axis=-1):
@@ -73,4 +73,4 @@ def _log_softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_log_softmax_backward_block, "log_softmax_backward", dim, grad, out)
+    return rowwise(_log_softmax_backward_block, "log_softmax_backward", dim, grad, out, worth=WORTH_OF_FEW)

@@ -75,3 +75,21 @@ def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
     done = []
     blocks.share(done.append, [(k,) for k in range(4)])  # and the threads go on working
     assert sorted(done) == [0, 1, 2, 3]
+
+
+def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
+    monkeypatch.setattr(threads, "_count", 2)
+    submitted, submit = [], blocks._workers.submit
+    monkeypatch.setattr(blocks._workers, "submit", lambda *task: submitted.append(task) or submit(*task))
+    done = []
+    for rows, worth in ((1024, 1 << 20), (2048, 1 << 20), (128, blocks.WORTH), (129, blocks.WORTH)):
+        before, done[:] = len(submitted), []
+        blocks.run(lambda start, stop: done.extend(range(start, stop)), rows, 1024, 1 << 16, worth)
+        assert sorted(done) == list(range(rows))
+        assert len(submitted) - before == (rows * 1024 > worth)
+
+
+def test_blocks_that_run_alone_have_blas_to_themselves(monkeypatch):
+    entered = []
+    blocks.run(lambda start, stop: entered.append(blocks.single_threaded._entered), 2, blocks.SMALL)
+    assert len(entered) == 2 and all(entered)
