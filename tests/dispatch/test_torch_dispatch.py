@@ -29,7 +29,7 @@ SEEN = {
     "product": (lambda: X @ W.t(), "t.default mm.default"),
     "stacks": (
         lambda: torch.matmul(torch.ones(2, 4, 3), torch.ones(2, 3, 4)),
-        "*expand.default view.default expand.default view.default bmm.default view.default",
+        "*expand.default view.default expand.default view.default bmm.default _unsafe_view.default",
     ),
     "int": (lambda: X[0], "select.int"),
     "slice": (lambda: X[1:3], "slice.Tensor"),

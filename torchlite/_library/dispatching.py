@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._aten import ops, overload_of
+from .._aten.presenting import matched
 from .._dispatch import call
 from .._dispatch.graph import OutputOf
 from .._dispatch.hooks import Packed
@@ -33,30 +34,27 @@ CREATES = frozenset(
     (
         "arange empty empty_like empty_strided eye full full_like linspace logspace normal ones ones_like rand "
         "rand_like randint randint_like randn randn_like randperm scalar_tensor tril_indices triu_indices zeros "
-        "zeros_like"
+        "zeros_like bartlett_window blackman_window hamming_window hann_window kaiser_window empty_permuted"
     ).split()
 )
 _MADE = {"_filled": "full", "_new": "empty"}
-# Ops that are written in others here, and are ops of their own in the library.
-WHOLE = frozenset(
-    (
-        "_add _convolution_backward _div _sdpa_backward _sub addcdiv addcmul addmm addmv addr argmax argmin baddbmm "
-        "bernoulli bmm clamp convolution cumprod "
-        "cumsum dot embedding gather glu group_norm huber_loss index_add index_select lerp logsumexp masked_fill "
-        "mse_loss mv nll_loss roll scatter smooth_l1_loss softplus stack var std where"
-    ).split()
-)
 
 
 def _through_linear(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """A linear layer as the library has it: a product of matrices, with the bias added in the same op."""
-    flat = input if input.ndim == 2 else input.reshape(-1, input.shape[-1])
     across = weight.t() if weight.ndim == 2 else weight
-    if weight.ndim == 1 or input.ndim == 1:
+    if bias is None or weight.ndim == 1:
         out = F.matmul(input, across)
         return out if bias is None else out + bias
-    out = F.mm(flat, across) if bias is None else F.addmm(bias, flat, across)
-    return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    if input.ndim == 2:
+        return F.addmm(bias, input, across)
+    out = F.addmm(bias, input.reshape(-1, input.shape[-1]), across)
+    return out.view([*input.shape[:-1], weight.shape[0]])
+
+
+def _unsafe_view(out: Any, shape: list) -> Any:
+    """A result that nobody else has, in another shape."""
+    return ops.aten._unsafe_view.default(out, shape)
 
 
 def _through_matmul(F: Any, input: Any, other: Any) -> Any:
@@ -73,7 +71,7 @@ def _through_matmul(F: Any, input: Any, other: Any) -> Any:
     if a > 2 and b <= 2:
         matrix = F.unsqueeze(other, 1) if b == 1 else other
         out = F.mm(input.reshape(-1, input.shape[-1]), matrix)
-        return out.view(*input.shape[:-1], *([] if b == 1 else [other.shape[-1]]))
+        return _unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
     if a == 1:
         return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
     lead = call.broadcast(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
@@ -81,7 +79,7 @@ def _through_matmul(F: Any, input: Any, other: Any) -> Any:
     count = math.prod(lead)
     left = input.expand(*lead, n, k).reshape(count, n, k)
     right = other.expand(*lead, k, m).reshape(count, k, m)
-    return F.bmm(left, right).view(*lead, n, m)
+    return _unsafe_view(F.bmm(left, right), [*lead, n, m])
 
 
 # Ops of ours that the library writes in others.
@@ -206,10 +204,13 @@ _IN_LISTS = frozenset(("sum", "mean", "amax", "amin", "var", "std", "logsumexp")
 
 def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
     """The library's overload for an op on bound values, with its arguments there."""
+    found = matched(op, values, writes)
+    if found is not None and op.name not in _PRESENTED:
+        return found
     args, kwargs = _trimmed(op, values)
     if op.name == "to":
         return ops.aten._to_copy.default, args[:1], {"dtype": values[1]}
-    if op.name == "_sdpa":
+    if op.name == "_sdpa":  # of a subclass
         query, key, value, mask, is_causal, scale = values
         attend = ops.aten._scaled_dot_product_flash_attention_for_cpu.default
         return attend, (query, key, value, 0.0, is_causal), {"attn_mask": mask, "scale": scale}
@@ -225,9 +226,27 @@ def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, d
     return overload_of(op, tuple(values), writes), args, kwargs
 
 
+def _is_whole(op: Op, values: list) -> bool:
+    """Whether an op that is written in others here is one of its own in the library."""
+    found = matched(op, values)
+    return op.name == "_sdpa_backward" or (found is not None and not found[0].is_implicit)
+
+
+# Ops that leave real tensors as they are.
+_OF_COMPLEX = frozenset(("conj", "_conj", "conj_physical", "_conj_physical", "real", "positive", "resolve_conj"))
+
+
+@functools.cache
+def _lowerings() -> dict[str, Callable]:
+    """What the library writes in others: loaded when a mode sees the first op."""
+    from .lowering import LOWERED
+
+    return LOWERED
+
+
 def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool = False) -> Any:
     """An op run by a handler, with the history of the op."""
-    if op.name == "conj" and not values[0].dtype.is_complex:
+    if op.name in _OF_COMPLEX and not values[0].dtype.is_complex:
         return values[0]  # nothing to do, which is no op in the library
     if op.name == "_slice_index" and not writes:
         steps = _one_by_one(*values)
@@ -257,7 +276,15 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
 def _first(op: Op, result: Any) -> Any:
     if isinstance(result, list):
         result = tuple(result)
-    return result[0] if op.name in _FIRST and isinstance(result, tuple) else result
+    if op.name in _FIRST and isinstance(result, tuple):
+        return result[0]
+    if op.result_type is not None and type(result) is tuple and len(result) == len(op.outputs):
+        return op.result_type(result)
+    return result
+
+
+def _number(value: Any, target: Any) -> Any:
+    return ops.aten.scalar_tensor.default(value, dtype=target.dtype, device=target.device)
 
 
 def _put(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
@@ -267,7 +294,7 @@ def _put(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
         place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
         return target
     items = [None if i.__class__ is slice else i for i in _as_tensors([target, index])]
-    value = value if isinstance(value, call.Tensor) else SLOTS.F.scalar_tensor(value, dtype=target.dtype)
+    value = value if isinstance(value, call.Tensor) else _number(value, target)
     arguments = (target, items, value)
     return handler(ops.aten.index_put_.default, dispatching_classes(arguments), arguments, {})
 
@@ -377,7 +404,9 @@ class DispatchMode(Interceptor):
             return self._writing(op, function, args, kwargs)
         if function is not op.function:  # a kernel that creates
             return function(*args, **kwargs)
-        if op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
+        if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
+            pass  # draws of tensors' sizes
+        elif op.name in CREATES or op.name.removeprefix("_") in CREATES or op.name in _MADE:
             return self._creating(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
         if out is not None:
@@ -386,10 +415,17 @@ class DispatchMode(Interceptor):
         if call.overriding(values) is not None:
             with self._again():
                 return call.below(op, function, args, kwargs)
-        if op.is_implicit and op.name not in WHOLE and op.name not in DECOMPOSED and op.name[-1] != "_":
+        classes = dispatching_classes(values)
+        lowered = None if classes else _lowerings().get(op.name)
+        if lowered is not None:
+            with self._again():
+                result = lowered(*values)
+            if result is not NotImplemented:
+                return _first(op, result)
+        if op.is_implicit and op.name not in DECOMPOSED and op.name[-1] != "_" and not _is_whole(op, values):
             with self._again():
                 return call.below(op, function, args, kwargs)
-        return handled(self._handle, dispatching_classes(values), op, values)
+        return handled(self._handle, classes, op, values)
 
     def _again(self) -> Any:
         return _going_on(self._handle)
@@ -425,8 +461,8 @@ class DispatchMode(Interceptor):
             size = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
             args = ([*size],) if "size" not in kwargs else ()
         kwargs.setdefault("pin_memory", False)
-        if op.params[0].is_tensor:
-            kwargs.setdefault("device", args[0].device)
+        if op.params[0].kind == "tensor":
+            pass  # as its argument
         else:
             kwargs.setdefault("device", get_default_device())
         overload = packet.resolved(args, kwargs)

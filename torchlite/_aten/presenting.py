@@ -1,0 +1,177 @@
+"""How a record's call is called in PyTorch's library: the overload that its values fit, and its arguments there.
+
+Values go to a schema's arguments by their names (`input` is `self`), the rest by their order; what a schema has no
+argument for has to be at its default. The first overload that all fits is taken, as PyTorch's parser does.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.record import Op
+from .._dispatch.signatures import NUMBERS_AS_TENSORS
+from .._library.schema import Argument, FunctionSchema
+from .._types.dtypes import bool_, complex64, float64, int64
+from .table import entries
+
+# Records whose name is not the library's.
+_RECORDS = {
+    "_where": "where", "_where_method": "where", "var_correction": "var", "std_correction": "std", "max_dim": "max",
+    "min_dim": "min", "_copy": "copy", "_fill": "fill",
+    "_masked_fill_tensor": "masked_fill", "_masked_fill": "masked_fill",
+    "_clamp_tensors": "clamp", "_clamp_numbers": "clamp", "_lerp_tensor": "lerp", "_lerp_number": "lerp",
+    "median_dim": "median", "median_all": "median", "nanmedian_dim": "nanmedian", "nanmedian_all": "nanmedian",
+    "_var_mean": "var_mean", "_std_mean": "std_mean", "vector_norm_core": "linalg_vector_norm",
+    "nonzero_indices": "nonzero", "_im2col": "im2col", "_col2im": "col2im", "_filled": "full", "_new": "empty",
+    "_torch_dropout": "dropout", "_torch_alpha_dropout": "alpha_dropout", "logsigmoid": "log_sigmoid",
+    "_torch_feature_dropout": "feature_dropout", "_torch_feature_alpha_dropout": "feature_alpha_dropout",
+    "_gelu_backward": "gelu_backward", "_silu_backward": "silu_backward", "_mish_backward": "mish_backward",
+    "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
+    "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
+    "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
+    "fft_r2c": "_fft_r2c", "fft_c2c": "_fft_c2c", "fft_c2r": "_fft_c2r", "_unique_and_all": "_unique2",
+    "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
+}  # fmt: skip
+# Values of arguments that a record does not have: of the op that it is.
+_GIVEN = {
+    "_softmax": {"half_to_float": False}, "_log_softmax": {"half_to_float": False},
+    "_floor_divide": {"rounding_mode": "floor"}, "_trunc_divide": {"rounding_mode": "trunc"},
+}  # fmt: skip
+_PLACES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
+_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex64}
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_UNFIT: Any = object()
+
+
+@functools.cache
+def library_name(op: Op) -> str | None:
+    """The name of a record's op in PyTorch's library; None where it has none."""
+    name = _RECORDS.get(op.name, op.name)
+    if entries(name):
+        return name
+    for alias in op.alias.split():
+        space, _, public = alias.rpartition(".")
+        name = _PLACES.get(space, "") + public
+        if entries(name):
+            return name
+    return None
+
+
+@functools.cache
+def _candidates(op: Op, name: str) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
+    """The overloads of a name, each with the place of the record's parameter for each argument, and the places that
+    are left.
+    """
+    from . import ops
+
+    packet = getattr(ops.aten, name)
+    found = []
+    for which in packet.overloads():
+        overload = getattr(packet, which)
+        schema = overload._schema
+        if overload.entry.is_script or any(a.is_write and a.kwarg_only for a in schema.arguments):
+            continue
+        found.append((overload, *_places(op, schema)))
+    return sorted(found, key=lambda entry: (entry[0].is_implicit, len(entry[1])))
+
+
+def _places(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Argument, int | None]], list[int]]:
+    by_name = {p.name: place for place, p in enumerate(op.params)}
+    taken: dict[int, int] = {}
+    for position, argument in enumerate(schema.arguments):
+        place = by_name.get(argument.name)
+        if place is None and argument.name == "self":
+            place = by_name.get("input")
+        if place is not None:
+            taken[position] = place
+    left = [place for place, p in enumerate(op.params) if place not in taken.values() and not p.kwonly]
+    for position, argument in enumerate(schema.arguments):
+        if position not in taken and not argument.kwarg_only and not argument.has_default and left:
+            taken[position] = left.pop(0)
+    rest = [place for place in range(len(op.params)) if place not in taken.values()]
+    return [(argument, taken.get(position)) for position, argument in enumerate(schema.arguments)], rest
+
+
+def as_argument(value: Any, argument: Argument) -> Any:
+    """A value as the library's argument has it."""
+    kind = argument.type
+    base, several = kind.base, any(s.startswith("[") for s in kind.suffixes)
+    if several and base != "Tensor":
+        if value is None:
+            return None if "?" in kind.suffixes else []
+        if isinstance(value, (tuple, list)):
+            value = list(value)
+            return [float(v) for v in value] if base == "float" else value
+        return [value] * argument.N if argument.N else value
+    if several and isinstance(value, (tuple, list)):
+        return list(value)
+    if base == "float" and type(value) is int:
+        return float(value)
+    if base == "int" and isinstance(value, str) and argument.name == "reduction":
+        return REDUCTIONS.get(value, value)
+    if base in ("int", "SymInt", "bool") and isinstance(value, call.Tensor) and not value.ndim:
+        return value.item()
+    if base == "bool" and isinstance(value, int):
+        return bool(value)
+    if base == "ScalarType" and isinstance(value, type):
+        return _PYTHON_TYPES.get(value, value)
+    return value
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        isinstance(value, (int, float, str, bool, tuple, list)) and type(value) is type(default) and value == default
+    )
+
+
+def _same_default(value: Any, own: Any, argument: Argument) -> bool:
+    """Whether a value is the record's default, and the library's but for its type: `1.0` for `1`, `()` for `None`."""
+    if not argument.has_default or not _is_default(value, own):
+        return False
+    if argument.type.base == "Scalar" and isinstance(value, (int, float)):
+        return bool(value == argument.default_value)
+    return value == () and argument.default_value is None
+
+
+def matched(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict] | None:
+    """The library's overload for a record's call on bound values, with its arguments there; None where none fits."""
+    name = library_name(op)
+    if name is None:
+        return None
+    if writes and not (name.endswith("_") and not name.endswith("__")):
+        name += "_"
+    if not entries(name):
+        return None
+    numbers = name in NUMBERS_AS_TENSORS
+    given = _GIVEN.get(op.name, {})
+    for overload, places, rest in _candidates(op, name):
+        if any(not _is_default(values[place], op.params[place].default) for place in rest):
+            continue
+        bound = []
+        for argument, place in places:
+            if place is None:
+                value = given.get(argument.name, argument.default_value if argument.has_default else _UNFIT)
+            else:
+                value = values[place]
+                unset = value is None and argument.has_default and "?" not in argument.type.suffixes[:1]
+                if unset or _same_default(value, op.params[place].default, argument):
+                    value = argument.default_value
+                value = as_argument(value, argument)
+            if value is _UNFIT or not _fits(value, argument, numbers):
+                break
+            bound.append(value)
+        else:
+            return overload, *overload._schema.call_form(bound)
+    return None
+
+
+def _fits(value: Any, argument: Argument, numbers: bool) -> bool:
+    if argument.type.base in ("Layout", "MemoryFormat", "ScalarType") and value == argument.default_value:
+        return True
+    if numbers and argument.type.text == "Tensor" and isinstance(value, (int, float, complex)):
+        return True
+    if argument.type.base == "Scalar" and isinstance(value, call.Tensor):
+        return False
+    return argument.type.holds(value)
