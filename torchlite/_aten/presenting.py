@@ -35,7 +35,7 @@ _RECORDS = {
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that a record does not have: of the op that it is.
-_GIVEN = {
+_GIVEN: dict[str, dict[str, Any]] = {
     "_softmax": {"half_to_float": False}, "_log_softmax": {"half_to_float": False},
     "_floor_divide": {"rounding_mode": "floor"}, "_trunc_divide": {"rounding_mode": "trunc"},
 }  # fmt: skip
