@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from torchlite_device.machinery.device import NotBuiltError
+
 from . import build
 
 
@@ -62,6 +64,14 @@ class Engine:
 
             self._convolutions = convolutions(asked_for()) or False
         return self._convolutions or None
+
+    def products(self, *of: Any) -> bool:
+        from .native_blas import product
+
+        try:
+            return product(self.device(), *of)
+        except NotBuiltError:
+            return False
 
 
 def asked_for() -> bool:

@@ -8,7 +8,7 @@ A text has its kernels between `TYPES` and the end:
 
     struct Given { const float* x; float* out; whole n; };
     static int name(const Given& of, whole begin, whole end) { ...; return 0; }
-    KERNEL(name, Given)
+    ENTRY(name, Given)
 
 The members of the struct are 8 bytes each: addresses, whole numbers and doubles. Work is items from 0 to a count, which
 threads take parts of; the numbers must not depend on where parts begin. A kernel that returns something else than 0
@@ -39,7 +39,7 @@ TYPES = r"""
 #include <emmintrin.h>
 #endif
 typedef long long whole;
-#define KERNEL(name, Given) \
+#define ENTRY(name, Given) \
     extern "C" __attribute__((visibility("default"))) int run_##name(const void* given, const int*, whole begin, \
         whole end) { return name(*(const Given*)given, begin, end); } \
     extern "C" __attribute__((visibility("default"))) int share_##name(const void* given, const int*, whole count, \

@@ -64,8 +64,8 @@ template <class T, class Key, int KEPT> static int firsts(const Firsts& of, whol
 }
 static int firsts_f32(const Firsts& of, whole b, whole e) { return firsts<float, int32_t, 128>(of, b, e); }
 static int firsts_f64(const Firsts& of, whole b, whole e) { return firsts<double, int64_t, 128>(of, b, e); }
-KERNEL(firsts_f32, Firsts)
-KERNEL(firsts_f64, Firsts)
+ENTRY(firsts_f32, Firsts)
+ENTRY(firsts_f64, Firsts)
 """
 )
 _firsts = by_type(_TEXT, "firsts", "QQQqqq")

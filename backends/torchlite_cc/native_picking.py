@@ -50,10 +50,10 @@ static int gather_1(const Gather& of, whole b, whole e) { return gather<uint8_t>
 static int gather_2(const Gather& of, whole b, whole e) { return gather<uint16_t>(of, b, e); }
 static int gather_4(const Gather& of, whole b, whole e) { return gather<uint32_t>(of, b, e); }
 static int gather_8(const Gather& of, whole b, whole e) { return gather<uint64_t>(of, b, e); }
-KERNEL(gather_1, Gather)
-KERNEL(gather_2, Gather)
-KERNEL(gather_4, Gather)
-KERNEL(gather_8, Gather)
+ENTRY(gather_1, Gather)
+ENTRY(gather_2, Gather)
+ENTRY(gather_4, Gather)
+ENTRY(gather_8, Gather)
 """
 )
 _GATHERS = {size: Native(_GATHER, f"gather_{size}", "QQQqqq") for size in (1, 2, 4, 8)}
@@ -91,7 +91,7 @@ template <class I> static int picked(const Rows& of, whole begin, whole end) {
 static int rows_at(const Rows& of, whole begin, whole end) {
     return of.wide ? picked<int64_t>(of, begin, end) : picked<int32_t>(of, begin, end);
 }
-KERNEL(rows_at, Rows)
+ENTRY(rows_at, Rows)
 """
 )
 _rows_at = Native(_ROWS, "rows_at", "QQQqqqq")
@@ -144,7 +144,7 @@ static int cat(const Cat& of, whole begin, whole end) {
 #endif
     return 0;
 }
-KERNEL(cat, Cat)
+ENTRY(cat, Cat)
 """
 )
 _cat = Native(_CAT, "cat", "QQQqqqq")

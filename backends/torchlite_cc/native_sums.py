@@ -75,10 +75,10 @@ static int row_sums_f32(const Rows& of, whole b, whole e) { return row_sums<floa
 static int row_sums_f64(const Rows& of, whole b, whole e) { return row_sums<double>(of, b, e); }
 static int column_sums_f32(const Columns& of, whole b, whole e) { return column_sums<float>(of, b, e); }
 static int column_sums_f64(const Columns& of, whole b, whole e) { return column_sums<double>(of, b, e); }
-KERNEL(row_sums_f32, Rows)
-KERNEL(row_sums_f64, Rows)
-KERNEL(column_sums_f32, Columns)
-KERNEL(column_sums_f64, Columns)
+ENTRY(row_sums_f32, Rows)
+ENTRY(row_sums_f64, Rows)
+ENTRY(column_sums_f32, Columns)
+ENTRY(column_sums_f64, Columns)
 """
 )
 _row_sums = by_type(_TEXT, "row_sums", "QQqqq")

@@ -52,6 +52,10 @@ class Engine(Protocol):
         """What computes convolutions, as `torchlite_cc.convolution.Convolutions`; None where NumPy is to."""
         ...
 
+    # `(a, b, out, bias, by_rows, parts) -> bool`: the parts of a product of matrices, along the rows or the columns of
+    # the result, with the numbers of NumPy's; whether that was done. None where NumPy's threads are to do it.
+    products: Callable[..., bool] | None
+
 
 class Choice(NamedTuple):
     """The engine that serves (None: NumPy), and why those that would have come first do not, by name."""

@@ -17,6 +17,7 @@ from torchlite_array import special
 from torchlite_array.strides import adopted, block, owner, writable
 from torchlite_engines import choice
 
+from . import products
 from .halves import backward_in_float32, in_float32
 from .lapack import lapack_kernels
 from .memory import keep_freed_memory
@@ -78,6 +79,7 @@ class NumpyBackend:
             from torchlite_engines.table import kernels_over
 
             table.update(kernels_over({**small, **table}, engine))
+            products.engine = engine.products
         return table
 
     def engine(self) -> str:

@@ -12,6 +12,7 @@ import functools
 import os
 import pathlib
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,16 @@ def product_function(dtype: np.dtype):
         function(101, first, second, m, n, k, 1.0, a, a_row, b, b_row, beta, c, c_row)
 
     return gemm
+
+
+@functools.cache
+def product_address(dtype: np.dtype) -> int | None:
+    """The address of BLAS's function for that, which takes integers of 64 bits. None where there is none."""
+    if product_function(dtype) is None:
+        return None
+    controls: Any = _controls()
+    name = {"f": "sgemm", "d": "dgemm"}[dtype.char]
+    return ctypes.cast(getattr(controls[2], f"scipy_cblas_{name}64_"), ctypes.c_void_p).value
 
 
 @functools.cache

@@ -57,6 +57,8 @@ class Engine:
                     self._devices[threads] = _device(threads)
                 return self._devices[threads]
 
+    products = None
+
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         return {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_order, native_picking, native_sums
+from torchlite_cc import build, native_blas, native_order, native_picking, native_sums
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
@@ -196,6 +196,39 @@ def test_what_topk_leaves_to_others(engine, numbers):
         (x.astype("i4"), 3, 1),
     ):
         assert native_order.topk(engine, given, k, dim) is None
+
+
+# --- products -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("biased", [False, True])
+def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
+    from torchlite_numpy import products
+    from torchlite_numpy.blas import product_address
+
+    if product_address(np.dtype(dtype)) is None:
+        pytest.skip("NumPy's BLAS has no function for it")
+    taken = []
+
+    def through(*of):
+        taken.append(native_blas.product(engine, *of))
+        return taken[-1]
+
+    for rows, depth, columns in ((300, 310, 320), (700, 200, 150), (130, 250, 900)):
+        bias = numbers(columns, dtype=dtype) if biased else None
+        a, b = numbers(rows, depth, dtype=dtype), numbers(depth, columns, dtype=dtype)
+        for left in (a, a.T.copy().T, np.pad(a, 3)[3:-3, 3:-3]):
+            for right in (b, b.T.copy().T):
+                monkeypatch.setattr(products, "engine", None)
+                expected = products.product(left, right, bias)
+                monkeypatch.setattr(products, "engine", through)
+                assert (products.product(left, right, bias) == expected).all()
+    assert all(taken) and len(taken) == 18
+    monkeypatch.setattr(products, "engine", through)
+    square = numbers(400, 300, dtype=dtype)
+    products.product(square, square.T)  # which BLAS knows to be symmetric
+    assert len(taken) == 19 and not taken[-1]
 
 
 # --- the way there ------------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ class Engine:
     def device(self):
         return self.served
 
+    products = None
+
     def own(self, plain):
         return {}
 
