@@ -416,6 +416,20 @@ def _padded(mask):
     return torch.cat([mask, torch.zeros((*mask.shape[:-1], 1), dtype=mask.dtype, device=mask.device)], -1)
 
 
+def _lies_batch_first(x):
+    """Whether (length, batch, features) is a view of (batch, length, features) in row-major order: worked on in that
+    order nothing needs to be copied.
+    """
+    return x.ndim == 3 and not x.is_contiguous() and x.transpose(0, 1).is_contiguous()
+
+
+def _turned(query, key, value):
+    """Transposes of the first two dimensions; what is one object stays one."""
+    turned = query.transpose(0, 1)
+    turned_key = turned if key is query else key.transpose(0, 1)
+    return turned, turned_key, turned_key if value is key else value.transpose(0, 1)
+
+
 def _split_heads(x, count, head_dim):
     """(length, batch, features) -> (batch * heads, length, head_dim)."""
     return x.reshape(x.shape[0], count, head_dim).transpose(0, 1)
@@ -479,6 +493,10 @@ def multi_head_attention_forward(
     head_dim = features // num_heads
     if head_dim * num_heads != features:
         raise AssertionError(f"embed_dim {features} not divisible by num_heads {num_heads}")
+    plain = not need_weights and bias_k is None and not add_zero_attn and static_k is None and static_v is None
+    batch_first = plain and all(_lies_batch_first(x) for x in (query, key, value))
+    if batch_first:
+        query, key, value = _turned(query, key, value)
     if not use_separate_proj_weight:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -503,14 +521,17 @@ def multi_head_attention_forward(
         k, v = torch.cat([k, bias_k.repeat(1, batch, 1)]), torch.cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
     heads = batch * num_heads
-    q = _split_heads(q, heads, head_dim)
-    k = _split_heads(k, heads, head_dim) if static_k is None else static_k
-    v = _split_heads(v, heads, head_dim) if static_v is None else static_v
+    if batch_first:
+        q, k, v = (x.reshape(batch, -1, num_heads, head_dim).transpose(1, 2) for x in (q, k, v))
+    else:
+        q = _split_heads(q, heads, head_dim)
+        k = _split_heads(k, heads, head_dim) if static_k is None else static_k
+        v = _split_heads(v, heads, head_dim) if static_v is None else static_v
     if add_zero_attn:
         nothing = torch.zeros((heads, 1, head_dim), dtype=k.dtype, device=k.device)
         k, v = torch.cat([k, nothing], 1), torch.cat([v, nothing], 1)
         attn_mask, key_padding_mask = _padded(attn_mask), _padded(key_padding_mask)
-    source = k.shape[1]
+    source = k.shape[-2]
     if key_padding_mask is not None:
         for place, want in enumerate((batch, source)):
             if key_padding_mask.shape[place] != want:
@@ -537,8 +558,12 @@ def multi_head_attention_forward(
         attn_mask = (
             attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.reshape(batch, num_heads, -1, source)
         )
-    q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
+    if not batch_first:
+        q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    if batch_first:
+        out = F.linear(out.transpose(1, 2).reshape(batch, target, features), out_proj_weight, out_proj_bias)
+        return out.transpose(0, 1), None
     out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), None
 
