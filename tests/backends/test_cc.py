@@ -283,7 +283,7 @@ def test_building_in_advance(tmp_path, monkeypatch):
     try:
         assert not build.prepared()
         assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
-        assert told == [(1, 3), (2, 3), (3, 3)]  # and that of the threads
+        assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]  # and those of threads and convolutions
         assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
         assert len(told) == 3
         build.prepared.cache_clear()
