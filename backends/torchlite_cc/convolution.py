@@ -154,9 +154,9 @@ class Convolutions:
     """The three passes. Each is None where the program is not the faster one."""
 
     def __init__(self, library: ctypes.CDLL, sharing: Any):
-        self._sharing = sharing
+        self._sharing, self._wide = sharing, library.vectors()
         self._entries = {}
-        for name in "lay_images sum_places weight_products filter_channels channel_products".split():
+        for name in "lay_images turn_images sum_places weight_products filter_channels channel_products".split():
             entry = library[name]
             entry.argtypes = (
                 ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_void_p,
@@ -319,25 +319,25 @@ class Convolutions:
         return out
 
     def _weight_products(self, plan, g, x, rows, lines, places, out):
-        area, out_area = rows.high * rows.wide, lines.high * lines.wide
-        if plan.pointwise and area % 16 == 0:
-            images, by_image, by_channel = x, plan.channels * area, area
-            grads, grad_image, grad_filter, length = g, plan.filters * out_area, out_area, area
-        else:
+        area = rows.high * rows.wide
+        images, by_image, by_channel = x, plan.channels * area, area
+        if not plan.pointwise:
             images, by_image, by_channel = self._laid(_IMAGES, x, rows)
-            grads, grad_image, grad_filter = self._laid(_GRADS, g, lines)
-            length = lines.plane
+        # The gradients with filters innermost, and room for a vector behind the last ones.
+        row, count = -(-plan.filters // 16) * 16, lines.high * lines.wide
+        grads = buffer(_GRADS, (plan.batch * count * row + _BEHIND,), np.float32)
+        parts = min(plan.batch * -(-count // 16), 32)
+        self._launch("turn_images", parts, g.size >= _MOVED, g, grads, plan.batch, plan.filters, count, row)
         per_group, filters = plan.channels // plan.groups, plan.filters // plan.groups
-        depth = per_group * plan.taps
-        work = filters * depth * length * plan.batch
-        share_of, column = min(filters, 16), min(depth, 48)
-        while plan.groups * -(-filters // share_of) * -(-depth // column) > 128 and share_of * column < 4096:
-            share_of, column = share_of * 2, column * 2
-        shares, columns = -(-filters // share_of), -(-depth // column)
+        depth, shares = per_group * plan.taps, -(-filters // self._wide)
+        work = plan.batch * plan.groups * count * filters * depth
+        # Sums of a part stay in the first-level cache; as many parts as several threads want.
+        step = max(16, min(144, -(-depth * shares * plan.groups // 128) * 8))
         self._launch(
-            "weight_products", plan.groups * shares * columns, work * plan.groups >= _WORK, grads, images, out,
-            plan.batch, plan.groups, per_group, filters, plan.taps, grad_image, grad_filter, by_image, by_channel,
-            length, _list(places), shares, share_of, columns, column,
+            "weight_products", plan.groups * shares * -(-depth // step), work >= _WORK, grads, images, out, plan.batch,
+            plan.groups, per_group, filters, plan.taps, row, lines.high, lines.wide,
+            rows.width if not plan.pointwise else lines.wide, by_image, by_channel, _list(places), shares,
+            -(-depth // step), step,
         )  # fmt: skip
 
 

@@ -14,16 +14,19 @@ TEXT = r"""
 #include <string.h>
 typedef long long i64;
 #if defined(__AVX512F__)
-enum { W = 16, MR = 8, NV = 2, MF = 8, NK = 3 };
+enum { W = 16, MR = 8, NV = 2 };
 #elif defined(__AVX__)
-enum { W = 8, MR = 6, NV = 2, MF = 4, NK = 3 };
+enum { W = 8, MR = 6, NV = 2 };
 #else
-enum { W = 4, MR = 6, NV = 2, MF = 4, NK = 4 };
+enum { W = 4, MR = 6, NV = 2 };
 #endif
 typedef float V __attribute__((vector_size(4 * W), aligned(4), may_alias));
 #define ENTRY extern "C" __attribute__((visibility("default"))) int
 #define INLINE static inline __attribute__((always_inline))
-enum { DEPTH = 512, WIDE = NV * W, PIECE = 1024 };
+enum { DEPTH = 512, WIDE = NV * W, PIECE = 256 };
+
+// Neighbours that a sum has in registers.
+ENTRY vectors() { return WIDE; }
 
 static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
 
@@ -187,44 +190,71 @@ ENTRY sum_places(const void* given, const int*, i64, i64 parts, int* taken) {
 
 // --- the gradient of the weight ---------------------------------------------------------------------
 
-struct Dots {
-    const float *grads, *images;
-    float* out;
-    i64 batch, groups, channels, filters, taps, grad_image, grad_filter, image_image, image_channel, length;
-    const i64* image_places;
-    i64 shares, share, columns, column;
+struct Turn {
+    const float* source;
+    float* target;
+    i64 images, filters, places, row;
 };
 
-// What is read of some images: `steps` vectors of each.
-struct Piece {
-    i64 images, steps, by_filter, grad_image, image_image;
-};
-
-template <int M, int N> INLINE void products(const Piece& p, const float* g, const float* const* x, float* sums) {
-    V sum[M][N];
-    for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) sum[i][j] = ((const V*)sums)[i * N + j];
-    for (i64 n = 0; n < p.images; n++) for (i64 s = 0; s < p.steps; s++) {
-        V left[M];
-        const float* grad = g + n * p.grad_image + s * W;
-        const i64 at = n * p.image_image + s * W;
-        for (int i = 0; i < M; i++) left[i] = *(const V*)(grad + i * p.by_filter);
-        for (int j = 0; j < N; j++) {
-            const V right = *(const V*)(x[j] + at);
-            for (int i = 0; i < M; i++) sum[i][j] += left[i] * right;
+// Images (filters, places) as (places, filters), `row` apart, with zeros behind the filters. A part is 16 places.
+ENTRY turn_images(const void* given, const int*, i64, i64 parts, int* taken) {
+    const Turn& p = *(const Turn*)given;
+    enum { SIDE = 16 };
+    const i64 across = (p.places + SIDE - 1) / SIDE, count = p.images * across;
+    return parts_of(taken, parts, [&](i64 part) {
+        for (i64 k = count * part / parts; k < count * (part + 1) / parts; k++) {
+            const i64 image = k / across, first = k % across * SIDE, places = least(SIDE, p.places - first);
+            const float* source = p.source + image * p.filters * p.places + first;
+            float* target = p.target + (image * p.places + first) * p.row;
+            for (i64 f = 0; f < p.row; f += SIDE) {
+                float block[SIDE][SIDE];
+                if (places == SIDE && f + SIDE <= p.filters) {
+                    for (int i = 0; i < SIDE; i++) memcpy(block[i], source + (f + i) * p.places, 4 * SIDE);
+                } else {
+                    for (i64 i = 0; i < SIDE; i++) for (i64 j = 0; j < SIDE; j++)
+                        block[i][j] = j < places && f + i < p.filters ? source[(f + i) * p.places + j] : 0;
+                }
+                for (i64 j = 0; j < places; j++) {
+                    float line[SIDE];
+                    for (int i = 0; i < SIDE; i++) line[i] = block[i][j];
+                    memcpy(target + j * p.row + f, line, 4 * SIDE);
+                }
+            }
         }
-    }
-    for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) ((V*)sums)[i * N + j] = sum[i][j];
+        return true;
+    });
 }
 
-template <int M> struct Some {
-    static void go(i64 m, const Piece& p, const float* g, const float* const* x, float* sums) {
-        if (m == M) products<M, NK>(p, g, x, sums);
-        else Some<M - 1>::go(m, p, g, x, sums);
+struct Dots {
+    const float *grads, *images;  // the gradients turned, the images as long rows
+    float* out;
+    i64 batch, groups, channels, filters, taps, row, rows, columns, width, by_image, by_channel;
+    const i64* image_places;
+    i64 shares, depths, depth;
+};
+
+// Outputs that are summed over at once: of some images, some rows and columns.
+struct Piece {
+    i64 images, rows, columns, by_image, by_row, grad_image, grad_row, grad_step;
+};
+
+template <int M, int N> INLINE void products(const Piece& p, const float* const* x, const float* g, float* sums) {
+    V sum[M][N];
+    for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) sum[i][j] = *(const V*)(sums + i * WIDE + j * W);
+    for (i64 n = 0; n < p.images; n++) for (i64 r = 0; r < p.rows; r++) {
+        const float* grad = g + n * p.grad_image + r * p.grad_row;
+        const i64 at = n * p.by_image + r * p.by_row;
+        for (i64 c = 0; c < p.columns; c++, grad += p.grad_step) {
+            V right[N];
+            for (int j = 0; j < N; j++) right[j] = *(const V*)(grad + j * W);
+            for (int i = 0; i < M; i++) {
+                const float left = x[i][at + c];
+                for (int j = 0; j < N; j++) sum[i][j] += left * right[j];
+            }
+        }
     }
-};
-template <> struct Some<0> {
-    static void go(i64, const Piece&, const float*, const float* const*, float*) {}
-};
+    for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) *(V*)(sums + i * WIDE + j * W) = sum[i][j];
+}
 
 static float added_up(const float* v) {
     float sum = 0;
@@ -249,38 +279,36 @@ static float* scratch(i64 floats) {
 
 ENTRY weight_products(const void* given, const int*, i64, i64 parts, int* taken) {
     const Dots& p = *(const Dots*)given;
-    const i64 depth = p.channels * p.taps;
+    const i64 depth = p.channels * p.taps, places = p.rows * p.columns;
+    const i64 images = places < PIECE ? least(PIECE / places, p.batch) : 1;
+    const i64 columns = least(p.columns, PIECE), rows = columns < p.columns ? 1 : least(p.rows, PIECE / columns);
     return parts_of(taken, parts, [&](i64 part) {
-        const i64 column = part % p.columns, share = part / p.columns % p.shares, group = part / p.columns / p.shares;
-        const i64 f0 = share * p.share, f1 = least(p.filters, f0 + p.share);
-        const i64 k0 = column * p.column, k1 = least(depth, k0 + p.column);
-        const i64 across = (k1 - k0 + NK - 1) / NK, size = ((f1 - f0 + MF - 1) / MF) * across * MF * NK * W;
-        float* sums = scratch(size + 2 * across * NK);
+        const i64 deep = part % p.depths, share = part / p.depths % p.shares, group = part / p.depths / p.shares;
+        const i64 f0 = share * WIDE, count = least(WIDE, p.filters - f0), begin = group * p.filters + f0;
+        const i64 k0 = deep * p.depth, k1 = least(depth, k0 + p.depth), blocks = (k1 - k0 + MR - 1) / MR;
+        float* sums = scratch(blocks * MR * WIDE + blocks * MR * 2);
         if (!sums) return false;
-        memset(sums, 0, 4 * size);
-        i64* places = (i64*)(sums + size);  // where each column of the sums begins in an image
-        for (i64 k = 0; k < across * NK; k++) {
+        memset(sums, 0, 4 * blocks * MR * WIDE);
+        i64* offsets = (i64*)(sums + blocks * MR * WIDE);  // where what each sum reads begins in an image
+        for (i64 k = 0; k < blocks * MR; k++) {
             const i64 at = least(k0 + k, k1 - 1);
-            places[k] = (group * p.channels + at / p.taps) * p.image_channel + p.image_places[at % p.taps];
+            offsets[k] = (group * p.channels + at / p.taps) * p.by_channel + p.image_places[at % p.taps];
         }
-        const i64 together = p.length < PIECE ? PIECE / p.length : 1;
-        for (i64 n = 0; n < p.batch; n += together) for (i64 at = 0; at < p.length; at += PIECE) {
-            const Piece piece = {least(together, p.batch - n), least(PIECE, p.length - at) / W, p.grad_filter,
-                                 p.grad_image, p.image_image};
-            const float* g = p.grads + n * p.grad_image + (group * p.filters) * p.grad_filter + at;
-            const float* x = p.images + n * p.image_image + at;
-            float* sum = sums;
-            for (i64 f = f0; f < f1; f += MF) for (i64 k = 0; k < across; k++, sum += MF * NK * W) {
-                const float* from[NK];
-                for (int j = 0; j < NK; j++) from[j] = x + places[k * NK + j];
-                Some<MF>::go(least(MF, f1 - f), piece, g + f * p.grad_filter, from, sum);
+        for (i64 n = 0; n < p.batch; n += images) for (i64 r = 0; r < p.rows; r += rows)
+            for (i64 c = 0; c < p.columns; c += columns) {
+                const Piece piece = {least(images, p.batch - n), least(rows, p.rows - r), least(columns, p.columns - c),
+                                     p.by_image, p.width, places * p.row, p.columns * p.row, p.row};
+                const float* g = p.grads + (n * places + r * p.columns + c) * p.row + begin;
+                const float* x = p.images + n * p.by_image + r * p.width + c;
+                for (i64 b = 0; b < blocks; b++) {
+                    const float* from[MR];
+                    for (int i = 0; i < MR; i++) from[i] = x + offsets[b * MR + i];
+                    if (count > W) products<MR, NV>(piece, from, g, sums + b * MR * WIDE);
+                    else products<MR, 1>(piece, from, g, sums + b * MR * WIDE);
+                }
             }
-        }
-        float* sum = sums;
-        for (i64 f = f0; f < f1; f += MF) for (i64 k = k0; k < k1; k += NK, sum += MF * NK * W) {
-            for (i64 i = 0; i < least(MF, f1 - f); i++) for (i64 j = 0; j < least(NK, k1 - k); j++)
-                p.out[(group * p.filters + f + i) * depth + k + j] = added_up(sum + (i * NK + j) * W);
-        }
+        for (i64 f = 0; f < count; f++) for (i64 k = k0; k < k1; k++)
+            p.out[(begin + f) * depth + k] = sums[(k - k0) * WIDE + f];
         return true;
     });
 }
@@ -331,6 +359,16 @@ ENTRY filter_channels(const void* given, const int*, i64, i64 parts, int* taken)
     });
 }
 
+template <int N> INLINE void channel_sums(const float* g, const float* const* x, i64 steps, float* sums) {
+    V sum[N];
+    for (int j = 0; j < N; j++) sum[j] = ((const V*)sums)[j];
+    for (i64 s = 0; s < steps; s++) {
+        const V left = *(const V*)(g + s * W);
+        for (int j = 0; j < N; j++) sum[j] += left * *(const V*)(x[j] + s * W);
+    }
+    for (int j = 0; j < N; j++) ((V*)sums)[j] = sum[j];
+}
+
 struct SingleDots {
     const float *grads, *images;
     float* out;
@@ -359,7 +397,7 @@ ENTRY channel_products(const void* given, const int*, i64, i64 parts, int* taken
                 for (i64 b = 0; b < blocks; b++) {
                     const float* from[N];
                     for (int j = 0; j < N; j++) from[j] = image + p.image_places[least(b * N + j, p.taps - 1)];
-                    products<1, N>({1, steps, 0, 0, 0}, grad, from, sums + b * N * W);
+                    channel_sums<N>(grad, from, steps, sums + b * N * W);
                 }
             }
             for (i64 t = 0; t < p.taps; t++) p.out[c * p.taps + t] = added_up(sums + t * W);

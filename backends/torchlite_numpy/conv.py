@@ -477,7 +477,7 @@ def _add_up_by_channels(g, matrix, out, plan):
 
 def _weight_gradient(g, x, shape, plan):
     """The gradient of the weight: the sum over blocks of g @ columns^T."""
-    for other in (onednn,) if winograd.fits(plan, x.dtype) else (compiled, onednn):
+    for other in (compiled, onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
     groups, filters = plan.groups, plan.filters

@@ -9,6 +9,7 @@ import weakref
 import pytest
 
 import torchlite as torch
+from torchlite._dispatch import table_of
 
 
 def leaf(values, device):
@@ -271,3 +272,12 @@ def test_gradcheck_keeps_its_name_when_its_module_is_imported():
 
     importlib.import_module("torchlite.autograd.gradcheck")
     assert torch.autograd.gradcheck(torch.sin, (torch.rand(2, dtype=torch.float64, requires_grad=True),))
+
+
+def test_kernels_for_large_arrays_serve_ops_of_several_results(monkeypatch):
+    large, served = table_of(torch.device("cpu")).large, []
+    kernel = large._batch_norm_backward
+    monkeypatch.setattr(large, "_batch_norm_backward", lambda *args: served.append(args[0].shape) or kernel(*args))
+    x = torch.randn(4, 8, 128, 128, requires_grad=True)
+    torch.nn.functional.batch_norm(x, None, None, training=True).sum().backward()
+    assert served == [(4, 8, 128, 128)]

@@ -165,7 +165,9 @@ class RawMode:
         backward = op._backward or backward_function(op)
         if table.backward_in_float32 is not None and g.__class__ is not list and g.itemsize == 2 and op.rounds:
             return table.backward_in_float32(backward, table, g, node, get_raw, get_out_raw)
-        if g.__class__ is not list and g.size >= GLOBALS["LARGE"]:
+        if g.__class__ is list:  # of the results that have one; they are about as large
+            table = table.suited(next((each for each in g if each is not None), None))
+        elif g.size >= GLOBALS["LARGE"]:
             table = table.large
         return backward(table, g, node, get_raw, get_out_raw)
 
