@@ -529,9 +529,7 @@ ADAPTERS: dict[str, Callable] = {
         self, mat1, mat2, beta=beta, alpha=alpha
     ),
     # indices
-    "slice": _slice, "slice_copy": lambda self, dim=0, start=None, end=None, step=1: _slice(
-        self, dim, start, end, step
-    ).clone(),
+    "slice": _slice,
     "index": lambda self, indices: self[_places(indices)],
     "_unsafe_index": lambda self, indices: self[_places(indices)],
     "index_put": _index_put, "_unsafe_index_put": _index_put, "index_put_": _index_put_,
