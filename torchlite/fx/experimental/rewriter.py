@@ -1,0 +1,75 @@
+"""Programs whose text is changed before they are traced: `assert` becomes a call that a graph can hold."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import textwrap
+from types import FunctionType
+from typing import Any
+
+from ...nn.modules.module import Module
+from .._symbolic_trace import Tracer
+from ..graph import Graph
+
+__all__ = ["AST_Rewriter", "RewritingTracer"]
+
+
+class AST_Rewriter(ast.NodeTransformer):
+    """Writes functions anew. Classes derive from it with a `visit_X` for what else is to change."""
+
+    def rewrite(self, fn: FunctionType) -> FunctionType:
+        """The function with its text changed."""
+        lines, _ = inspect.getsourcelines(fn)
+        tree = ast.fix_missing_locations(self.visit(ast.parse(textwrap.dedent("".join(lines)))))
+        # (The function may be a method, which reads its class by a cell: it is compiled inside of one that has it.)
+        (definition,) = tree.body
+        definition.decorator_list = []
+        free = fn.__code__.co_freevars
+        if free:
+            shell = ast.parse(f"def _outer({', '.join(free)}):\n    pass\n    return {definition.name}")
+            shell.body[0].body[0] = definition  # type: ignore[attr-defined]
+            tree = ast.fix_missing_locations(shell)
+        names: dict[str, Any] = {}
+        exec(compile(tree, inspect.getsourcefile(fn) or "", "exec"), dict(fn.__globals__), names)
+        made = names["_outer"](*[None] * len(free)) if free else names[definition.name]
+        by_name = dict(zip(free, fn.__closure__ or (), strict=True))
+        cells = tuple(by_name[name] for name in made.__code__.co_freevars)
+        made = FunctionType(made.__code__, fn.__globals__, fn.__name__, fn.__defaults__, cells)
+        made = functools.update_wrapper(made, fn)
+        made.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
+        return made
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """`torch._assert(test, message)` in the place of the statement."""
+        call: Any = ast.parse("torch._assert()").body[0]
+        call.value.args = [node.test, node.msg or ast.Constant(value="")]
+        return ast.copy_location(call, node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """`x = annotate(value, kind)` in the place of `x: kind = value`."""
+        if node.value is None:
+            return node
+        call = ast.Call(func=ast.Name(id="annotate", ctx=ast.Load()), args=[node.value, node.annotation], keywords=[])
+        return ast.copy_location(ast.Assign(targets=[node.target], value=call), node)
+
+
+class RewritingTracer(Tracer):
+    """Traces programs after their text was changed."""
+
+    def trace(self, root: Any, concrete_args: Any = None) -> Graph:
+        """The graph of the changed program."""
+        return super().trace(_rewrite(root), concrete_args)
+
+
+def _rewrite(thing: Any) -> Any:
+    """A function, or a module with all modules in it, after its text was changed."""
+    if not isinstance(thing, Module):
+        return AST_Rewriter().rewrite(thing)
+    forward: Any = thing.forward
+    made = type("RewrittenModule", (Module,), {"forward": AST_Rewriter().rewrite(forward.__func__)})()
+    for name, value in vars(thing).items():
+        made.__dict__[name] = copy.copy(_rewrite(value)) if isinstance(value, Module) else copy.copy(value)
+    return made

@@ -1,0 +1,1 @@
+"""Passes over graphs: shapes, splitting, pictures, and what they are written with."""

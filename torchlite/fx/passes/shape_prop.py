@@ -1,0 +1,108 @@
+"""Shapes and dtypes of all values of a graph, found by running it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import traceback
+from typing import Any, NamedTuple
+
+from ..._tensor import Tensor
+from ..._types.dtypes import dtype
+from ..._types.layouts import Size, channels_last, channels_last_3d, contiguous_format
+from .._compatibility import compatibility
+from ..interpreter import Interpreter
+from ..node import Node, map_aggregate
+
+__all__ = ["ShapeProp", "TensorMetadata"]
+
+
+@compatibility(is_backward_compatible=True)
+class TensorMetadata(NamedTuple):
+    """What a tensor is, without its elements."""
+
+    shape: Size
+    dtype: dtype
+    requires_grad: bool
+    stride: tuple[int, ...]
+    memory_format: Any
+    is_quantized: bool
+    qparams: dict[str, Any]
+
+
+def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
+    """What a tensor is."""
+    sparse = bool(getattr(result, "is_sparse", False)) or getattr(result, "_sparse", False)
+    memory_format = None
+    if include_contiguity and not sparse:
+        formats = [contiguous_format]
+        formats += [channels_last] * (result.ndim == 4) + [channels_last_3d] * (result.ndim == 5)
+        memory_format = next((f for f in formats if result.is_contiguous(memory_format=f)), None)
+    stride = () if sparse else result.stride()
+    return TensorMetadata(result.shape, result.dtype, result.requires_grad, stride, memory_format, False, {})
+
+
+@compatibility(is_backward_compatible=True)
+class ShapeProp(Interpreter):
+    """Runs a module's graph and notes on each node what its value is: `meta["tensor_meta"]`, a TensorMetadata or a
+    structure of them, and `meta["type"]`.
+
+    fake_mode: run with tensors of this mode, which have no elements.
+
+    >>> import torchlite as torch
+    >>> from torchlite.fx.passes.shape_prop import ShapeProp
+    >>> module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()))
+    >>> out = ShapeProp(module).propagate(torch.ones(2, 3))
+    >>> [(node.name, tuple(node.meta["tensor_meta"].shape)) for node in module.graph.nodes]
+    [('input_1', (2, 3)), ('_0', (2, 4)), ('_1', (2, 4)), ('output', (2, 4))]
+    """
+
+    def __init__(self, gm: Any, fake_mode: Any = None) -> None:
+        super().__init__(gm)
+        self.real_module, self.fake_mode, self.fake_module = self.module, fake_mode, None
+        if fake_mode is not None:
+            with fake_mode:
+                self.fake_module = _as_fake(gm, fake_mode)
+
+    def run_node(self, n: Node) -> Any:
+        """The value of a node, which is noted on it."""
+        try:
+            if self.fake_module is not None:
+                self.module = self.fake_module
+            with self.fake_mode or contextlib.nullcontext():
+                result = super().run_node(n)
+        except Exception as error:
+            traceback.print_exc()
+            raise RuntimeError(f"ShapeProp error for: node={n.format_node()} with meta={n.meta}") from error
+        finally:
+            self.module = self.real_module
+        found = False
+
+        def noted(value: Any) -> Any:
+            nonlocal found
+            if not isinstance(value, Tensor):
+                return value
+            found = True
+            return _extract_tensor_metadata(value)
+
+        meta = map_aggregate(result, noted)
+        if found:
+            n.meta["tensor_meta"] = meta
+        n.meta["type"] = type(result)
+        return result
+
+    def propagate(self, *args: Any) -> Any:
+        """Run the module on sample inputs; its result."""
+        if self.fake_mode is not None:
+            args = tuple(self.fake_mode.from_tensor(arg) if isinstance(arg, Tensor) else arg for arg in args)
+        return super().run(*args)
+
+
+def _as_fake(module: Any, mode: Any) -> Any:
+    """A copy of a module whose parameters and buffers have no elements."""
+    memo = {
+        id(tensor): mode.from_tensor(tensor)
+        for tensors in (module.parameters(), module.buffers())
+        for tensor in tensors
+    }
+    return copy.deepcopy(module, memo)
