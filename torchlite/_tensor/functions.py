@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
+from .._dispatch.interceptors import overridden, overriding
 from .._dispatch.promotion import result_dtype
 from .._types.dtypes import dtype
 from .._types.layouts import Size
@@ -83,11 +84,11 @@ def numel(input: Tensor) -> int:
 
 
 def typename(obj: Any) -> str:
-    """The full name of an object's type; of a tensor such as "torch.FloatTensor"."""
+    """The full name of a class or function, else of an object's type; of a tensor such as "torch.FloatTensor"."""
     if isinstance(obj, call.Tensor):
         return obj.type()
-    cls = obj if isinstance(obj, type) else type(obj)
-    return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
+    named = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
+    return f"{named.__module__ or 'builtins'}.{named.__qualname__}".removeprefix("builtins.")
 
 
 def result_type(*arrays_and_dtypes, **named) -> dtype:
@@ -145,7 +146,9 @@ def _assert(condition, message) -> None:
     """`assert condition, message` as a function: AssertionError where the condition (a tensor of one element, maybe)
     does not hold.
     """
-    if not condition:
+    if condition.__class__ is not bool and overriding((condition,)) is not None:
+        overridden(_assert, (condition,), (condition, message), {})
+    elif not condition:
         raise AssertionError(message)
 
 

@@ -72,7 +72,10 @@ def import_block(names: dict[str, Any]) -> str:
         if name in _custom_builtins:
             lines.add(_custom_builtins[name].import_str)
             continue
-        attribute = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", None) or thing._name
+        found = (getattr(thing, key, None) for key in ("__qualname__", "__name__", "_name"))
+        attribute = next((text for text in found if isinstance(text, str)), None)
+        if attribute is None:
+            raise pickle.PicklingError(f"Can't import {thing!r}, which the code of a GraphModule names")
         if "<locals>" in attribute or "<lambda>" in attribute:
             raise pickle.PicklingError(f"Can't get local object {attribute!r}: the code of a GraphModule imports it")
         lines.add(_imported(pickle.whichmodule(thing, attribute), attribute, name))  # type: ignore[attr-defined]

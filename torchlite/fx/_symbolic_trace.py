@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 import math
+import typing
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
@@ -13,6 +14,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._aten.packets import AtenOverload, AtenPacket
 from .._dispatch.interceptors import Interceptor, Writing, as_called
 from .._dispatch.record import EMPTY
 from .._library.operators import LibraryOp
@@ -28,6 +30,9 @@ from . import graph_module
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
 from ._naming import BUILTIN, public_name
+from ._wrapping import _maybe_revert_all_patches as _maybe_revert_all_patches
+from ._wrapping import _wrapped_fns_to_patch as _wrapped_fns_to_patch
+from ._wrapping import _wrapped_methods_to_patch as _wrapped_methods_to_patch
 from ._wrapping import by_keyword, called_op, find_proxy, patching, wrap
 from .graph import Graph
 from .graph_module import GraphModule
@@ -104,7 +109,7 @@ class PHWithMeta(PHBase):
 def _transfer_attrs(fr: Any, to: Any) -> None:
     """Give a node the attributes of what stands for its input."""
     for name, value in vars(fr).items():
-        if not name.startswith("__") and not callable(value):
+        if not name.startswith("__") and not callable(value) and not hasattr(to, name):
             setattr(to, name, value)
 
 
@@ -121,7 +126,10 @@ class _Seeing(Interceptor):
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
             return self._node(proxy, op.overload, args, kwargs)
-        function = _public(op, function.__class__ is Writing) or function
+        if function.__class__ is Writing:
+            name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
+            return proxy.tracer.create_proxy("call_method", name, *as_called(op, args, kwargs))
+        function = _public(op, False) or function
         if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
             defaults = {p.name: p.default for p in op.params}
             return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
@@ -138,6 +146,14 @@ class _Seeing(Interceptor):
     @staticmethod
     def _node(proxy: Proxy, function: Any, args: Any, kwargs: Any) -> Proxy:
         return type(proxy).__torch_function__(function, (), tuple(args), kwargs)
+
+
+def _kinds_of_ops() -> list[Any]:
+    """The classes of the ops of `torch.ops` that have a call of their own."""
+    found: list[Any] = [OpOverload, OpOverloadPacket, AtenOverload, AtenPacket]
+    for kind in found:
+        found += [below for below in kind.__subclasses__() if below not in found]
+    return [kind for kind in found if "__call__" in vars(kind)]
 
 
 @functools.cache
@@ -164,6 +180,19 @@ def _without_variadics(function: FunctionType, count: int) -> FunctionType:
         co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~_VARIADIC
     )
     return FunctionType(flat, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+
+
+def _annotation(function: Any, name: str) -> Any:
+    """The type that a function has for a parameter, or for what it returns; None where there is none, or where its name
+    means nothing here.
+    """
+    found = getattr(function, "__annotations__", {}).get(name)
+    if not isinstance(found, str):
+        return found
+    try:
+        return eval(found, {"Tensor": Tensor, **vars(typing), **getattr(function, "__globals__", {})})
+    except (AttributeError, NameError, SyntaxError, TypeError):
+        return None
 
 
 def _assert_is_none(value: Any, msg: str) -> None:
@@ -356,7 +385,7 @@ class Tracer(TracerBase):
     def _flattened(self, function: Callable[..., Any], in_spec: Any) -> Callable[..., Any]:
         """A function of leaves that returns leaves; the graph's code puts both together."""
 
-        def flatten_fn(*args: Any) -> Any:
+        def flatten_fn(*args):  # type: ignore[no-untyped-def]  # (what is annotated would be the graph's)
             out, out_spec = pytree.tree_flatten(function(*pytree.tree_unflatten(list(args), in_spec)))
             codegen: Any = self.graph._codegen
             codegen.pytree_info = codegen.pytree_info._replace(out_spec=out_spec)
@@ -369,8 +398,7 @@ class Tracer(TracerBase):
         parameter = sig.parameters.get(name)
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if concrete_args is None or name not in concrete_args:
-            annotations = getattr(fn_for_analysis, "__annotations__", {})
-            return self.create_proxy("placeholder", name, default, {}, type_expr=annotations.get(name))
+            return self.create_proxy("placeholder", name, default, {}, type_expr=_annotation(fn_for_analysis, name))
         count = 0
 
         def stood_for(value: Any) -> Any:
@@ -445,7 +473,7 @@ class Tracer(TracerBase):
             raise AssertionError(f"Expected FunctionType, got {type(function)}")
         names = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        returns = inspect.get_annotations(inspect.unwrap(function)).get("return")
+        returns = _annotation(inspect.unwrap(function), "return")
         with patching() as patcher, _Seeing():
             self._patch(patcher, names)
             result = self.create_arg(function(*args))
@@ -469,7 +497,7 @@ class Tracer(TracerBase):
 
         patcher.attribute(Module, "__getattr__", getattr_wrapper)
         patcher.attribute(Module, "__call__", call_wrapper)
-        for kind in (OpOverload, OpOverloadPacket):
+        for kind in _kinds_of_ops():
             patcher.attribute(kind, "__call__", called_op(kind.__call__))
         patcher.wrap_registered()
         searched = [names, *(vars(module) for module in self._autowrap_search)]

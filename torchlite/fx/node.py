@@ -15,6 +15,7 @@ from .._tensor import Tensor
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
+from .._types.names import is_ours
 from ._compatibility import compatibility
 from ._naming import qualified_name as _get_qualified_name
 from ._naming import type_repr as _type_repr
@@ -53,6 +54,8 @@ _CHECKS = frozenset(
     ).split()
 )
 _PRESERVED = ("_assert", "_assert_async")
+# Functions that switch something on or off for what follows.
+_SWITCHES = frozenset(("_set_grad_enabled", "_enter_autocast", "_exit_autocast"))
 
 
 @compatibility(is_backward_compatible=False)
@@ -66,7 +69,7 @@ def _is_impure(target: Any, impure_random: bool) -> bool:
     """Whether a call of a function does more than return a value."""
     if target in _side_effectful_functions or any(target is getattr(torch, name, None) for name in _PRESERVED):
         return True
-    if target in (torch._C._set_grad_enabled, torch.amp.autocast_mode._enter_autocast):
+    if getattr(target, "__name__", None) in _SWITCHES and is_ours(target):
         return True
     if isinstance(target, OpOverloadPacket):
         return target._name in _CHECKS or target._name.endswith("_")

@@ -69,7 +69,9 @@ def _schemas_of(op: Any) -> list[Any]:
         name = public_name(op)
         if name is None or name.startswith("torch.Tensor.") or not hasattr(op, "__name__"):
             return []
-        op = getattr(torch.ops.aten, op.__name__)
+        op = getattr(torch.ops.aten, op.__name__, None)
+        if op is None:
+            return []
     found = []
     for overload in op.overloads():
         try:

@@ -22,7 +22,7 @@ Filter = Callable[[InternalMatch, Graph, Graph], bool]
 
 @compatibility(is_backward_compatible=True)
 class Match(NamedTuple):
-    """A place where a pattern was: the node at which it was found, and by the pattern's nodes those that stood there."""
+    """A place where a pattern was: the node at which it was found, and who stood there for each of its nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]

@@ -47,7 +47,9 @@ else:
             found = refusing(f"torch.nn.functional.{name}")
         elif name == "grouped_mm":
             from ._grouped import grouped_mm as found
-        elif name in ("handle_torch_function", "has_torch_function"):
+        elif name in (
+            "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+        ):  # fmt: skip
             found = getattr(torch.overrides, name)
         elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
             found = in_place_method(REGISTRY[name[:-1]])
