@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import return_types
 from ..utils._pytree import PyTree, TreeSpec, tree_flatten
 
 __all__ = ["register_pytree_flatten_spec", "tree_flatten_spec"]
 
-FlattenFnSpec = FlattenFuncSpec = Callable[[PyTree, TreeSpec], list]
-FlattenFnExactMatchSpec = FlattenFuncExactMatchSpec = Callable[[PyTree, TreeSpec], bool]
+FlattenFnSpec: TypeAlias = Callable[[PyTree, TreeSpec], list]
+FlattenFnExactMatchSpec: TypeAlias = Callable[[PyTree, TreeSpec], bool]
+FlattenFuncSpec, FlattenFuncExactMatchSpec = FlattenFnSpec, FlattenFnExactMatchSpec
 SUPPORTED_NODES: dict[Any, FlattenFnSpec] = {}
 SUPPORTED_NODES_EXACT_MATCH: dict[Any, FlattenFnExactMatchSpec | None] = {}
 

@@ -20,6 +20,7 @@ from .._dispatch.record import EMPTY
 from .._library.operators import LibraryOp
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._tensor import Tensor
+from .._tensor.functions import _assert
 from .._types.names import is_ours
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
@@ -256,8 +257,8 @@ class Tracer(TracerBase):
                     return self.create_node("get_attr", name, (), {})
             raise NameError("parameter is not a member of this module")
         if isinstance(a, Tensor):
-            for name, value in self.root.named_buffers():
-                if a is value:
+            for name, buffer in self.root.named_buffers():
+                if a is buffer:
                     return self.create_node("get_attr", name, (), {})
             return self.create_node("get_attr", self._constant(a, "_tensor_constant"), (), {})
         if isinstance(a, Module):
@@ -272,14 +273,13 @@ class Tracer(TracerBase):
 
     def _constant(self, value: Any, prefix: str) -> str:
         """The name of a value among the root's attributes; it becomes one where it is none."""
-        found = self.tensor_attrs.get(id(value))
-        if found is None:
+        if id(value) not in self.tensor_attrs:
             number = 0
-            while hasattr(self.root, found := f"{prefix}{number}"):
+            while hasattr(self.root, name := f"{prefix}{number}"):
                 number += 1
-            setattr(self.root, found, value)
-            self.tensor_attrs[id(value)] = found
-        return found
+            setattr(self.root, name, value)
+            self.tensor_attrs[id(value)] = name
+        return self.tensor_attrs[id(value)]
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -421,7 +421,7 @@ class Tracer(TracerBase):
             self.create_proxy("call_function", _assert_is_none, (made, said), {})
         elif type(value) in base_types and type(value) is not Tensor:
             equal: Any = made == value
-            self.create_proxy("call_function", torch._assert, (equal, said), {})
+            self.create_proxy("call_function", _assert, (equal, said), {})
         else:
             import warnings
 

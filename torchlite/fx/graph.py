@@ -103,7 +103,7 @@ class Graph:
     @compatibility(is_backward_compatible=True)
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: dict[str, Any] | None = None):
         self._root = Node(self, "", "root", "", (), {})
-        self._insert = self._root.prepend
+        self._insert: Callable[[Node], None] = self._root.prepend
         self._len = 0
         self._graph_namespace = Namespace()
         self._owning_module = owning_module
@@ -250,7 +250,7 @@ class Graph:
         return copied
 
     @compatibility(is_backward_compatible=True)
-    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
+    def graph_copy(self, g: Graph, val_map: dict[Node, Any], return_output_node: bool = False) -> Any:
         """Copy all nodes of another graph but its output, and return what stands here for what it returns.
 
         Nodes that are in `val_map` already are not copied; the others are put in. With ``return_output_node`` the

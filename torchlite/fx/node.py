@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import torchlite as torch
@@ -33,16 +33,8 @@ base_types = (
     str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, OpOverload, SymInt, SymBool, SymFloat,
 )  # fmt: skip
 Target: TypeAlias = Union[Callable[..., Any], str]
-Argument: TypeAlias = Union[
-    tuple["Argument", ...],
-    Sequence["Argument"],
-    Mapping[str, "Argument"],
-    slice,
-    range,
-    "Node",
-    BaseArgumentTypes,
-    None,
-]
+# What a node's arguments are: tuples, lists, dictionaries and slices of these, of nodes, and of None.
+Argument: TypeAlias = Any
 
 _legal_ops = dict.fromkeys(("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root"))
 _side_effectful_functions: set[Callable[..., Any]] = {operator.setitem}
@@ -399,8 +391,9 @@ class Node:
         from .operator_schemas import normalize_function, normalize_module
 
         if self.op == "call_function":
+            function: Any = self.target
             return normalize_function(
-                self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
+                function, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
             )
         if self.op == "call_module":
             return normalize_module(root, str(self.target), self.args, self.kwargs, normalize_to_only_use_kwargs)

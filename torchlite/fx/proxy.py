@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from .._tensor import Tensor
 from .._types.layouts import Size
 from ..nn.parameter import Parameter
 from ..utils._pytree import tree_leaves
@@ -390,7 +389,7 @@ class ParameterProxy(Proxy):
         super().__init__(node, tracer)
         if not isinstance(param, Parameter):
             raise AssertionError(f"Expected Parameter, got {type(param)}")
-        self.param: Tensor = param
+        self.param: Any = param
         self.name = name
 
     def __repr__(self) -> str:

@@ -78,7 +78,8 @@ def _inline_module(gm: GraphModule, inline_mod_name: str, run_dce: bool = True) 
     calls = gm.graph.find_nodes(op="call_module", target=inline_mod_name)
     if not calls:
         raise AssertionError(f"Could not find call_module node for {inline_mod_name}")
-    call, env = calls[0], {}
+    call = calls[0]
+    env: dict[Node, Any] = {}
     for place, node in enumerate(module.graph.find_nodes(op="placeholder")):
         env[node] = call.kwargs[node.name] if node.name in call.kwargs else call.args[place]
     with gm.graph.inserting_before(call):
@@ -157,7 +158,8 @@ def split_const_subgraphs(
         for node in part.graph.find_nodes(op="call_module") if part is not None else ():
             setattr(split, str(node.target), getattr(part, str(node.target)))
     (call,) = split.graph.find_nodes(op="call_module", target="submod_0")
-    inner = GraphModule(split, const.graph).graph
+    inner = const.graph
+    inner.owning_module = split  # which has all that its nodes will name
     for node, given in zip(inner.find_nodes(op="placeholder"), call.args, strict=True):
         with inner.inserting_before(node):
             made = inner.get_attr(str(given.target))

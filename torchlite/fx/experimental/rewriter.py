@@ -38,7 +38,7 @@ class AST_Rewriter(ast.NodeTransformer):
         by_name = dict(zip(free, fn.__closure__ or (), strict=True))
         cells = tuple(by_name[name] for name in made.__code__.co_freevars)
         made = FunctionType(made.__code__, fn.__globals__, fn.__name__, fn.__defaults__, cells)
-        made = functools.update_wrapper(made, fn)
+        functools.update_wrapper(made, fn)
         made.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
         return made
 

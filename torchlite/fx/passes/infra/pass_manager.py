@@ -143,7 +143,7 @@ class PassManager:
         """Check modules by a function of one argument."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check  # type: ignore[method-assign]
+        setattr(self, "check", check)  # noqa: B010
 
     def check(self, module: Any) -> None:
         """What must hold of the module."""
