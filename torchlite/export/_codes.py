@@ -1,0 +1,57 @@
+"""The numbers and names by which `.pt2` files say dtypes, layouts and what functions a graph may call."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import torchlite as torch
+
+SCHEMA = 8, 20
+DTYPES: dict[int, Any] = {
+    code: found
+    for code, name in {
+        1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64",
+        9: "complex32", 10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16",
+        29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu",
+        34: "uint32", 35: "uint64",
+    }.items()
+    if (found := getattr(torch, name, None)) is not None
+}  # fmt: skip
+DTYPE_CODES = {found: code for code, found in DTYPES.items()}
+LAYOUTS: dict[int, Any] = {
+    1: torch.sparse_coo, 2: torch.sparse_csr, 3: torch.sparse_csc, 4: torch.sparse_bsr, 5: torch.sparse_bsc,
+    7: torch.strided,
+}  # fmt: skip
+LAYOUT_CODES = {found: code for code, found in LAYOUTS.items()}
+MEMORY_FORMATS: dict[int, Any] = {
+    1: torch.contiguous_format, 2: torch.channels_last, 3: torch.channels_last_3d, 4: torch.preserve_format,
+}  # fmt: skip
+MEMORY_FORMAT_CODES = {found: code for code, found in MEMORY_FORMATS.items()}
+# Functions on sizes that a graph may call, beside ops.
+FUNCTIONS: dict[str, Any] = {
+    **{
+        f"_operator.{name}": getattr(operator, name)
+        for name in (
+            "add sub mul floordiv truediv mod pow neg pos eq ne lt le gt ge and_ or_ xor lshift rshift abs not_ getitem"
+        ).split()
+    },
+    **{f"math.{name}": getattr(math, name) for name in ("ceil", "floor", "trunc", "sqrt", "log2")},
+    **{
+        f"torch.{name}": getattr(torch, name)
+        for name in ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum")
+    },
+    "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
+    "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
+}  # fmt: skip
+FUNCTION_NAMES = {found: name for name, found in reversed(FUNCTIONS.items())}
+
+
+class FormatError(RuntimeError):
+    """What cannot be read as an exported program."""
+
+
+def wrong(part: str, why: str) -> FormatError:
+    """The one error of files: which part of them it is."""
+    return FormatError(f"torch.export.load: {part}: {why}")

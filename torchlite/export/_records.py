@@ -1,0 +1,146 @@
+"""The archive of a `.pt2` file: its records, and the tensors that its configs describe."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import torchlite as torch
+from torchlite._serialization.archive import Reader
+from torchlite._utils import _rebuild_tensor
+from torchlite.nn.parameter import Parameter
+
+from ._codes import DTYPES, wrong
+
+_NAME = re.compile(r"[\w][\w\-]*(?:\.[\w\-]+)*")
+_MOST_DIMS = 64
+
+
+def field(entry: Any, name: str, kinds: Any, where: str) -> Any:
+    """A field of a JSON object, of one of these types."""
+    if type(entry) is not dict or name not in entry:
+        raise wrong(where, f"there is no field {name!r}")
+    value = entry[name]
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if type(value) not in kinds:
+        raise wrong(where, f"field {name!r} is {type(value).__name__}, not {' or '.join(k.__name__ for k in kinds)}")
+    return value
+
+
+def union(entry: Any, where: str) -> tuple[str, Any]:
+    """The tag and value of an object with one key."""
+    if type(entry) is not dict or len(entry) != 1:
+        raise wrong(where, "an object with one key is wanted")
+    return next(iter(entry.items()))
+
+
+def checked_name(name: Any, where: str) -> str:
+    """A name of a parameter, buffer or constant, as far as it can be an attribute."""
+    if type(name) is not str or not _NAME.fullmatch(name) or len(name) > 4096 or "__" in (name[:2], name[-2:]):
+        raise wrong(where, f"{str(name)[:100]!r} cannot be the name of an attribute")
+    if any(part.startswith("__") for part in name.split(".")):
+        raise wrong(where, f"{name[:100]!r} cannot be the name of an attribute")
+    return name
+
+
+def whole(entry: Any, where: str) -> int:
+    """A size: `{"as_int": n}`, or the hint of an expression."""
+    tag, value = union(entry, where)
+    if tag == "as_expr" and type(value) is dict and type(value.get("hint")) is dict:
+        value = value["hint"].get("as_int")
+    if type(value) is not int or not -(1 << 62) < value < 1 << 62:
+        raise wrong(where, "a size is no whole number")
+    return value
+
+
+def parsed(data: bytes, where: str) -> Any:
+    """A record's JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise wrong(where, f"it is no JSON ({type(error).__name__}: {str(error)[:100]})") from None
+
+
+class Records:
+    """The records of an archive, each checked when it is asked for."""
+
+    def __init__(self, stream: Any) -> None:
+        self.reader = Reader(stream)
+        self._storages: dict[str, Any] = {}
+        self._made: dict[tuple, Any] = {}
+
+    def has(self, name: str) -> bool:
+        return self.reader.has(name)
+
+    def bytes(self, name: str) -> bytes:
+        if not self.reader.has(name):
+            raise wrong(name, "the archive has no such record")
+        return self.reader.bytes(name)
+
+    def json(self, name: str) -> Any:
+        return parsed(self.bytes(name), name)
+
+    def names(self) -> list[str]:
+        return self.reader.names()
+
+    def tensors(self, folder: str, config: str) -> dict[str, Any]:
+        """The tensors that a config describes, by their names; parameters among them as such."""
+        if not self.has(f"{folder}{config}"):
+            return {}
+        entries = field(self.json(f"{folder}{config}"), "config", dict, config)
+        return {
+            checked_name(name, config): self._tensor(entry, folder, f"{config}, {name[:100]}")
+            for name, entry in entries.items()
+        }
+
+    def _tensor(self, entry: Any, folder: str, where: str) -> Any:
+        path = folder + field(entry, "path_name", str, where)
+        if field(entry, "use_pickle", bool, where):
+            if not self.has(path):
+                raise wrong(where, f"there is no record {path[:100]}")
+            return self._pickled(path, where)
+        meta = field(entry, "tensor_meta", dict, where)
+        sizes = [whole(n, where) for n in field(meta, "sizes", list, where)]
+        strides = [whole(n, where) for n in field(meta, "strides", list, where)]
+        offset = whole(field(meta, "storage_offset", dict, where), where)
+        dtype = DTYPES.get(field(meta, "dtype", int, where))
+        if dtype is None:
+            raise wrong(where, f"its dtype {meta['dtype']} is unknown")
+        if len(sizes) != len(strides) or len(sizes) > _MOST_DIMS or min([0, offset, *sizes, *strides]) < 0:
+            raise wrong(where, "its sizes and strides do not fit")
+        is_param, wants = field(entry, "is_param", bool, where), field(meta, "requires_grad", bool, where)
+        kind = field(field(meta, "device", dict, where), "type", str, where)
+        key = (path, *sizes, None, *strides, offset, dtype, is_param, wants, kind)
+        if key not in self._made:
+            if kind == "meta" or not self.has(path) and math.prod(sizes):
+                if kind != "meta":
+                    raise wrong(where, f"there is no record {path[:100]}")
+                tensor = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+            else:
+                tensor = self._placed(path, dtype, sizes, strides, offset, where)
+            wants = wants and (dtype.is_floating_point or dtype.is_complex)
+            self._made[key] = Parameter(tensor, wants) if is_param else tensor.requires_grad_(wants)
+        return self._made[key]
+
+    def _placed(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
+        """A tensor in a record's bytes."""
+        last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        if not math.prod(sizes):
+            return torch.empty_strided(sizes, strides, dtype=dtype)
+        if (last + 1) * dtype.itemsize > self.reader.size(path):
+            raise wrong(where, f"a tensor of size {sizes[:20]} reaches beyond the record {path[:100]}")
+        if path not in self._storages:
+            self._storages[path] = torch.from_numpy(self.reader.array(path)).untyped_storage()
+        typed = torch.TypedStorage(wrap_storage=self._storages[path], dtype=dtype, _internal=True)
+        return _rebuild_tensor(typed, offset, tuple(sizes), tuple(strides))
+
+    def _pickled(self, path: str, where: str) -> Any:
+        """A tensor that the file has as a checkpoint."""
+        import io
+
+        found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
+        if not isinstance(found, torch.Tensor):
+            raise wrong(where, f"the record {path[:100]} holds no tensor")
+        return found

@@ -1,0 +1,63 @@
+"""Trees of arguments and results as text: read without looking anything up that the text names."""
+
+from __future__ import annotations
+
+import collections
+import json
+from typing import Any
+
+from torchlite.utils import _pytree as pytree
+from torchlite.utils import _pytree_text as text
+
+from ._codes import wrong
+
+_FACTORIES = frozenset(("list", "dict", "int", "float", "set", "str", "tuple", "bool"))
+_DEEPEST = 100
+
+
+def read(written: Any, fields: dict[str, list[str]]) -> Any:
+    """The tree of a text; `fields` has those of named tuples, which are made where no class is registered."""
+    where = "a tree of arguments"
+    try:
+        loaded = json.loads(written)
+        if type(loaded) is not list or len(loaded) != 2 or loaded[0] != text.PROTOCOL:
+            raise wrong(where, "it is of another protocol")
+        _check(loaded[1], fields, 0)
+        return pytree.treespec_loads(written)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NotImplementedError) as error:
+        raise wrong(where, str(error)[:300]) from None
+
+
+def _check(entry: Any, fields: dict[str, list[str]], depth: int) -> None:
+    if type(entry) is not dict or depth > _DEEPEST:
+        raise ValueError("it is no tree")
+    kind, context = entry["type"], entry["context"]
+    if kind is not None and type(kind) is not str:
+        raise ValueError("a class is named by text")
+    loaded = json.loads(context) if type(context) is str else context
+    if _asks(loaded):
+        raise ValueError("its context names objects of a module")
+    if kind == "collections.defaultdict":
+        if loaded["default_factory_module"] != "builtins" or loaded["default_factory_name"] not in _FACTORIES:
+            raise ValueError("the factory of a defaultdict is no builtin type")
+    if kind == "collections.namedtuple" and loaded not in text.BY_NAME:
+        _make(loaded, fields)
+    for child in entry["children_spec"]:
+        _check(child, fields, depth + 1)
+
+
+def _asks(value: Any) -> bool:
+    """Whether a context is one that the reader of trees imports something for."""
+    if type(value) is dict:
+        return "__enum__" in value or any(map(_asks, value.values()))
+    return type(value) is list and any(map(_asks, value))
+
+
+def _make(name: Any, fields: dict[str, list[str]]) -> None:
+    """A class for named tuples that no class is registered for."""
+    names = fields.get(name)
+    if type(name) is not str or not names or not all(type(n) is str and n.isidentifier() for n in names):
+        raise ValueError(f"the named tuple {str(name)[:100]} is not registered, and the file has no fields of it")
+    last = name.rpartition(".")[2]
+    made = collections.namedtuple(last if last.isidentifier() else "Tuple", names)  # type: ignore[misc]  # noqa: PYI024
+    pytree._register_namedtuple(made, serialized_type_name=name)

@@ -1,0 +1,279 @@
+"""What an exported program's inputs and outputs are: parameters, buffers, constants, and what the user gives and gets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, TypeAlias, Union
+
+__all__ = [
+    "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature", "ExportGraphSignature", "InputKind",
+    "InputSpec", "OutputKind", "OutputSpec", "SymBoolArgument", "SymFloatArgument", "SymIntArgument",
+    "TensorArgument", "TokenArgument",
+]  # fmt: skip
+
+
+@dataclasses.dataclass
+class TensorArgument:
+    """A tensor, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class TokenArgument:
+    """What orders calls that have effects."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymIntArgument:
+    """A size that varies, by the name of its node."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymFloatArgument:
+    """A number that varies."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class SymBoolArgument:
+    """A truth value that varies."""
+
+    name: str
+
+
+@dataclasses.dataclass
+class CustomObjArgument:
+    """An object of a class of TorchScript."""
+
+    name: str
+    class_fqn: str
+    fake_val: Any = None
+
+
+@dataclasses.dataclass
+class ConstantArgument:
+    """A value that the program was exported with."""
+
+    name: str
+    value: int | float | bool | str | None
+
+
+ArgumentSpec: TypeAlias = Union[
+    TensorArgument, SymIntArgument, SymFloatArgument, SymBoolArgument, ConstantArgument, CustomObjArgument,
+    TokenArgument,
+]  # fmt: skip
+
+
+class InputKind(Enum):
+    """What an input of the graph stands for."""
+
+    USER_INPUT = auto()
+    PARAMETER = auto()
+    BUFFER = auto()
+    CONSTANT_TENSOR = auto()
+    CUSTOM_OBJ = auto()
+    TOKEN = auto()
+
+
+@dataclasses.dataclass
+class InputSpec:
+    """One input of the graph; `target` names the parameter, buffer or constant. ValueError for a buffer that does not
+    say whether it is persistent.
+    """
+
+    kind: InputKind
+    arg: ArgumentSpec
+    target: str | None
+    persistent: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is InputKind.BUFFER and self.persistent is None:
+            raise AssertionError("Failed to specify persistent flag on BUFFER.")
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f" target='{self.target}'"
+        persistent = "" if self.persistent is None else f" persistent={self.persistent}"
+        return f"{self.arg.name}: {self.kind.name}{target}{persistent}"
+
+
+class OutputKind(Enum):
+    """What an output of the graph stands for."""
+
+    USER_OUTPUT = auto()
+    LOSS_OUTPUT = auto()
+    BUFFER_MUTATION = auto()
+    PARAMETER_MUTATION = auto()
+    GRADIENT_TO_PARAMETER = auto()
+    GRADIENT_TO_USER_INPUT = auto()
+    USER_INPUT_MUTATION = auto()
+    TOKEN = auto()
+
+
+@dataclasses.dataclass
+class OutputSpec:
+    """One output of the graph; `target` names what it is the new value, or the gradient, of."""
+
+    kind: OutputKind
+    arg: ArgumentSpec
+    target: str | None
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f" target='{self.target}'"
+        return f"{self.arg.name}: {self.kind.name}{target}"
+
+
+@dataclasses.dataclass
+class ExportBackwardSignature:
+    """The outputs of a graph that has its backward pass."""
+
+    gradients_to_parameters: dict[str, str]
+    gradients_to_user_inputs: dict[str, str]
+    loss_output: str
+
+
+@dataclasses.dataclass
+class ExportGraphSignature:
+    """The inputs and outputs of an exported program's graph, in order.
+
+    >>> from torchlite.export.graph_signature import *
+    >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
+    >>> ExportGraphSignature([spec], []).inputs_to_parameters
+    {'p_weight': 'weight'}
+    """
+
+    input_specs: list[InputSpec]
+    output_specs: list[OutputSpec]
+
+    def _inputs(self, kind: InputKind) -> list[InputSpec]:
+        return [s for s in self.input_specs if s.kind is kind]
+
+    def _targets(self, specs: Any, kind: Enum) -> dict[str, str]:
+        return {s.arg.name: s.target for s in specs if s.kind is kind}
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of parameters."""
+        return tuple(str(s.target) for s in self._inputs(InputKind.PARAMETER))
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The names of buffers."""
+        return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER))
+
+    @property
+    def non_persistent_buffers(self) -> tuple[str, ...]:
+        """The names of buffers that no state dict has."""
+        return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER) if s.persistent is False)
+
+    @property
+    def lifted_tensor_constants(self) -> tuple[str, ...]:
+        """The names of tensors that the program has of its own."""
+        return tuple(str(s.target) for s in self._inputs(InputKind.CONSTANT_TENSOR))
+
+    @property
+    def lifted_custom_objs(self) -> tuple[str, ...]:
+        """The names of objects."""
+        return tuple(str(s.target) for s in self._inputs(InputKind.CUSTOM_OBJ))
+
+    @property
+    def user_inputs(self) -> tuple[Any, ...]:
+        """What the user gives: names of nodes, and the values of what is constant."""
+        specs = self._inputs(InputKind.USER_INPUT)
+        return tuple(s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs)
+
+    @property
+    def user_outputs(self) -> tuple[Any, ...]:
+        """What the user gets: names of nodes, and the values of what is constant."""
+        kinds = OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT
+        specs = [s for s in self.output_specs if s.kind in kinds]
+        return tuple(s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs)
+
+    @property
+    def inputs_to_parameters(self) -> dict[str, str]:
+        """Names of nodes to names of parameters."""
+        return self._targets(self.input_specs, InputKind.PARAMETER)
+
+    @property
+    def inputs_to_buffers(self) -> dict[str, str]:
+        """Names of nodes to names of buffers."""
+        return self._targets(self.input_specs, InputKind.BUFFER)
+
+    @property
+    def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
+        """Names of nodes to names of constants."""
+        return self._targets(self.input_specs, InputKind.CONSTANT_TENSOR)
+
+    @property
+    def inputs_to_lifted_custom_objs(self) -> dict[str, str]:
+        """Names of nodes to names of objects."""
+        return self._targets(self.input_specs, InputKind.CUSTOM_OBJ)
+
+    @property
+    def buffers_to_mutate(self) -> dict[str, str]:
+        """Names of outputs to the buffers whose new values they are."""
+        return self._targets(self.output_specs, OutputKind.BUFFER_MUTATION)
+
+    @property
+    def parameters_to_mutate(self) -> dict[str, str]:
+        """Names of outputs to the parameters whose new values they are."""
+        return self._targets(self.output_specs, OutputKind.PARAMETER_MUTATION)
+
+    @property
+    def user_inputs_to_mutate(self) -> dict[str, str]:
+        """Names of outputs to the inputs whose new values they are."""
+        return self._targets(self.output_specs, OutputKind.USER_INPUT_MUTATION)
+
+    @property
+    def backward_signature(self) -> ExportBackwardSignature | None:
+        """The outputs of a graph that has its backward pass; None for another."""
+        losses = [s.arg.name for s in self.output_specs if s.kind is OutputKind.LOSS_OUTPUT]
+        if not losses:
+            return None
+        return ExportBackwardSignature(
+            self._targets(self.output_specs, OutputKind.GRADIENT_TO_PARAMETER),
+            self._targets(self.output_specs, OutputKind.GRADIENT_TO_USER_INPUT),
+            losses[0],
+        )
+
+    @property
+    def assertion_dep_token(self) -> dict[int, str] | None:
+        """None: assertions are nodes of the graph."""
+        return None
+
+    @property
+    def input_tokens(self) -> tuple[str, ...]:
+        """The names of tokens among the inputs."""
+        return tuple(s.arg.name for s in self._inputs(InputKind.TOKEN))
+
+    @property
+    def output_tokens(self) -> tuple[str, ...]:
+        """The names of tokens among the outputs."""
+        return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
+
+    def replace_all_uses(self, old: str, new: str) -> None:
+        """Name a node anew wherever it is named."""
+        for spec in (*self.input_specs, *self.output_specs):
+            if not isinstance(spec.arg, ConstantArgument) and spec.arg.name == old:
+                spec.arg.name = new
+
+    def get_replace_hook(self, replace_inputs: bool = False) -> Callable:
+        """A function for a graph module that keeps the signature right where nodes are replaced."""
+
+        def replaced(old: Any, new: str, user: Any) -> None:
+            if user.op == "output" or (replace_inputs and old.op == "placeholder"):
+                self.replace_all_uses(old.name, new)
+
+        return replaced
+
+    def __str__(self) -> str:
+        inputs = "\n".join(map(str, self.input_specs))
+        outputs = "\n".join(map(str, self.output_specs))
+        return f"\n# inputs\n{inputs}\n\n# outputs\n{outputs}\n"
