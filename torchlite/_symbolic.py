@@ -256,7 +256,7 @@ class SymInt(int):
     >>> from torchlite._symbolic import Expr
     >>> size = torch.SymInt.of(Expr.symbol("s0"), 3)
     >>> size * 2, (size * 2).node, size + 0 == 3
-    (6, 2*s0, True)
+    (2*s0, 2*s0, True)
     """
 
     node: SymNode
@@ -269,6 +269,9 @@ class SymInt(int):
         made = int.__new__(SymInt, hint)
         made.node = SymNode(expr, hint)
         return made
+
+    def __repr__(self) -> str:
+        return repr(self.node.expr)
 
     def __reduce__(self) -> Any:
         return int, (int(self),)

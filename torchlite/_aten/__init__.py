@@ -70,6 +70,10 @@ class _Ops:
     def __getattr__(self, name: str) -> _Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "higher_order":
+            from .._higher_order_ops.operators import higher_order
+
+            return higher_order  # type: ignore[return-value]
         if name == "profiler":
             _declare_regions()
         found = self.__dict__[name] = _Namespace(name)

@@ -1,0 +1,215 @@
+"""Exported programs as modules: parameters, buffers and constants are attributes, and what they become is written."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torchlite as torch
+from torchlite._symbolic import Expr, SymInt
+from torchlite.fx import Graph, GraphModule
+from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from torchlite.nn import Module
+from torchlite.utils import _pytree as pytree
+
+from . import _running
+from .exported_program import ExportedProgram, lifted_names
+from .graph_signature import ConstantArgument, InputKind, OutputKind
+
+_WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+class ProgramModule(GraphModule):
+    """An exported program's module. Its class has the way to run it that `_running` writes; `code` shows the graph."""
+
+    def recompile(self) -> Any:
+        code = super().recompile()
+        _running.install(self)
+        return code
+
+    def train(self, mode: bool = True) -> Any:
+        """NotImplementedError: a program is exported for one mode."""
+        raise NotImplementedError("Calling train() is not supported yet.")
+
+    def eval(self) -> Any:
+        """NotImplementedError: a program is exported for one mode."""
+        raise NotImplementedError("Calling eval() is not supported yet.")
+
+
+class GuardsFn(Module):
+    """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text."""
+
+    def __init__(self, guards: list[tuple[Any, str]]) -> None:
+        super().__init__()
+        self.guards = guards
+
+    def forward(self, *args: Any) -> None:
+        for holds, text in self.guards:
+            try:
+                fine = holds(args)
+            except (AttributeError, IndexError, TypeError):
+                fine = False
+            if not fine:
+                raise AssertionError(f"Guard failed: {text}")
+
+
+def unlifted(program: ExportedProgram, check_guards: bool) -> GraphModule:
+    """A program's module."""
+    root = _root_of(program)
+    lifted = lifted_names(program)
+    graph, values = Graph(), {}
+    attributes: dict[str, Any] = {}
+    inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
+    users = [node for node in inputs if node.name not in lifted]
+    for node in users:
+        values[node] = graph.node_copy(node)
+    for node in inputs:
+        if node.name in lifted:
+            target = lifted[node.name][1]
+            values[node] = graph.create_node("get_attr", target, (), {}, target.replace(".", "_"))
+            values[node].meta.update(node.meta)
+            attributes[target] = values[node]
+    if check_guards:
+        root.add_module("_guards_fn", GuardsFn(_guards(program, users)))
+        graph.call_module("_guards_fn", tuple(values[node] for node in users))
+    for node in program.graph.nodes:
+        if node.op == "get_attr":
+            root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
+        if node.op not in ("placeholder", "output"):
+            values[node] = graph.node_copy(node, values.__getitem__)
+    _end(program, graph, values, attributes)
+    signature = program._root()
+    names = signature.forward_arg_names or _argument_names(signature.in_spec)
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, signature.in_spec, signature.out_spec)))
+    made = ProgramModule(root, graph)
+    return made
+
+
+def _end(program: ExportedProgram, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
+    """The writes of what inputs become, and what the user gets."""
+    output = program.graph.output_node()
+    results = []
+    by_name = {node.name: value for node, value in values.items()}
+    for spec, result in zip(program.graph_signature.output_specs, output.args[0], strict=True):
+        value = values[result] if isinstance(result, torch.fx.Node) else result
+        if spec.kind in _WRITTEN:
+            is_input = spec.kind is OutputKind.USER_INPUT_MUTATION
+            target = by_name[spec.target] if is_input else attributes[str(spec.target)]
+            graph.call_function(torch.ops.aten.copy_.default, (target, value))
+        elif spec.kind is OutputKind.USER_OUTPUT or spec.kind is OutputKind.LOSS_OUTPUT:
+            results.append(value)
+    graph.output(tuple(results))
+
+
+def _root_of(program: ExportedProgram) -> Module:
+    """A module with the program's tensors under their names."""
+    root = Module()
+    off = set(program.graph_signature.non_persistent_buffers)
+    for kind, name in lifted_names(program).values():
+        persistent = kind is InputKind.PARAMETER or (kind is InputKind.BUFFER and name not in off)
+        value = (program.state_dict if persistent else program.constants)[name]
+        *path, last = name.split(".")
+        owner: Any = root
+        for part in path:
+            inner = owner._modules.get(part)
+            if inner is None:
+                inner = Module()
+                owner.add_module(part, inner)
+            owner = inner
+        if kind is InputKind.PARAMETER:
+            owner.register_parameter(last, value)
+        else:
+            owner.register_buffer(last, value, persistent=persistent)
+    return root
+
+
+def _argument_names(in_spec: Any) -> list[str]:
+    count = in_spec.child(0).num_children
+    return [*(f"arg_{i}" for i in range(count)), *map(str, in_spec.child(1).context or ())]
+
+
+# -- what inputs have to be --------------------------------------------------------------------
+
+
+def input_paths(program: ExportedProgram) -> list[str]:
+    """How a program names its inputs: `x`, `d['y']`."""
+    signature = program._root()
+    names = signature.forward_arg_names or _argument_names(signature.in_spec)
+    leaves = pytree.tree_unflatten(list(range(signature.in_spec.num_leaves)), signature.in_spec)
+    found = []
+    args, kwargs = leaves
+    for name, value in zip(names, [*args, *kwargs.values()], strict=False):
+        found += [name + pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(value)]
+    return found
+
+
+def _size(place: int, dim: int) -> Any:
+    return lambda args: args[place].shape[dim]
+
+
+def _guards(program: ExportedProgram, users: list[Any]) -> list[tuple[Any, str]]:
+    """The conditions on a program's inputs."""
+    found: list[tuple[Any, str]] = []
+    known: dict[str, tuple[Any, str]] = {}
+    later: list[tuple[Any, str, Expr]] = []
+    specs = {s.arg.name: s for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT}
+    for place, (node, path) in enumerate(zip(users, input_paths(program), strict=False)):
+        spec, value = specs[node.name], node.meta.get("val")
+        if isinstance(spec.arg, ConstantArgument):
+            found.append(_constant(place, path, spec.arg.value))
+            continue
+        if isinstance(value, SymInt):
+            continue
+        if not isinstance(value, torch.Tensor):
+            continue
+        found.append((_has_dims(place, value.ndim), f"{path}.dim() == {value.ndim}"))
+        for dim, size in enumerate(value.shape):
+            text, read = f"{path}.size()[{dim}]", _size(place, dim)
+            if not isinstance(size, SymInt):
+                found.append((_equals(read, int(size)), f"{text} == {int(size)}"))
+                continue
+            expr = size.node.expr
+            names = expr.free_symbols
+            if len(names) == 1 and expr == Expr.symbol(next(iter(names))) and next(iter(names)) not in known:
+                name = next(iter(names))
+                known[name] = (read, text)
+                found += _ranged(read, text, program.range_constraints.get(name))
+            else:
+                later.append((read, text, expr))
+    for read, text, expr in later:
+        if expr.free_symbols <= set(known):
+            shown = repr(expr)
+            for name in expr.free_symbols:
+                shown = known[name][1] if shown == name else shown.replace(name, known[name][1])
+            found.append((_same(read, expr, known), f"{text} == {shown}"))
+    return found
+
+
+def _constant(place: int, path: str, value: Any) -> tuple[Any, str]:
+    if value is None:
+        return (lambda args: args[place] is None), f"{path} is None"
+    return (lambda args: args[place] == value), f"{path} == {value!r}"
+
+
+def _has_dims(place: int, count: int) -> Any:
+    return lambda args: len(args[place].shape) == count
+
+
+def _equals(read: Any, value: int) -> Any:
+    return lambda args: read(args) == value
+
+
+def _ranged(read: Any, text: str, ranged: Any) -> list[tuple[Any, str]]:
+    if ranged is None:
+        return []
+    low, high = ranged.lower, ranged.upper
+    found: list[tuple[Any, str]] = []
+    if low > 0:
+        found.append((lambda args: read(args) >= low, f"{text} >= {low}"))
+    if high != math.inf:
+        found.append((lambda args: read(args) <= high, f"{text} <= {high}"))
+    return found
+
+
+def _same(read: Any, expr: Expr, known: dict) -> Any:
+    return lambda args: read(args) == expr.value({n: known[n][0](args) for n in expr.free_symbols})

@@ -1,0 +1,543 @@
+"""Exported programs out of `.pt2` files. Nothing of a file is executed: its graph may call the ops of the library and
+a few functions on sizes, names are names, and sizes are checked against the file before memory is taken.
+"""
+
+from __future__ import annotations
+
+import io
+import keyword
+import math
+import operator
+import os
+from typing import Any
+
+import torchlite as torch
+from torchlite._higher_order_ops.operators import OPERATORS
+from torchlite._symbolic import SymInt, read
+from torchlite.fx import Graph, GraphModule, Node
+
+from . import _specs
+from . import graph_signature as gs
+from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, wrong
+from ._records import Records, checked_name, field, parsed, union, whole
+from ._values import described
+from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
+
+_DEEPEST = 50  # graphs within graphs
+
+
+def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedProgram:
+    """The program of a file, a path or a binary stream."""
+    try:
+        if isinstance(f, (str, os.PathLike)):
+            with open(f, "rb") as stream:
+                return _program(Records(stream), extra_files)
+        return _program(Records(f), extra_files)
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise wrong("the file", f"it asks for too much ({type(error).__name__})") from None
+    except (KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
+        raise wrong("models/model.json", f"it is no exported program ({type(error).__name__}: {error})") from error
+
+
+def _program(records: Records, extra_files: dict[str, Any] | None) -> ExportedProgram:
+    if extra_files is not None:
+        for name in extra_files:
+            if records.has(f"extra/{name}"):
+                extra_files[name] = records.bytes(f"extra/{name}").decode("utf-8", "replace")
+    if records.has("serialized_exported_program.json"):
+        return _older(records)
+    if not records.has("archive_version"):
+        raise wrong("archive_version", "the archive has no such record: it is no exported program")
+    if records.bytes("archive_version").strip() != b"0":
+        raise wrong("archive_version", f"version {records.bytes('archive_version')[:20]!r} is unknown")
+    models = [n[7:-5] for n in records.names() if n.startswith("models/") and n.endswith(".json")]
+    if not models:
+        raise wrong("models/", "the archive has no model")
+    name = "model" if "model" in models else models[0]
+    state = records.tensors("data/weights/", f"{name}_weights_config.json")
+    constants = records.tensors("data/constants/", f"{name}_constants_config.json")
+    example = None
+    sample = f"data/sample_inputs/{name}.pt"
+    if records.has(sample) and records.reader.size(sample):
+        example = _sample(records.bytes(sample), sample)
+    return _Reader(records.json(f"models/{name}.json")).program(state, constants, example)
+
+
+def _older(records: Records) -> ExportedProgram:
+    """The program of an archive as torch 2.5 and 2.6 wrote it: tensors are checkpoints of their own."""
+
+    def loaded(name: str) -> Any:
+        return _sample(records.bytes(name), name) if records.has(name) and records.reader.size(name) else None
+
+    state, constants = loaded("serialized_state_dict.pt") or {}, loaded("serialized_constants.pt") or {}
+    for found in (state, constants):
+        if not isinstance(found, dict):
+            raise wrong("serialized_state_dict.pt", "it is no dictionary")
+        for key in found:
+            checked_name(key, "serialized_state_dict.pt")
+    data = records.json("serialized_exported_program.json")
+    return _Reader(data).program(state, constants, loaded("serialized_example_inputs.pt"))
+
+
+def _sample(data: bytes, name: str) -> Any:
+    """What a checkpoint within the archive holds."""
+    import pickle
+
+    try:
+        return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        raise wrong(name, str(error)[:500]) from None
+
+
+def _identifier(name: Any, where: str) -> str:
+    if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name) or len(name) > 1000:
+        raise wrong(where, f"{str(name)[:100]!r} cannot be the name of a value")
+    return name
+
+
+def target_of(text: str, where: str) -> Any:
+    """The function that a node calls: of `torch.ops`, or a function on sizes."""
+    if text in FUNCTIONS:
+        return FUNCTIONS[text]
+    parts = text.split(".")
+    if parts[:2] == ["torch", "ops"] and all(part.isidentifier() and part[:2] != "__" for part in parts):
+        if len(parts) == 4 and parts[2] == "higher_order" and parts[3] in OPERATORS:
+            return OPERATORS[parts[3]]
+        if len(parts) == 5:
+            packet = getattr(getattr(torch.ops, parts[2]), parts[3], None)
+            found = getattr(packet, parts[4], None) if packet is not None else None
+            if found is not None:
+                return found
+    raise wrong(where, f"the op {text[:200]!r} is unknown to torchlite")
+
+
+class _Reader:
+    """Makes the program of a file's JSON."""
+
+    def __init__(self, data: Any) -> None:
+        where = "models/model.json"
+        version = field(data, "schema_version", dict, where)
+        if version.get("major") != SCHEMA[0]:
+            raise wrong(
+                where,
+                f"its schema is of version {version.get('major')}.{version.get('minor')}, and torchlite reads "
+                f"{SCHEMA[0]}.*",
+            )
+        self.data = data
+        self.module = field(data, "graph_module", dict, where)
+        self.symbols: dict[str, int] = {}  # hints
+
+    def program(self, state: dict, constants: dict, example: Any) -> ExportedProgram:
+        names = {
+            name: field(entry, "field_names", list, name)
+            for name, entry in (self.module.get("treespec_namedtuple_fields") or {}).items()
+        }
+        calls = [self._entry(e, names) for e in field(self.module, "module_call_graph", list, "module_call_graph")]
+        if not calls or calls[0].fqn != "" or calls[0].signature is None:
+            raise wrong("module_call_graph", "the call of the whole module is not there")
+        root = torch.nn.Module()
+        graph = Graph()
+        signature = self._signature(field(self.module, "signature", dict, "signature"))
+        self._fill(graph, root, field(self.module, "graph", dict, "graph"), {}, 0, signature)
+        module = GraphModule(root, graph)
+        module.meta.update(field(self.module, "metadata", dict, "metadata") if "metadata" in self.module else {})
+        program = ExportedProgram(
+            root=module,
+            graph=module.graph,
+            graph_signature=signature,
+            state_dict={name: state[name] for name in state},
+            range_constraints=self._ranges(),
+            module_call_graph=calls,
+            example_inputs=example if isinstance(example, tuple) and len(example) == 2 else None,
+            constants=constants,
+        )
+        program._guards_code = [g for g in self.data.get("guards_code") or [] if type(g) is str]
+        program._dialect = "ATEN" if "ATEN" in (self.data.get("verifiers") or []) else "TRAINING"
+        self._check(program)
+        return program
+
+    def _check(self, program: ExportedProgram) -> None:
+        signature = program.graph_signature
+        placeholders = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        if placeholders != [s.arg.name for s in signature.input_specs]:
+            raise wrong("signature", "its inputs are not those of the graph")
+        outputs = program.graph.output_node().args[0]
+        if len(outputs) != len(signature.output_specs):
+            raise wrong("signature", "its outputs are not those of the graph")
+        for spec in signature.input_specs:
+            if spec.kind is gs.InputKind.USER_INPUT or spec.kind is gs.InputKind.TOKEN:
+                continue
+            held = spec.kind is gs.InputKind.PARAMETER or (spec.kind is gs.InputKind.BUFFER and spec.persistent)
+            if spec.target not in (program.state_dict if held else program.constants):
+                raise wrong("signature", f"the file has no tensor {str(spec.target)[:100]!r}")
+
+    def _ranges(self) -> dict[str, Any]:
+        from .dynamic_shapes import ValueRanges
+
+        found = {}
+        for name, entry in field(self.data, "range_constraints", dict, "range_constraints").items():
+            low, high = (entry.get("min_val"), entry.get("max_val")) if type(entry) is dict else ("", "")
+            if any(v is not None and type(v) is not int for v in (low, high)):
+                raise wrong("range_constraints", f"the range of {name[:100]} is none")
+            found[name] = ValueRanges(low if low is not None else -math.inf, math.inf if high is None else high)
+        return found
+
+    def _entry(self, entry: Any, names: dict) -> ModuleCallEntry:
+        where = "module_call_graph"
+        signature = entry.get("signature") if type(entry) is dict else None
+        fqn = field(entry, "fqn", str, where)
+        if signature is None:
+            return ModuleCallEntry(fqn)
+        argument = self._call_argument
+        return ModuleCallEntry(
+            fqn,
+            ModuleCallSignature(
+                inputs=[argument(a) for a in field(signature, "inputs", list, where)],
+                outputs=[argument(a) for a in field(signature, "outputs", list, where)],
+                in_spec=_specs.read(field(signature, "in_spec", str, where), names),
+                out_spec=_specs.read(field(signature, "out_spec", str, where), names),
+                forward_arg_names=[_identifier(n, where) for n in signature.get("forward_arg_names") or []] or None,
+            ),
+        )
+
+    # -- the signature ------------------------------------------------------------------------
+
+    def _call_argument(self, entry: Any) -> Any:
+        tag, value = union(entry, "an argument")
+        kinds = {
+            "as_tensor": gs.TensorArgument, "as_sym_int": gs.SymIntArgument, "as_sym_float": gs.SymFloatArgument,
+            "as_sym_bool": gs.SymBoolArgument,
+        }  # fmt: skip
+        if tag == "as_tensor":
+            return gs.TensorArgument(_identifier(field(value, "name", str, "an argument"), "an argument"))
+        if tag in kinds:
+            inner, found = union(value, "an argument")
+            return kinds[tag](found) if inner == "as_name" else gs.ConstantArgument("", found)
+        if tag in ("as_none", "as_int", "as_float", "as_bool", "as_string"):
+            return gs.ConstantArgument("", None if tag == "as_none" else self._number(tag, value))
+        if tag == "as_custom_obj":
+            raise wrong("signature", "the program has an object of a class of TorchScript")
+        raise wrong("signature", f"an argument {tag[:50]!r} is unknown")
+
+    @staticmethod
+    def _number(tag: str, value: Any) -> Any:
+        if tag == "as_float" and type(value) in (str, int):
+            return float(value)
+        wanted = {"as_int": int, "as_float": float, "as_bool": bool, "as_string": str}[tag]
+        if type(value) is not wanted:
+            raise wrong("an argument", f"{tag} is {type(value).__name__}")
+        return value
+
+    def _signature(self, entry: dict) -> gs.ExportGraphSignature:
+        inputs = [self._input(e) for e in field(entry, "input_specs", list, "signature")]
+        outputs = [self._output(e) for e in field(entry, "output_specs", list, "signature")]
+        return gs.ExportGraphSignature(inputs, outputs)
+
+    def _input(self, entry: Any) -> gs.InputSpec:
+        tag, value = union(entry, "signature")
+        where, kinds = "signature", gs.InputKind
+        if tag == "user_input":
+            return gs.InputSpec(kinds.USER_INPUT, self._call_argument(field(value, "arg", dict, where)), None)
+        if tag == "constant_input":
+            inner, constant = union(field(value, "value", dict, where), where)
+            found = None if inner == "as_none" else self._number(inner, constant)
+            name = _identifier(field(value, "name", str, where), where)
+            return gs.InputSpec(kinds.USER_INPUT, gs.ConstantArgument(name, found), None)
+        kind, key = {
+            "parameter": (kinds.PARAMETER, "parameter_name"), "buffer": (kinds.BUFFER, "buffer_name"),
+            "tensor_constant": (kinds.CONSTANT_TENSOR, "tensor_constant_name"),
+        }.get(tag, (None, ""))  # fmt: skip
+        if kind is None:
+            raise wrong(where, f"an input {tag[:50]!r} is unknown")
+        arg = gs.TensorArgument(_identifier(field(field(value, "arg", dict, where), "name", str, where), where))
+        persistent = field(value, "persistent", bool, where) if kind is kinds.BUFFER else None
+        return gs.InputSpec(kind, arg, checked_name(value.get(key), where), persistent)
+
+    def _output(self, entry: Any) -> gs.OutputSpec:
+        tag, value = union(entry, "signature")
+        where, kinds = "signature", gs.OutputKind
+        if tag == "user_output":
+            return gs.OutputSpec(kinds.USER_OUTPUT, self._call_argument(field(value, "arg", dict, where)), None)
+        known: dict[str, tuple[gs.OutputKind, str | None]] = {
+            "loss_output": (kinds.LOSS_OUTPUT, None), "buffer_mutation": (kinds.BUFFER_MUTATION, "buffer_name"),
+            "parameter_mutation": (kinds.PARAMETER_MUTATION, "parameter_name"),
+            "gradient_to_parameter": (kinds.GRADIENT_TO_PARAMETER, "parameter_name"),
+            "gradient_to_user_input": (kinds.GRADIENT_TO_USER_INPUT, "user_input_name"),
+            "user_input_mutation": (kinds.USER_INPUT_MUTATION, "user_input_name"),
+        }  # fmt: skip
+        if tag not in known:
+            raise wrong(where, f"an output {tag[:50]!r} is unknown")
+        kind, key = known[tag]
+        arg = gs.TensorArgument(_identifier(field(field(value, "arg", dict, where), "name", str, where), where))
+        return gs.OutputSpec(kind, arg, None if key is None else checked_name(value.get(key), where))
+
+    # -- graphs --------------------------------------------------------------------------------
+
+    def _fill(
+        self, graph: Graph, owner: Any, data: dict, outer: dict[str, Any], depth: int, signature: Any = None
+    ) -> None:
+        """Put a graph's nodes into `graph`; graphs within become modules of `owner`."""
+        if depth > _DEEPEST:
+            raise wrong("graph", "graphs lie too deep in each other")
+        _Filling(self, graph, owner, data, depth).run(signature)
+
+    def size(self, entry: Any, where: str) -> Any:
+        """A size as the nodes have it: a number or an expression."""
+        value = whole(entry, where)
+        if "as_expr" in entry:
+            found = read(str(entry["as_expr"].get("expr_str", "")))
+            return value if found is None else SymInt.of(found, value)
+        return value
+
+    def value(self, meta: Any, where: str) -> Any:
+        """A fake tensor by its description."""
+        sizes = [self.size(n, where) for n in field(meta, "sizes", list, where)]
+        strides = [self.size(n, where) for n in field(meta, "strides", list, where)]
+        dtype = DTYPES.get(field(meta, "dtype", int, where))
+        place = field(meta, "device", dict, where)
+        kind = field(place, "type", str, where)
+        if dtype is None or len(sizes) != len(strides) or len(sizes) > 64 or kind not in _DEVICES:
+            raise wrong(where, "its dtype, sizes or device are unknown")
+        if min([0, *sizes]) < 0:
+            raise wrong(where, "a size is negative")
+        wants = field(meta, "requires_grad", bool, where) and (dtype.is_floating_point or dtype.is_complex)
+        index = place.get("index")
+        device = torch.device(kind, index) if type(index) is int and 0 <= index < 128 else torch.device(kind)
+        return described(dtype, sizes, strides, device, wants)
+
+
+_DEVICES = frozenset(("cpu", "cuda", "meta", "opencl", "mps", "xpu"))
+
+
+class _Filling:
+    """Puts the nodes of one graph in."""
+
+    def __init__(self, reader: _Reader, graph: Graph, owner: Any, data: dict, depth: int) -> None:
+        self.reader, self.graph, self.owner, self.data, self.depth = reader, graph, owner, data, depth
+        self.known: dict[str, Node] = {}
+        self.where = "graph"
+        self.tensors = field(data, "tensor_values", dict, "graph")
+
+    def run(self, signature: Any) -> None:
+        specs = signature.input_specs if signature is not None else None
+        entries = field(self.data, "inputs", list, "graph")
+        if specs is not None and len(specs) != len(entries):
+            raise wrong("graph", "its inputs are not those of the signature")
+        for position, entry in enumerate(entries):
+            self._placeholder(entry, None if specs is None else specs[position])
+        for position, entry in enumerate(field(self.data, "nodes", list, "graph")):
+            self.where = f"node {position}"
+            self._node(entry, position)
+        self.where = "outputs"
+        outputs = [self.argument(e) for e in field(self.data, "outputs", list, "graph")]
+        single = self.data.get("is_single_tensor_return") is True and len(outputs) == 1 and signature is None
+        node = self.graph.output(outputs[0] if single else tuple(outputs))
+        node.meta["val"] = None
+
+    def _placeholder(self, entry: Any, spec: Any) -> None:
+        tag, value = union(entry, "inputs")
+        name = None
+        if tag == "as_tensor":
+            name = field(value, "name", str, "inputs")
+        elif tag in ("as_sym_int", "as_sym_float", "as_sym_bool") and type(value) is dict:
+            name = value.get("as_name")
+        if name is None:
+            given = spec.arg.name if spec is not None else ""
+            name = given or f"constant_{len(self.known)}"
+        node = self.graph.placeholder(_identifier(name, "inputs"))
+        if spec is not None and isinstance(spec.arg, gs.ConstantArgument):
+            spec.arg.name = name
+        if spec is not None and spec.arg.name != name:
+            raise wrong("signature", "its inputs are not those of the graph")
+        if isinstance(getattr(spec, "arg", None), gs.ConstantArgument):
+            node.meta["val"] = spec.arg.value
+        self._named(node, name)
+
+    def _named(self, node: Node, name: str) -> None:
+        if name in self.known:
+            raise wrong(self.where, f"there are two values {name[:100]!r}")
+        if node.name != name:
+            node.name = name
+        self.known[name] = node
+        if name in self.tensors:
+            node.meta["val"] = self.reader.value(self.tensors[name], name[:100])
+            return
+        sizes = self.data.get("sym_int_values") or {}
+        if name in sizes:
+            entry = sizes[name]
+            hinted = type(entry) is dict and (
+                "as_int" in entry or type((entry.get("as_expr") or {}).get("hint")) is dict
+            )
+            node.meta["val"] = self.reader.size(entry, name[:100]) if hinted else None
+
+    def _node(self, entry: Any, position: int) -> None:
+        text = field(entry, "target", str, self.where)
+        self.where = f"node {position} ({text[:100]})"
+        target = target_of(text, self.where)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        schema = getattr(target, "_schema", None)
+        places = [a.name for a in schema.positional] if schema is not None else []
+        for given in field(entry, "inputs", list, self.where):
+            name = field(given, "name", str, self.where)
+            value = self.argument(field(given, "arg", dict, self.where))
+            by_name = given.get("kind") == 2 or (given.get("kind") in (None, 0) and name and name not in places)
+            if by_name or (name and places and len(args) < len(places) and places[len(args)] != name):
+                kwargs[_identifier(name, self.where)] = value
+            else:
+                args.append(value)
+        node = self.graph.create_node("call_function", target, tuple(args), kwargs, entry.get("name") or None)
+        self._meta(node, entry)
+        self._outputs(node, entry)
+
+    def _meta(self, node: Node, entry: dict) -> None:
+        found = entry.get("metadata") or {}
+        for key in ("stack_trace", "torch_fn", "nn_module_stack"):
+            text = found.get(key)
+            if type(text) is str:
+                node.meta[key] = _stack(text) if key == "nn_module_stack" else (
+                    tuple(text.split(";", 1)) if key == "torch_fn" else text
+                )  # fmt: skip
+
+    def _outputs(self, node: Node, entry: dict) -> None:
+        """Name what a node gives."""
+        outputs = field(entry, "outputs", list, self.where)
+        several = len(outputs) > 1
+        if len(outputs) == 1:
+            tag, value = union(outputs[0], self.where)
+            if tag == "as_none":
+                return
+            alone = not (isinstance(node.target, tuple(_HIGHER)) and self._is_tuple(entry, node))
+            if tag not in ("as_tensors", "as_optional_tensors") and alone:
+                self._named(node, self._output_name(tag, value))
+                return
+            several = tag not in ("as_tensors", "as_optional_tensors")
+        elif not outputs:
+            return
+        items: Any = enumerate(outputs) if several else enumerate(union(outputs[0], self.where)[1])
+        for place, item in items:
+            tag, value = union(item, self.where) if several else ("as_tensor", item)
+            if tag == "as_none":
+                continue
+            if tag in ("as_tensors", "as_optional_tensors"):
+                part = self.graph.call_function(operator.getitem, (node, place))
+                for inner, tensor in enumerate(value):
+                    self._item(part, inner, "as_tensor", tensor)
+                continue
+            if not several and type(item) is dict and "as_tensor" in item:
+                value = item["as_tensor"]
+            elif not several and type(item) is dict and "as_none" in item:
+                continue
+            self._item(node, place, tag, value)
+
+    def _is_tuple(self, entry: dict, node: Node) -> bool:
+        """Whether a graph's op gives its one tensor within a tuple."""
+        return entry.get("is_hop_single_tensor_return") is False
+
+    def _item(self, node: Node, place: int, tag: str, value: Any) -> None:
+        self._named(self.graph.call_function(operator.getitem, (node, place)), self._output_name(tag, value))
+
+    def _output_name(self, tag: str, value: Any) -> str:
+        if tag == "as_tensor":
+            return _identifier(field(value, "name", str, self.where), self.where)
+        if tag in ("as_sym_int", "as_sym_float", "as_sym_bool"):
+            return _identifier(field(value, "as_name", str, self.where), self.where)
+        raise wrong(self.where, f"a result {tag[:50]!r} is unknown")
+
+    # -- arguments -------------------------------------------------------------------------------
+
+    def _value(self, name: Any) -> Node:
+        found = self.known.get(name) if type(name) is str else None
+        if found is None:
+            raise wrong(self.where, f"there is no value {str(name)[:100]!r} before it")
+        return found
+
+    def _list(self, value: Any) -> list:
+        if type(value) is not list:
+            raise wrong(self.where, "an argument is no list")
+        return value
+
+    def argument(self, entry: Any) -> Any:
+        """An argument of a node."""
+        tag, value = union(entry, self.where)
+        if tag == "as_none":
+            return None
+        if tag == "as_tensor":
+            return self._value(field(value, "name", str, self.where))
+        if tag == "as_tensors":
+            return [self._value(field(v, "name", str, self.where)) for v in self._list(value)]
+        if tag == "as_nested_tensors":
+            return [self.argument({"as_tensors": v}) for v in self._list(value)]
+        if tag == "as_optional_tensors":
+            return [self.argument(v) for v in self._list(value)]
+        if tag == "as_optional_tensor":
+            return self.argument(value)
+        if tag in ("as_sym_int", "as_sym_float", "as_sym_bool"):
+            inner, found = union(value, self.where)
+            return self._value(found) if inner == "as_name" else self._plain(inner, found)
+        if tag in ("as_sym_ints", "as_sym_floats", "as_sym_bools"):
+            return [self.argument({tag[:-1]: v}) for v in self._list(value)]
+        if tag in ("as_ints", "as_floats", "as_bools", "as_strings"):
+            return [self._plain(tag[:-1], v) for v in self._list(value)]
+        if tag in ("as_int_lists", "as_float_lists"):
+            return [[self._plain(tag[:-6], v) for v in self._list(inner)] for inner in self._list(value)]
+        if tag == "as_string_to_argument" and type(value) is dict:
+            return {str(name): self.argument(item) for name, item in value.items()}
+        if tag == "as_graph":
+            return self._subgraph(value)
+        if tag == "as_operator":
+            return target_of(value if type(value) is str else "", self.where)
+        if tag in _TABLES:
+            found = _TABLES[tag].get(value) if type(value) is int else None
+            if found is None:
+                raise wrong(self.where, f"{tag} {str(value)[:50]} is unknown")
+            return found
+        return self._plain(tag, value)
+
+    def _plain(self, tag: str, value: Any) -> Any:
+        if tag == "as_device":
+            kind, index = field(value, "type", str, self.where), value.get("index")
+            if kind not in _DEVICES or index is not None and type(index) is not int:
+                raise wrong(self.where, f"a device {kind[:50]!r} is unknown")
+            return torch.device(kind) if index is None else torch.device(kind, index)
+        if tag == "as_complex":
+            return complex(
+                self._plain("as_float", value.get("real")), self._plain("as_float", value.get("imag"))
+            )
+        if tag not in ("as_int", "as_float", "as_bool", "as_string"):
+            raise wrong(self.where, f"an argument {tag[:50]!r} is unknown")
+        try:
+            return _Reader._number(tag, value)
+        except ValueError:
+            raise wrong(self.where, f"{str(value)[:50]!r} is no number") from None
+
+    def _subgraph(self, value: Any) -> Node:
+        name = _identifier(field(value, "name", str, self.where), self.where)
+        where, inner = self.where, torch.nn.Module()
+        graph = Graph()
+        self.reader._fill(graph, inner, field(value, "graph", dict, self.where), self.known, self.depth + 1)
+        self.where = where
+        if hasattr(self.owner, name):
+            raise wrong(self.where, f"there are two graphs {name[:100]!r}")
+        self.owner.add_module(name, GraphModule(inner, graph))
+        node = self.graph.create_node("get_attr", name, (), {}, name)
+        return node
+
+
+_TABLES: dict[str, dict[int, Any]] = {
+    "as_scalar_type": DTYPES, "as_layout": LAYOUTS, "as_memory_format": MEMORY_FORMATS,
+}  # fmt: skip
+_HIGHER = {type(found) for found in OPERATORS.values()}
+
+
+def _stack(text: str) -> dict[str, tuple[str, str]]:
+    """The modules that a node lies in."""
+    found = {}
+    for part in text.split(";"):
+        pieces = part.split(",")
+        if len(pieces) == 3:
+            found[pieces[0]] = (pieces[1], pieces[2])
+    return found
+
+
+__all__ = ["FormatError", "open_program", "parsed"]

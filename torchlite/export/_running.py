@@ -1,0 +1,214 @@
+"""How the modules of exported programs run: their graph as one function that calls what computes each op, without the
+way through `torch.ops`, and reads its arguments without building trees where they are plain.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torchlite as torch
+from torchlite._aten import AtenOverload
+from torchlite.fx import Node
+from torchlite.fx._codegen import magic_methods
+from torchlite.utils import _pytree as pytree
+
+
+def _reshape(input: Any, size: Any) -> Any:
+    return input.reshape(size)
+
+
+def computing(target: Any) -> Any:
+    """What computes an op. A view is a reshape: exporters leave `contiguous` out where their kernels' strides let them,
+    and ours may give others.
+    """
+    if target is torch.ops.aten.view.default or target is torch.ops.aten._unsafe_view.default:
+        return _reshape
+    if isinstance(target, AtenOverload):
+        return target._run or target._found()
+    return target
+
+
+def install(module: Any) -> None:
+    """Give a module's class its function."""
+    cls = type(module)
+    cls._by_graph = cls.forward
+    cls.forward = _Writer(module).function()
+
+
+class _Writer:
+    """Writes the function of one module."""
+
+    def __init__(self, module: Any) -> None:
+        self.module, self.graph = module, module.graph
+        self.given: dict[str, Any] = {"torch": torch}
+        self.names: dict[Any, str] = {}
+        self.lines: list[str] = []
+
+    def function(self) -> Any:
+        info = self.graph._codegen.pytree_info
+        nodes = list(self.graph.nodes)
+        inputs = [node for node in nodes if node.op == "placeholder"]
+        for number, node in enumerate(nodes):
+            self.names[node] = f"v{number}"
+        head = self._head(info, inputs)
+        ends = _ends(nodes)
+        for node in nodes:
+            if node.op not in ("placeholder", "output"):
+                self._line(node)
+                done = [self.names[n] for n in ends.get(node, ()) if n.op != "placeholder"]
+                if done:
+                    self.lines.append(f"del {', '.join(done)}")
+        self._end(info, self.graph.output_node().args[0])
+        text = head + "".join(f"    {line}\n" for line in self.lines)
+        space = dict(self.given)
+        exec(compile(text, "<exported program>", "exec"), space)
+        return space["forward"]
+
+    def held(self, value: Any) -> str:
+        """A name for a value from outside."""
+        name = f"c{len(self.given)}"
+        self.given[name] = value
+        return name
+
+    def _head(self, info: Any, inputs: list[Node]) -> str:
+        """The head: names of arguments where all of them are leaves, else trees that are taken apart."""
+        spec = info.in_spec
+        flat = self.held(_Arguments(spec, info.orig_args))
+        variables = [self.names[node] for node in inputs]
+        positional = spec.child(0)
+        if not spec.child(1).num_children and all(child.is_leaf() for child in positional.children()):
+            names = list(info.orig_args)
+            if len(names) == len(variables) == positional.num_children and all(n.isidentifier() for n in names):
+                plain = "".join(f", {name}=NONE" for name in names)
+                self.given["NONE"] = _NOTHING
+                self.lines.append(f"if args or kwargs or {' or '.join(f'{n} is NONE' for n in names) or 'False'}:")
+                given = ", ".join(names)
+                self.lines.append(f"    {given}{',' * bool(names)} = {flat}.bound(({given}{',' * bool(names)}), args, kwargs)"
+                                  if names else f"    {flat}.bound((), args, kwargs)")
+                for name, variable in zip(names, variables, strict=True):
+                    self.lines.append(f"{variable} = {name}")
+                return f"def forward(self{plain}, *args, **kwargs):\n"
+        self.lines.append(f"{', '.join(variables)}{',' * bool(variables)} = {flat}.leaves(args, kwargs)"
+                          if variables else f"{flat}.leaves(args, kwargs)")
+        return "def forward(self, /, *args, **kwargs):\n"
+
+    def _line(self, node: Node) -> None:
+        name = self.names[node]
+        if node.op == "get_attr":
+            self.lines.append(f"{name} = {self._attribute(str(node.target))}")
+            return
+        if node.op == "call_module":
+            self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
+            return
+        target: Any = node.target
+        if getattr(target, "__module__", "") == "_operator" and target.__name__ in magic_methods and not node.kwargs:
+            values = [f"({v})" if not v.isidentifier() else v for v in map(self.value, node.args)]
+            if target is operator.getitem:
+                self.lines.append(f"{name} = {values[0]}[{values[1]}]")
+            else:
+                self.lines.append(f"{name} = " + magic_methods[target.__name__].format(*values))
+            return
+        args, kwargs = node.args, dict(node.kwargs)
+        run = computing(target)
+        if isinstance(target, AtenOverload) and kwargs and target._by_position:
+            args, kwargs = target._schema.placed(tuple(args), kwargs)
+        self.lines.append(f"{name} = {self.held(run)}({self._arguments(args, kwargs)})")
+
+    def _attribute(self, target: str) -> str:
+        *path, last = target.split(".")
+        owner: Any = self.module
+        text = "self"
+        for part in path:
+            text += f"._modules[{part!r}]"
+            owner = owner._modules[part]
+        for table in ("_parameters", "_buffers", "_modules"):
+            if last in getattr(owner, table):
+                return f"{text}.{table}[{last!r}]"
+        return f"getattr({text}, {last!r})"
+
+    def _arguments(self, args: Any, kwargs: dict[str, Any]) -> str:
+        return ", ".join([*map(self.value, args), *(f"{key}={self.value(item)}" for key, item in kwargs.items())])
+
+    def value(self, arg: Any) -> str:
+        """An argument as text."""
+        if isinstance(arg, Node):
+            return self.names[arg]
+        if isinstance(arg, (list, tuple)):
+            inner = ", ".join(map(self.value, arg))
+            if type(arg) is tuple or not isinstance(arg, list):
+                return f"({inner}{',' * (len(arg) == 1)})"
+            return f"[{inner}]"
+        if arg is None or type(arg) in (int, bool, str):
+            return repr(arg)
+        if isinstance(arg, slice):
+            return f"slice({self.value(arg.start)}, {self.value(arg.stop)}, {self.value(arg.step)})"
+        return self.held(arg)
+
+    def _end(self, info: Any, results: Any) -> None:
+        values = [self.value(r) for r in results]
+        spec = info.out_spec
+        if spec is None or spec.is_leaf():
+            self.lines.append(f"return {values[0]}" if values else "return None")
+        elif spec.type in (tuple, list) and all(child.is_leaf() for child in spec.children()):
+            inner = ", ".join(values)
+            self.lines.append(
+                f"return [{inner}]" if spec.type is list else f"return ({inner}{',' * (len(values) == 1)})"
+            )
+        else:
+            self.lines.append(f"return {self.held(pytree.tree_unflatten)}([{', '.join(values)}], {self.held(spec)})")
+
+
+_NOTHING = object()
+
+
+def _ends(nodes: list[Node]) -> dict[Node, list[Node]]:
+    """By a node, the values that are used there for the last time, and its own where nothing uses it."""
+    found: dict[Node, list[Node]] = {}
+    seen: set[Node] = set()
+    for node in reversed(nodes):
+        for used in node.all_input_nodes:
+            if used not in seen:
+                seen.add(used)
+                found.setdefault(node, []).append(used)
+        if node not in seen and node.op not in ("placeholder", "output"):
+            found.setdefault(node, []).append(node)
+    return found
+
+
+class _Arguments:
+    """Takes a call's arguments apart as a program's tree says."""
+
+    def __init__(self, spec: Any, names: list[str]) -> None:
+        self.spec, self.names = spec, names
+
+    def bound(self, given: tuple, args: tuple, kwargs: dict) -> list:
+        """Leaves of a call that was not as the program's function has it."""
+        while given and given[-1] is _NOTHING:
+            given = given[:-1]
+        if any(value is _NOTHING for value in given):
+            missing = [n for n, v in zip(self.names, given, strict=False) if v is _NOTHING]
+            raise ValueError(f"the arguments {missing} are not given")
+        return self.leaves((*given, *args), kwargs)
+
+    def leaves(self, args: tuple, kwargs: dict) -> list:
+        """The leaves. ValueError where the arguments are others than those of the export."""
+        wanted = list(self.spec.child(1).context or ())
+        count = self.spec.child(0).num_children
+        if len(args) < count:  # positional arguments by their names
+            for name in self.names[len(args) : count]:
+                if name in kwargs and name not in wanted:
+                    args = (*args, kwargs[name])
+                    kwargs = {key: value for key, value in kwargs.items() if key != name}
+        if set(wanted) != set(kwargs):
+            raise ValueError(
+                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {wanted}"
+            )
+        leaves, found = pytree.tree_flatten((args, {name: kwargs[name] for name in wanted}))
+        if found != self.spec:
+            raise ValueError(
+                f"Trying to flatten user inputs with exported input tree spec: \n{self.spec}\nbut actually got inputs "
+                f"with tree spec of: \n{found}.\nPlease check that the inputs have the same number and type of args "
+                "and kwargs as the ones you used when tracing."
+            )
+        return leaves

@@ -1,0 +1,304 @@
+"""Sizes that vary from call to call."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from torchlite._tensor import Tensor
+from torchlite.utils import _pytree as pytree
+
+__all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRanges", "dims"]
+
+
+class ValueRanges(NamedTuple):
+    """The least and the largest value of a size."""
+
+    lower: Any
+    upper: Any
+
+    def __repr__(self) -> str:
+        upper = "int_oo" if self.upper == math.inf else self.upper
+        return f"VR[{'-int_oo' if self.lower == -math.inf else self.lower}, {upper}]"
+
+
+class _DimHint:
+    """What is said of a dimension without a name: AUTO and DYNAMIC vary, STATIC does not; called, with a range."""
+
+    def __init__(self, kind: str, min: int | None = None, max: int | None = None) -> None:
+        self.type, self.min, self.max = kind, min, max
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
+        if self.type == "STATIC" or self.min is not None or self.max is not None:
+            raise TypeError(f"'{type(self).__name__}' object is not callable")
+        if min is not None and min < 0 or max is not None and max < 0:
+            raise AssertionError("min and max must be non-negative")
+        return _DimHint(self.type, min, max)
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value}" for name, value in (("min", self.min), ("max", self.max)) if value is not None]
+        return f"DimHint({', '.join([self.type, *parts])})"
+
+
+class Dim:
+    """A size that varies from call to call, for an export: `Dim("batch", min=1, max=64)`. Sizes with one Dim are equal;
+    `2 * batch` and `batch + 1` are sizes that depend on it. AssertionError for a range that is none.
+
+    >>> import torchlite as torch
+    >>> batch = torch.export.Dim("batch", max=8)
+    >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: batch},))
+    >>> program.module()(-torch.ones(5, 3)).shape
+    torch.Size([5, 3])
+    """
+
+    AUTO, DYNAMIC, STATIC = _DimHint("AUTO"), _DimHint("DYNAMIC"), _DimHint("STATIC")
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
+        self.__name__ = name
+        self.min, self.max = 0 if min is None else min, math.inf if max is None else max
+        if self.max <= self.min:
+            raise AssertionError(f"Cannot create Dim with inconsistent min={min}, max={max}")
+        if not name.isidentifier():
+            raise AssertionError(f"Dim name must be a valid identifier, got {name}")
+
+    root: Any = None
+    factor, offset = 1, 0
+
+    def _derived(self, factor: int, offset: int, name: str) -> Dim:
+        made = object.__new__(Dim)
+        made.__name__, made.root = name, self.root or self
+        made.factor, made.offset = self.factor * factor, self.offset * factor + offset
+        made.min, made.max = self.min * factor + offset, self.max * factor + offset
+        return made
+
+    def __add__(self, other: int) -> Dim:
+        return self._derived(1, _number(other, "+"), f"{self.__name__} + {other}")
+
+    def __radd__(self, other: int) -> Dim:
+        return self + other
+
+    def __sub__(self, other: int) -> Dim:
+        return self._derived(1, -_number(other, "-"), f"{self.__name__} - {other}")
+
+    def __mul__(self, other: int) -> Dim:
+        if _number(other, "*") <= 0:
+            raise NotImplementedError(f"Attempted to multiply {self.__name__} with {other}, which is not positive")
+        return self._derived(other, 0, f"{other}*{self.__name__}")
+
+    def __rmul__(self, other: int) -> Dim:
+        return self * other
+
+    def __repr__(self) -> str:
+        return f"Dim('{self.__name__}', min={self.min}, max={'int_oo' if self.max == math.inf else self.max})"
+
+
+def _number(value: Any, sign: str) -> int:
+    if type(value) is not int:
+        raise NotImplementedError(f"a Dim {sign} {value}: only whole numbers are taken")
+    return value
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several `Dim` of one range."""
+    return tuple(Dim(name, min=min, max=max) for name in names)
+
+
+class Constraint(NamedTuple):
+    """A size of a tensor with its range."""
+
+    tensor: Any
+    dim: int
+    range: ValueRanges
+
+
+class ShapesCollection:
+    """What varies, by tensor: `shapes[x] = {0: batch}`, where the tree of arguments is large."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, Any] = {}
+        self._kept: list[Any] = []
+
+    def __setitem__(self, t: Any, shape: Any) -> None:
+        if not isinstance(t, (Tensor, int)):
+            raise AssertionError(f"Cannot assign shape to non-tensor type {type(t)}")
+        if id(t) in self._shapes and self._shapes[id(t)] != shape:
+            raise AssertionError(f"Shapes assigned to input is a mismatch: {self._shapes[id(t)]} != {shape}")
+        self._kept.append(t)
+        self._shapes[id(t)] = shape
+
+    def __getitem__(self, t: Any) -> Any:
+        return self._shapes.get(id(t))
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
+        """The tree that `dynamic_shapes=` takes. ValueError where a tensor is none of the arguments."""
+        seen = set()
+
+        def found(leaf: Any) -> Any:
+            seen.add(id(leaf))
+            return self._shapes.get(id(leaf))
+
+        names = combined(m, args, kwargs)
+        tree = pytree.tree_map(found, names)
+        if set(self._shapes) - seen:
+            raise ValueError("Some tensors that were assigned shapes were not found in args.")
+        return tree
+
+
+class AdditionalInputs:
+    """Other arguments that a program shall take: what differs from the first varies."""
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[Any, Any]] = []
+
+    def add(self, args: Any, kwargs: Any = None) -> None:
+        """Other arguments."""
+        if type(args) is not tuple:
+            raise AssertionError(f"Representative args {args} must be a tuple")
+        self._examples.append((args, kwargs))
+
+    def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
+        """The tree that `dynamic_shapes=` takes."""
+        others = [combined(m, a, k) for a, k in self._examples]
+
+        def found(first: Any, *rest: Any) -> Any:
+            if not isinstance(first, Tensor):
+                return None if all(r == first for r in rest) else Dim.DYNAMIC
+            varying = [d for d, n in enumerate(first.shape) if any(r.shape[d] != n for r in rest)]
+            return dict.fromkeys(varying, Dim.DYNAMIC) or None
+
+        return pytree.tree_map(found, combined(m, args, kwargs), *others)
+
+    def verify(self, ep: Any) -> None:
+        """Run the program with each of the arguments: AssertionError where it does not take them."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **(kwargs or {}))
+
+
+def combined(m: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Arguments by the names that the module's `forward` gives them."""
+    signature = inspect.signature(m.forward)
+    return dict(signature.bind(*args, **(kwargs or {})).arguments)
+
+
+def per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, Any]]:
+    """Of each leaf of `(args, kwargs)`, in order, what is said of its dimensions; UserError in words of PyTorch for a
+    tree that does not fit.
+    """
+    leaves = pytree.tree_leaves((args, kwargs))
+    if isinstance(shapes, (ShapesCollection, AdditionalInputs)):
+        shapes = shapes.dynamic_shapes(m, args, kwargs)
+    if not shapes:
+        return [{} for _ in leaves]
+    names = list(inspect.signature(m.forward).parameters.values())
+    found: dict[int, Any] = {}
+    by_name = _by_name(names, args, kwargs, shapes)
+    for value, said in by_name:
+        for leaf, one in _walk(value, said):
+            found[id(leaf)] = one
+    return [_dimensions(leaf, found.get(id(leaf))) for leaf in leaves]
+
+
+def _by_name(parameters: list, args: tuple, kwargs: dict, shapes: Any) -> Iterator[tuple[Any, Any]]:
+    """Arguments with what is said of them."""
+    from ._errors import UserError
+
+    if isinstance(shapes, Mapping):
+        given: dict[str, Any] = {}
+        rest = list(args)
+        for p in parameters:
+            if p.kind is p.VAR_POSITIONAL:
+                given[p.name], rest = tuple(rest), []
+            elif p.kind is p.VAR_KEYWORD:
+                if p.name in shapes:
+                    given[p.name] = {k: v for k, v in kwargs.items() if k not in given}
+            elif rest:
+                given[p.name] = rest.pop(0)
+        given.update({k: v for k, v in kwargs.items() if not any(isinstance(g, dict) and k in g for g in given.values())})
+        if set(shapes) - set(given):
+            raise UserError(
+                f"When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names {list(given)} "
+                f"of `inputs`, but here they are {list(shapes)}. Alternatively, you could also ignore arg names "
+                "entirely and specify `dynamic_shapes` as a list/tuple matching `inputs`."
+            )
+        for name, value in given.items():
+            yield value, shapes.get(name)
+        return
+    values = [*args, *kwargs.values()]
+    if len(shapes) != len(values):
+        raise UserError(
+            f"Expected dynamic_shapes to have {len(values)} parts, one for each argument, but it has {len(shapes)}"
+        )
+    yield from zip(values, shapes, strict=True)
+
+
+def _is_said(said: Any) -> bool:
+    """Whether something says the sizes of one tensor."""
+    if said is None or isinstance(said, (_DimHint, Dim)):
+        return True
+    items = said.values() if isinstance(said, Mapping) else said
+    return isinstance(said, (Mapping, list, tuple)) and all(
+        s is None or isinstance(s, (int, Dim, _DimHint)) for s in items
+    )
+
+
+def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
+    from ._errors import UserError
+
+    if said is None:
+        return
+    if isinstance(value, Tensor) or pytree.tree_is_leaf(value):
+        if not _is_said(said):
+            raise UserError(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: {said!r}")
+        yield value, said
+        return
+    children, spec = pytree.tree_flatten(value, is_leaf=lambda x: x is not value)
+    if isinstance(said, Mapping) and spec.type in (dict,) or isinstance(said, Mapping) and isinstance(value, Mapping):
+        if set(said) != set(value):
+            raise UserError(
+                f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has keys "
+                f"{list(value)}, but `dynamic_shapes` has keys {list(said)}"
+            )
+        for key in value:
+            yield from _walk(value[key], said[key])
+        return
+    parts = list(said.values()) if isinstance(said, Mapping) else list(said)
+    if len(parts) != len(children):
+        raise UserError(
+            "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
+            f"{len(children)} elements, but `dynamic_shapes` has {len(parts)}"
+        )
+    for child, one in zip(children, parts, strict=True):
+        yield from _walk(child, one)
+
+
+def _dimensions(leaf: Any, said: Any) -> dict[int, Any]:
+    """What varies of a leaf, by dimension."""
+    from ._errors import UserError
+
+    if said is None or not isinstance(leaf, Tensor):
+        return {}
+    if isinstance(said, (_DimHint, Dim)):
+        said = dict.fromkeys(range(leaf.ndim), said)
+    if not isinstance(said, Mapping):
+        if len(said) != leaf.ndim:
+            raise UserError(
+                f"Expected dynamic shape spec {said} to have {leaf.ndim} dimensions, but it has {len(said)}"
+            )
+        said = dict(enumerate(said))
+    found = {}
+    for dim, one in said.items():
+        if not -leaf.ndim <= dim < leaf.ndim:
+            raise UserError(f"Expected dimension {dim} of a tensor with {leaf.ndim} dimensions")
+        if isinstance(one, int) and one != leaf.shape[dim]:
+            raise UserError(
+                f"Static shape constraint of {one} does not match input size of {leaf.shape[dim]}, for dimension {dim}"
+            )
+        if isinstance(one, Dim) or isinstance(one, _DimHint) and one.type != "STATIC":
+            found[dim % leaf.ndim] = one
+    return found
