@@ -4,9 +4,63 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._errors import UserError
+from .dynamic_shapes import AdditionalInputs, Constraint, Dim, ShapesCollection, dims
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, default_decompositions
-from .dynamic_shapes import Dim, ShapesCollection, AdditionalInputs, Constraint, dims
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
+
+__all__ = [
+    "AdditionalInputs", "Constraint", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
+    "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection", "default_decompositions", "dims", "draft_export",
+    "export", "export_for_training", "load", "register_dataclass",
+]  # fmt: skip
+
+
+def export(
+    mod: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    preserve_module_call_signature: tuple[str, ...] = (),
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
+) -> ExportedProgram:
+    """A module's forward as a graph of ops, for these arguments and those of their sizes.
+
+    dynamic_shapes: which sizes vary, in the tree of the arguments: `{"x": {0: Dim("batch")}}` or `({0: Dim.AUTO},)`.
+    The module runs, several times where sizes vary, and is afterwards as it was. A choice that depends on elements is a
+    GuardOnDataDependentSymNode that names the program's line; UserError for sizes for which the program is another one,
+    ValueError for what is no module.
+
+    >>> import torchlite as torch
+    >>> class Scaled(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.sum(0) / x.shape[0]
+    >>> batch = torch.export.Dim("batch")
+    >>> program = torch.export.export(Scaled(), (torch.ones(3, 2),), dynamic_shapes={"x": {0: batch}})
+    >>> program.module()(torch.ones(5, 2))
+    tensor([1., 1.])
+    """
+    from torchlite.nn import Module
+
+    if not isinstance(mod, Module):
+        raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
+    if not isinstance(args, tuple):
+        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+    from ._exporting import exported
+
+    return exported(mod, args, kwargs or {}, dynamic_shapes)
+
+
+def draft_export(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
+    """As `export`."""
+    return export(mod, args, kwargs, **options)
+
+
+def export_for_training(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:
+    """As `export`: its graph has the ops as the program calls them."""
+    return export(mod, args, kwargs, **options)
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
@@ -17,3 +71,10 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     from ._reading import open_program
 
     return open_program(f, extra_files)
+
+
+def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
+    """Let instances of a dataclass be arguments and results of programs."""
+    from torchlite.utils import _pytree as pytree
+
+    pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

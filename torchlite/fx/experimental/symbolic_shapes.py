@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
+    "ConstraintViolationError", "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
     "guard_size_oblivious", "is_concrete_bool", "is_concrete_int", "statically_known_true",
 ]  # fmt: skip
 
@@ -52,3 +52,7 @@ def free_symbols(val: Any) -> set[Any]:
 def free_unbacked_symbols(x: Any) -> set[Any]:
     """The symbols without a value in a value: none."""
     return set()
+
+
+class ConstraintViolationError(RuntimeError):
+    """A size that is not in the range that was asked for."""

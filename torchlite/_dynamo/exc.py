@@ -1,0 +1,23 @@
+"""What is wrong with a program that is captured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["TorchDynamoException", "Unsupported", "UserError"]
+
+
+class TorchDynamoException(RuntimeError):
+    """An error of a capture."""
+
+
+class Unsupported(TorchDynamoException):
+    """What cannot be captured."""
+
+
+class UserError(Unsupported):
+    """A capture that was asked for wrongly."""
+
+    def __init__(self, msg: str, error_type: Any = None) -> None:
+        super().__init__(msg)
+        self.error_type = error_type

@@ -1,0 +1,182 @@
+"""Captures a module as an exported program."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torchlite as torch
+from torchlite.fx import Graph, Node
+from torchlite.fx.experimental._recording import Recorder
+from torchlite.nn import Module
+from torchlite.utils import _pytree as pytree
+
+from . import graph_signature as gs
+from ._errors import UserError
+from ._values import of_tensor
+
+
+class Trace:
+    """One run of a module, recorded: its graph, and what its inputs and outputs are."""
+
+    def __init__(self, module: Any, args: tuple, kwargs: dict, *, whole: bool = True) -> None:
+        self.module = module
+        self.graph = Graph()
+        self.constants: dict[str, Any] = {}
+        self.input_specs: list[gs.InputSpec] = []
+        self.output_specs: list[gs.OutputSpec] = []
+        self._taken: set[str] = set()
+        self.recorder = Recorder(self.graph, self._constant, whole=whole)
+        self._lifted: Node | None = None
+        leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
+        self.names = _leaf_names(module, args, kwargs)
+        inputs = [leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+                  for leaf in leaves]
+        try:
+            with _untouched(module):
+                self._record(inputs)
+        finally:
+            self.recorder.release()
+
+    def _record(self, inputs: list) -> None:
+        for name, parameter in self.module.named_parameters(remove_duplicate=False):
+            self._attribute(gs.InputKind.PARAMETER, "p", name, parameter, None)
+        for name, buffer in self.module.named_buffers(remove_duplicate=False):
+            self._attribute(gs.InputKind.BUFFER, "b", name, buffer, _is_persistent(self.module, name))
+        self.inputs = [self._input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
+        self._lifted = next(iter(self.inputs), None)
+        args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
+        with self.recorder:
+            result = self.module(*args, **kwargs)
+        results, self.out_spec = pytree.tree_flatten(result)
+        self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
+        _without_unused(self.graph)
+
+    def _name(self, wanted: str) -> str:
+        name = re.sub(r"\W", "_", wanted)
+        name, count = name if name.isidentifier() else f"arg_{name}", 0
+        while name in self._taken:
+            count += 1
+            name = f"{re.sub(r'_[0-9]+$', '', name)}_{count}"
+        self._taken.add(name)
+        return name
+
+    def _placeholder(self, name: str) -> Node:
+        node = self.graph.placeholder(name)
+        node.name = name
+        return node
+
+    def _attribute(self, kind: gs.InputKind, prefix: str, name: str, tensor: Any, persistent: bool | None) -> None:
+        node = self._placeholder(self._name(f"{prefix}_{name}"))
+        node.meta["val"] = of_tensor(tensor)
+        if not self.recorder.knows(tensor):
+            self.recorder.track(tensor, node)
+        self.input_specs.append(gs.InputSpec(kind, gs.TensorArgument(node.name), name, persistent))
+
+    def _input(self, leaf: Any, name: str) -> Node:
+        node = self._placeholder(self._name(name))
+        if isinstance(leaf, torch.Tensor):
+            node.meta["val"] = of_tensor(leaf)
+            self.recorder.track(leaf, node)
+            arg: Any = gs.TensorArgument(node.name)
+        else:
+            node.meta["val"] = leaf
+            if leaf is not None and type(leaf) not in (int, float, bool, str):
+                raise UserError(
+                    f"Unsupported input type {type(leaf)}. Export only supports pytree containers of basic types "
+                    "(Tensor, int, float, ...) as input. To register a custom dataclass, use "
+                    "torch.export.register_dataclass. To register a custom container type, use "
+                    "torch.utils._pytree.register_pytree_node."
+                )
+            arg = gs.ConstantArgument(node.name, leaf)
+        self.input_specs.append(gs.InputSpec(gs.InputKind.USER_INPUT, arg, None))
+        return node
+
+    def _constant(self, tensor: Any) -> Node:
+        """A tensor that the program has of its own: an input before the user's, copied where it is used."""
+        name = f"lifted_tensor_{len(self.constants)}"
+        held = tensor.detach()
+        self.constants[name] = held
+        before = self._lifted
+        with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
+            node = self._placeholder(self._name(f"c_{name}"))
+        node.meta["val"] = of_tensor(held)
+        place = next(
+            (i for i, s in enumerate(self.input_specs) if s.kind is gs.InputKind.USER_INPUT), len(self.input_specs)
+        )
+        spec = gs.InputSpec(gs.InputKind.CONSTANT_TENSOR, gs.TensorArgument(node.name), name)
+        self.input_specs.insert(place, spec)
+        copy = self.graph.call_function(torch.ops.aten.lift_fresh_copy.default, (node,))
+        copy.meta["val"] = of_tensor(held)
+        return copy
+
+    def _output(self, leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            node = self.recorder.node_of(leaf)
+            self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.TensorArgument(node.name), None))
+            return node
+        if leaf is not None and type(leaf) not in (int, float, bool, str):
+            raise UserError(f"Unsupported output type {type(leaf)} of an exported program")
+        self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.ConstantArgument("", leaf), None))
+        return leaf
+
+
+def _is_persistent(module: Any, name: str) -> bool:
+    path, _, last = name.rpartition(".")
+    return last not in module.get_submodule(path)._non_persistent_buffers_set
+
+
+def _leaf_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
+    """Names for the leaves of arguments: `x`, `d_y`."""
+    names = argument_names(module, args, kwargs)
+    found = []
+    for name, value in zip(names, [*args, *kwargs.values()], strict=True):
+        for path, _ in pytree.tree_leaves_with_path(value):
+            parts = [str(getattr(p, "key", getattr(p, "idx", getattr(p, "name", "")))) for p in path]
+            found.append("_".join([name, *parts]))
+    return found
+
+
+def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
+    """The names that `forward` gives its arguments."""
+    import inspect
+
+    names: list[str] = []
+    for p in inspect.signature(module.forward).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}_{i}" for i in range(len(args) - len(names))]
+        elif len(names) < len(args):
+            names.append(p.name)
+    return [*names[: len(args)], *kwargs]
+
+
+@contextlib.contextmanager
+def _untouched(module: Module) -> Iterator[None]:
+    """The module's buffers, and the random numbers, are afterwards what they were."""
+    before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
+    attributes = [(m, dict(m.__dict__)) for m in module.modules()]
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+        for m, found in attributes:
+            for name, value in found.items():
+                if name not in ("_parameters", "_modules") and m.__dict__.get(name) is not value:
+                    m.__dict__[name] = value
+        with torch.no_grad():
+            for buffer, version, value in before:
+                if buffer._version != version:
+                    buffer.copy_(value)
+
+
+def _without_unused(graph: Graph) -> None:
+    """Take out items of results that nothing uses."""
+    import operator
+
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and not node.users and node.target is operator.getitem:
+            graph.erase_node(node)
+    graph.eliminate_dead_code()

@@ -1,0 +1,238 @@
+"""Which numbers of a program depend on the sizes of its inputs, and how: found by tracing it with several sizes.
+
+A number that is another one in another trace is solved for: a sum of multiples of the sizes, a multiple of a product,
+or one that is divided and rounded down. One trace more than there are unknowns checks what was found.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torchlite as torch
+from torchlite._symbolic import Expr, SymInt
+from torchlite.fx import Graph, Node
+
+_LARGEST_DIVISOR = 64
+
+
+class Unsolved(Exception):
+    """Programs that differ in more than numbers, or numbers that no expression was found for."""
+
+
+def solve(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr:
+    """An expression that is these values for these sizes, one dictionary for each trace. Unsolved where none is found.
+
+    >>> from torchlite.export._sizes import solve
+    >>> solve((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
+    2*s0
+    >>> solve((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
+    ((s0 + 1)//2)*1
+    """
+    for found in _candidates(values, sizes):
+        try:
+            if all(found.value(s) == v for s, v in zip(sizes, values, strict=True)):
+                return found
+        except (ArithmeticError, KeyError):
+            continue
+    raise Unsolved(f"no expression of the sizes is {values}")
+
+
+def _candidates(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Iterator[Expr]:
+    names = sorted(sizes[0])
+    if len(set(values)) == 1:
+        yield Expr.of(values[0])
+        return
+    moved = [n for n in names if _moves(values, sizes, n)] or names
+    for powers in itertools.product(range(3), repeat=len(moved)):
+        product = math.prod(sizes[0][n] ** p for n, p in zip(moved, powers, strict=True))
+        if any(powers) and product and values[0] % product == 0:
+            found = Expr.of(values[0] // product)
+            for name, power in zip(moved, powers, strict=True):
+                for _ in range(power):
+                    found = found * Expr.symbol(name)
+            yield found
+    total, fine = Expr.of(values[0]), True
+    for name in moved:
+        step = _slope(values, sizes, name)
+        if step is None:
+            fine = False
+            break
+        total = total + (Expr.symbol(name) - sizes[0][name]) * step
+    if fine:
+        yield total
+    if len(moved) == 1:
+        yield from _divided(values, [s[moved[0]] for s in sizes], moved[0])
+
+
+def _moves(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> bool:
+    """Whether a trace in which this size alone is another one gave another value."""
+    return any(
+        v != values[0] and all((s[n] != sizes[0][n]) == (n == name) for n in s)
+        for s, v in zip(sizes, values, strict=True)
+    )
+
+
+def _slope(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> int | None:
+    for s, v in zip(sizes, values, strict=True):
+        if all((s[n] != sizes[0][n]) == (n == name) for n in s):
+            step, rest = divmod(v - values[0], s[name] - sizes[0][name])
+            return None if rest else step
+    return None
+
+
+def _divided(values: tuple[int, ...], sizes: list[int], name: str) -> Iterator[Expr]:
+    """Multiples of a size that is divided and rounded down: of convolutions and pools."""
+    common = math.gcd(*values) or 1
+    for factor in [f for f in range(common, 0, -1) if common % f == 0]:
+        parts = [v // factor for v in values]
+        for divisor in range(2, _LARGEST_DIVISOR):
+            low = max(divisor * v - s for v, s in zip(parts, sizes, strict=True))
+            high = min(divisor * v - s + divisor - 1 for v, s in zip(parts, sizes, strict=True))
+            if low <= high:
+                add = 0 if low <= 0 <= high else low if low > 0 else high
+                yield (Expr.symbol(name) + add) // divisor * factor
+
+
+class Merged:
+    """Puts expressions of sizes into a graph where its numbers depend on them. `graphs` are the same program traced
+    with the sizes `sizes`; the first is changed.
+    """
+
+    def __init__(self, graphs: list[Graph], sizes: list[dict[str, int]], sources: dict[str, tuple[Node, int]]) -> None:
+        self.graphs, self.sizes, self.sources = graphs, sizes, sources
+        self.known: dict[tuple, Expr] = {}
+        self.made: dict[Expr, Node] = {}
+
+    def run(self) -> None:
+        rows = [list(graph.nodes) for graph in self.graphs]
+        if len({len(row) for row in rows}) != 1:
+            raise Unsolved("the program calls other ops for other sizes")
+        for nodes in zip(*rows, strict=True):
+            first = nodes[0]
+            if any(n.op != first.op or n.target != first.target for n in nodes[1:]) and first.op != "placeholder":
+                raise Unsolved(
+                    f"the program calls other ops for other sizes: {first.target} or "
+                    f"{next(n.target for n in nodes if n.target != first.target)}\n{first.meta.get('stack_trace', '')}"
+                )
+            self._values(nodes)
+            if first.op == "call_function":
+                args = self._merged([n.args for n in nodes], first)
+                kwargs = self._merged([n.kwargs for n in nodes], first)
+                first.args, first.kwargs = tuple(args), dict(kwargs)
+
+    def expression(self, values: tuple[int, ...]) -> Expr:
+        if values not in self.known:
+            self.known[values] = solve(values, self.sizes)
+        return self.known[values]
+
+    def _merged(self, values: list[Any], user: Node) -> Any:
+        """Arguments of one node in all traces as one, with nodes where numbers differ."""
+        first = values[0]
+        if isinstance(first, Node):
+            return first
+        if isinstance(first, (list, tuple)):
+            if len({len(v) for v in values}) != 1:
+                raise Unsolved(f"an argument of {user.target} is longer for other sizes")
+            return [self._merged(list(items), user) for items in zip(*values, strict=True)]
+        if isinstance(first, dict):
+            return {key: self._merged([v[key] for v in values], user) for key in first}
+        if all(type(v) is type(first) and (v == first or v != v) for v in values):
+            return first
+        if all(type(v) is int for v in values):
+            return self.node(self.expression(tuple(values)), user)
+        if all(type(v) is float for v in values):
+            raise Unsolved(f"a number of {user.target} depends on sizes:\n{user.meta.get('stack_trace', '')}")
+        raise Unsolved(f"an argument of {user.target} depends on sizes")
+
+    def _values(self, nodes: tuple[Node, ...]) -> None:
+        """Sizes in what is known of a node's value."""
+        found = [n.meta.get("val") for n in nodes]
+        nodes[0].meta["val"] = self._value(found)
+
+    def _value(self, found: list[Any]) -> Any:
+        from ._values import described
+
+        first = found[0]
+        if isinstance(first, list):
+            return [self._value(list(items)) for items in zip(*found, strict=True)]
+        if isinstance(first, torch.Tensor):
+            if len({v.ndim for v in found}) != 1:
+                raise Unsolved("a tensor has more dimensions for other sizes")
+            sizes = [self._size(v) for v in zip(*(v.shape for v in found), strict=True)]
+            strides = [self._stride(v) for v in zip(*(v.stride() for v in found), strict=True)]
+            return described(first.dtype, sizes, strides, first.device, first.requires_grad)
+        return first
+
+    def _size(self, values: tuple[int, ...]) -> Any:
+        return SymInt.of(self.expression(values), values[0])
+
+    def _stride(self, values: tuple[int, ...]) -> Any:
+        try:
+            return self._size(values)
+        except Unsolved:
+            return values[0]
+
+    # -- expressions as nodes -------------------------------------------------------------------
+
+    def node(self, expr: Expr, user: Node) -> Any:
+        """The node of an expression, made before the one that uses it first."""
+        import operator
+
+        if expr.is_number:
+            return int(expr)
+        if expr in self.made:
+            return self.made[expr]
+        graph = self.graphs[0]
+
+        def call(target: Any, *args: Any) -> Any:
+            with graph.inserting_before(user):
+                name = "sym_size_int" if target is torch.ops.aten.sym_size.int else None
+                made = graph.create_node("call_function", target, args, {}, name=name)
+            return made
+
+        total: Any = None
+        for atoms, count in expr.terms:
+            term: Any = None
+            for atom in atoms:
+                part = self._atom(atom, user, call)
+                term = part if term is None else call(operator.mul, term, part)
+            term = count if term is None else term if count == 1 else call(operator.mul, term, count)
+            total = term if total is None else call(operator.add, total, term)
+        total.meta["val"] = SymInt.of(expr, expr.value(self.sizes[0]))
+        self.made[expr] = total
+        self._noted(total)
+        return total
+
+    def _atom(self, atom: Any, user: Node, call: Any) -> Any:
+        import operator
+
+        if len(atom) == 1:
+            single = Expr.symbol(atom[0])
+            if single not in self.made:
+                source, dim = self.sources[atom[0]]
+                made = call(torch.ops.aten.sym_size.int, source, dim)
+                made.meta["val"] = SymInt.of(single, self.sizes[0][atom[0]])
+                self.made[single] = made
+            return self.made[single]
+        parts = [self.node(part, user) for part in atom[1:]]
+        made = call(operator.floordiv if atom[0] == "FloorDiv" else operator.mod, *parts)
+        return made
+
+    def _noted(self, node: Node) -> None:
+        """Values of the sums and products that were made on the way."""
+        for inner in node.all_input_nodes:
+            if "val" not in inner.meta:
+                parts = [Expr.of(a.meta["val"]) if isinstance(a, Node) else Expr.of(a) for a in self._parts(inner)]
+                name = getattr(inner.target, "__name__", "")
+                found = {
+                    "mul": lambda a, b: a * b, "add": lambda a, b: a + b, "floordiv": lambda a, b: a // b,
+                    "mod": lambda a, b: a % b,
+                }[name](*parts)  # fmt: skip
+                inner.meta["val"] = SymInt.of(found, found.value(self.sizes[0]))
+
+    def _parts(self, node: Node) -> tuple:
+        self._noted(node)
+        return node.args

@@ -1,0 +1,362 @@
+"""Records the ops that a program calls as nodes of a graph.
+
+While a recorder is entered its tensors are of the classes below, which tell it what no op is: elements that are read,
+which is an error that names the program's line, indices, `detach` and `data`.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from ..._aten import ops
+from ..._dispatch import call
+from ..._dispatch.interceptors import Writing, stack
+from ..._library.dispatching import CREATES, DispatchMode, _going_on
+from ..._library.operators import LibraryOp
+from ..._tensor import Parameter, Tensor
+from ..graph import Graph
+from ..node import Node
+from ._overloads import whole
+from .symbolic_shapes import GuardOnDataDependentSymNode
+
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_aten = ops.aten
+
+
+def place() -> str:
+    """The lines of the program that is running, without torchlite's own but for modules, as a traceback has them."""
+    frames = [
+        frame
+        for frame in traceback.extract_stack()
+        if not frame.filename.startswith((_HERE, "<torchlite")) or f"{os.sep}nn{os.sep}modules{os.sep}" in frame.filename
+        and not frame.filename.endswith("module.py")
+    ]  # fmt: skip
+    cut = next((i for i, frame in enumerate(frames) if frame.name == "forward"), max(0, len(frames) - 4))
+    return "".join(traceback.format_list(frames[cut:])).strip()
+
+
+def recorder() -> Recorder | None:
+    """The recorder that is in force."""
+    items = stack.items
+    return items[-1] if items and isinstance(items[-1], Recorder) else None
+
+
+def _reading(name: str, shown: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = recorder()
+        if found is None or not found.knows(self):
+            return getattr(Tensor, name)(self, *args, **kwargs)
+        lines = place()
+        where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
+        raise GuardOnDataDependentSymNode(
+            f"Could not guard on data-dependent expression: {shown} reads the elements of a tensor while the program is "
+            "captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a choice "
+            f"that depends on elements.\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
+        )
+
+    method.__name__ = name
+    return method
+
+
+class _Watched:
+    """What tensors of a recorder do otherwise."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        found = recorder()
+        return Tensor.__getitem__(self, index) if found is None else getitem(self, index)  # type: ignore[arg-type]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if recorder() is None:
+            Tensor.__setitem__(self, index, value)  # type: ignore[arg-type]
+        else:
+            setitem(self, index, value)
+
+    def detach(self) -> Any:
+        found = recorder()
+        plain: Any = Tensor.detach
+        return plain(self) if found is None else found.noted(_aten.detach.default, (self,), plain(self))
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        Tensor.data.__set__(self, value)
+
+
+for _name, _shown in {
+    "__bool__": "bool(tensor)", "__int__": "int(tensor)", "__float__": "float(tensor)", "__index__": "an index",
+    "__complex__": "complex(tensor)", "item": "tensor.item()", "tolist": "tensor.tolist()", "numpy": "tensor.numpy()",
+    "__array__": "an array of NumPy",
+}.items():  # fmt: skip
+    setattr(_Watched, _name, _reading(_name, _shown))
+
+
+class WatchedTensor(_Watched, Tensor):
+    """A tensor of a recorder."""
+
+    __slots__ = ()
+    _is_plain = True
+
+
+class WatchedParameter(_Watched, Parameter):
+    """A parameter of a recorder."""
+
+    __slots__ = ()
+    _is_plain = True
+
+
+_WATCHED = {Tensor: WatchedTensor, Parameter: WatchedParameter}
+_PLAIN = {watched: plain for plain, watched in _WATCHED.items()}
+for _watched in _PLAIN:
+    _watched.__name__ = _watched.__qualname__ = _PLAIN[_watched].__name__
+
+
+class Recorder(DispatchMode):
+    """A mode that records ops in a graph.
+
+    whole: whether ops come as programs call them, and not as what is below autograd. decompositions: functions by
+    overload, which are run in the place of these. constant: what gives the node of a tensor that the recorder was not
+    told of.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constant: Callable[[Any], Node],
+        *,
+        whole: bool = False,
+        decompositions: Any = None,
+    ) -> None:
+        self.graph, self.constant, self.whole = graph, constant, whole
+        self.decompositions = decompositions or {}
+        self.nodes: dict[int, tuple[Any, Node]] = {}
+        self.modules: dict[str, Any] = {}  # graphs within
+        self.paused = False
+
+    # -- tensors and their nodes ---------------------------------------------------------------
+
+    def knows(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of the graph."""
+        return id(tensor) in self.nodes
+
+    def track(self, tensor: Any, node: Node) -> None:
+        """Say which node a tensor is the value of."""
+        watched = _WATCHED.get(tensor.__class__)
+        if watched is not None:
+            tensor.__class__ = watched
+        self.nodes[id(tensor)] = (tensor, node)
+
+    def node_of(self, tensor: Any) -> Node:
+        """The node of a tensor; a constant's where nothing is known of it."""
+        found = self.nodes.get(id(tensor))
+        if found is None:
+            self.track(tensor, self.constant(tensor))
+            found = self.nodes[id(tensor)]
+        return found[1]
+
+    def release(self) -> None:
+        """Give tensors their own classes back."""
+        for tensor, _ in self.nodes.values():
+            plain = _PLAIN.get(tensor.__class__)
+            if plain is not None:
+                tensor.__class__ = plain
+
+    def argument(self, value: Any) -> Any:
+        """An argument as a node has it."""
+        if isinstance(value, Tensor):
+            return self.node_of(value)
+        if isinstance(value, (list, tuple)):
+            return [self.argument(v) for v in value]
+        if isinstance(value, dict):
+            return {name: self.argument(v) for name, v in value.items()}
+        return value
+
+    def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
+        """A node for a call."""
+        given = tuple(map(self.argument, args)), self.argument(kwargs)
+        name = getattr(target, "_opname", None)
+        node = self.graph.create_node("call_function", target, *given, name=name)
+        node.meta["stack_trace"] = place()
+        return node
+
+    def bind(self, node: Node, result: Any) -> Any:
+        """Say that a result is a node's."""
+        from ...export._values import of_tensor
+
+        if isinstance(result, Tensor):
+            node.meta["val"] = of_tensor(result)
+            self.track(result, node)
+        elif isinstance(result, (list, tuple)):
+            import operator
+
+            parts = []
+            for number, part in enumerate(result):
+                inner = self.graph.call_function(operator.getitem, (node, number))
+                parts.append(self.bind(inner, part) if part is not None else None)
+            node.meta["val"] = [
+                self.nodes[id(part)][1].meta["val"] if isinstance(part, Tensor) else part for part in result
+            ]
+        elif result is not None:
+            node.meta["val"] = result
+        return result
+
+    def noted(self, target: Any, args: tuple, result: Any, kwargs: dict | None = None) -> Any:
+        """A result with the node of the call that made it."""
+        return self.bind(self.note(target, args, kwargs or {}), result)
+
+    # -- what comes from the dispatcher ------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        rule = self.decompositions.get(func)
+        if rule is not None:
+            with _going_on(self._handle):
+                result = rule(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        node = self.note(func, args, kwargs)
+        return self.bind(node, func(*args, **kwargs))
+
+    def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        if self.paused:
+            return function(*args, **kwargs)
+        if not self.whole or isinstance(op, LibraryOp):
+            return super().intercept(op, function, args, kwargs)
+        writes = function.__class__ is Writing
+        creating = op.name in CREATES or op.name.removeprefix("_") in CREATES
+        if not (writes or function is op.function) or creating or kwargs.get("out") is not None:
+            return super().intercept(op, function, args, kwargs)
+        if op.name == "_setitem":
+            return super().intercept(op, function, args, kwargs)
+        given = {name: value for name, value in kwargs.items() if name != "out"}
+        try:
+            values = call.bind(op, args, dict(given))
+        except TypeError:
+            return super().intercept(op, function, args, kwargs)
+        found = whole(op, values, writes) or _in_others(op.name, values)
+        if found is None:
+            return super().intercept(op, function, args, kwargs)
+        node = self.note(*found)
+        return self.bind(node, function(*args, **given))
+
+
+def _in_others(name: str, values: list) -> Any:
+    """Calls that the library has under names that depend on their arguments."""
+    run = _CHOSEN.get(name)
+    return None if run is None else run(*values)
+
+
+def _interpolate(
+    input: Any, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute: Any, antialias: Any
+) -> Any:
+    dims = input.ndim - 2
+    names = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact", "bicubic": "upsample_bicubic"}
+    names |= {"linear": "upsample_linear", "bilinear": "upsample_bilinear", "trilinear": "upsample_trilinear"}
+    if mode not in names or recompute:
+        return None
+    name = f"{names[mode]}{dims}d"
+    if antialias:
+        name = f"_{name}_aa"
+    factors = None if scale_factor is None else (
+        [float(f) for f in scale_factor] if isinstance(scale_factor, (list, tuple)) else [float(scale_factor)] * dims
+    )  # fmt: skip
+    sizes = None if size is None else [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)] * dims
+    overload = getattr(getattr(_aten, name), "vec")
+    if "nearest" in mode:
+        return overload, (input, sizes, factors), {}
+    return overload, (input, sizes, bool(align_corners), factors), {}
+
+
+def _split(input: Any, sections: Any, dim: int = 0, *rest: Any) -> Any:
+    if isinstance(sections, (list, tuple)):
+        return _aten.split_with_sizes.default, (input, list(sections), *([dim] if dim else [])), {}
+    return _aten.split.Tensor, (input, sections, *([dim] if dim else [])), {}
+
+
+_CHOSEN: dict[str, Callable] = {"interpolate": _interpolate, "split": _split}
+
+
+# -- indices -----------------------------------------------------------------------------------
+
+
+def _viewed(self: Any, index: Any) -> tuple[Any, list]:
+    """What an index takes of a tensor by views, and the tensors that then index its dimensions."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    parts = [_as_index(part, self) for part in parts]
+    used = sum(
+        0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts
+    )
+    missing = self.ndim - used
+    dim, arrays = 0, []
+    seen = False
+    for part in parts:
+        if part is Ellipsis and not seen:
+            seen, dim = True, dim + missing
+        elif part is None:
+            self, dim = _aten.unsqueeze.default(self, dim), dim + 1
+        elif isinstance(part, slice):
+            if part != slice(None):
+                start = 0 if part.start is None else part.start
+                stop = (1 << 63) - 1 if part.stop is None else part.stop
+                more = () if part.step in (None, 1) else (part.step,)
+                self = _aten.slice.Tensor(self, dim, start, stop, *more)
+            dim += 1
+        elif isinstance(part, int):
+            self = _aten.select.int(self, dim, part)
+        else:
+            arrays += [None] * (dim - len(arrays)) + [part]
+            width = part.ndim if _is_mask(part) else 1
+            arrays += [_TAKEN] * (width - 1)
+            dim += width
+    return self, [a for a in arrays if a is not _TAKEN]
+
+
+_TAKEN = object()
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, Tensor) and str(part.dtype) in ("torch.bool", "torch.uint8")
+
+
+def _as_index(part: Any, like: Any) -> Any:
+    """A part of an index: a number, a slice, None, an ellipsis, or a tensor."""
+    if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)):
+        return part
+    if isinstance(part, int) and not isinstance(part, bool):
+        return part
+    if hasattr(part, "__index__") and not isinstance(part, bool):
+        return part.__index__()
+    import torchlite as torch
+
+    return torch.as_tensor(part, device=like.device)
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """`self[index]` by ops of the library."""
+    result, arrays = _viewed(self, index)
+    if arrays:
+        return _aten.index.Tensor(result, arrays)
+    return _aten.alias.default(result) if result is self else result
+
+
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """`self[index] = value` by ops of the library."""
+    part, arrays = _viewed(self, index)
+    if not arrays:
+        if isinstance(value, Tensor):
+            _aten.copy_.default(part, value)
+        else:
+            _aten.fill_.Scalar(part, value)
+        return
+    if not isinstance(value, Tensor):
+        import torchlite as torch
+
+        value = torch.scalar_tensor(value, dtype=self.dtype, device=self.device)
+    _aten.index_put_.default(part, arrays, value)
