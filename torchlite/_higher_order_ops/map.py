@@ -8,6 +8,8 @@ from typing import Any
 import torchlite as torch
 from torchlite.utils import _pytree as pytree
 
+from . import capturing
+
 __all__ = ["map"]
 
 
@@ -24,5 +26,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         raise RuntimeError(
             f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in leaves]}."
         )
+    found = capturing.recorder()
+    if found is not None:
+        return capturing.mapped(found, f, xs, args)
     results = [f(pytree.tree_unflatten(list(row), tree), *args) for row in zip(*leaves, strict=True)]
     return pytree.tree_map(lambda *parts: torch.stack(parts), *results)

@@ -8,6 +8,8 @@ from typing import Any
 import torchlite as torch
 from torchlite.utils import _pytree as pytree
 
+from . import capturing
+
 __all__ = ["scan"]
 
 
@@ -27,6 +29,9 @@ def scan(
     leaves, tree = pytree.tree_flatten(xs)
     if not leaves:
         raise RuntimeError("Expected at least one xs leaf")
+    found = capturing.recorder()
+    if found is not None and dim == 0 and not reverse:
+        return capturing.scanned(found, combine_fn, init, xs)
     places = range(leaves[0].shape[dim])
     carry, results = init, []
     for place in reversed(places) if reverse else places:

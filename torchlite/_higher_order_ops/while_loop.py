@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import capturing
+
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
     """`carried_inputs = body_fn(*carried_inputs)` as long as `cond_fn(*carried_inputs)` holds; the last of them.
@@ -19,6 +21,9 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"carried_inputs must be a tuple or list but got {type(carried_inputs)}")
     values = tuple(carried_inputs)
+    found = capturing.recorder()
+    if found is not None:
+        return capturing.while_loop(found, cond_fn, body_fn, values)
     while cond_fn(*values):
         out = body_fn(*values)
         if not isinstance(out, (tuple, list)) or len(out) != len(values):

@@ -32,8 +32,10 @@ class Trace:
         self._lifted: Node | None = None
         leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
         self.names = _leaf_names(module, args, kwargs)
-        inputs = [leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
-                  for leaf in leaves]
+        inputs = [
+            leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+            for leaf in leaves
+        ]
         try:
             with _untouched(module):
                 self._record(inputs)
@@ -179,4 +181,12 @@ def _without_unused(graph: Graph) -> None:
     for node in reversed(list(graph.nodes)):
         if node.op == "call_function" and not node.users and node.target is operator.getitem:
             graph.erase_node(node)
-    graph.eliminate_dead_code()
+    graph.eliminate_dead_code(_writes)
+
+
+def _writes(node: Node) -> bool:
+    """Whether a node does more than make a value."""
+    if node.op != "call_function":
+        return node.op != "get_attr"
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and (schema.is_mutable or not schema.returns)

@@ -50,7 +50,7 @@ class Varying:
                     )
             if self.hints[name] != base:
                 raise UserError(
-                    f"Constraints violated ({root.__name__})! For more information, run with TORCH_LOGS=\"+dynamic\".\n"
+                    f'Constraints violated ({root.__name__})! For more information, run with TORCH_LOGS="+dynamic".\n'
                     f"  - The values of {root.__name__} must be equal, but were {self.hints[name]} and {base}."
                 )
             self.places[leaf, dim] = (name, one.factor, one.offset)
@@ -97,9 +97,7 @@ class Varying:
 
     def unite(self, name: str, other: str) -> None:
         """Have two sizes be one."""
-        self.places = {
-            where: ((other, *what[1:]) if what[0] == name else what) for where, what in self.places.items()
-        }
+        self.places = {where: ((other, *what[1:]) if what[0] == name else what) for where, what in self.places.items()}
         a, b = self.ranges[name], self.ranges[other]
         self.ranges[other] = ds.ValueRanges(max(a.lower, b.lower), min(a.upper, b.upper))
         for table in (self.ranges, self.hints):
@@ -144,7 +142,7 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
             continue
         shown = varying.shown(name)
         raise UserError(
-            f"Constraints violated ({shown})! For more information, run with TORCH_LOGS=\"+dynamic\".\n  - Not all "
+            f'Constraints violated ({shown})! For more information, run with TORCH_LOGS="+dynamic".\n  - Not all '
             f"values of {shown} in the specified range are valid because the program with the size "
             f"{sizes[name]} is another one than with {varying.hints[name]}: {problem}\nSuggested fixes:\n  "
             f"{shown} = {varying.hints[name]}"
@@ -190,7 +188,7 @@ def _with_sizes(mod: Any, trace: Trace, varying: Varying, spec: Any) -> Trace:
     except Unsolved as error:
         names = ", ".join(map(varying.shown, base))
         raise UserError(
-            f"Constraints violated ({names})! For more information, run with TORCH_LOGS=\"+dynamic\".\n  - {error}"
+            f'Constraints violated ({names})! For more information, run with TORCH_LOGS="+dynamic".\n  - {error}'
         ) from None
     return trace
 

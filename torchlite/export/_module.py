@@ -13,7 +13,6 @@ from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
 from . import _running
-from .exported_program import ExportedProgram, lifted_names
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 _WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -53,7 +52,17 @@ class GuardsFn(Module):
                 raise AssertionError(f"Guard failed: {text}")
 
 
-def unlifted(program: ExportedProgram, check_guards: bool) -> GraphModule:
+def lifted_names(program: Any) -> dict[str, tuple[InputKind, str]]:
+    """By the placeholders' names, which parameter, buffer or constant they are."""
+    kinds = InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR
+    return {
+        spec.arg.name: (spec.kind, str(spec.target))
+        for spec in program.graph_signature.input_specs
+        if spec.kind in kinds
+    }
+
+
+def unlifted(program: Any, check_guards: bool) -> GraphModule:
     """A program's module."""
     root = _root_of(program)
     lifted = lifted_names(program)
@@ -85,7 +94,7 @@ def unlifted(program: ExportedProgram, check_guards: bool) -> GraphModule:
     return made
 
 
-def _end(program: ExportedProgram, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
+def _end(program: Any, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
     """The writes of what inputs become, and what the user gets."""
     output = program.graph.output_node()
     results = []
@@ -101,7 +110,7 @@ def _end(program: ExportedProgram, graph: Graph, values: dict, attributes: dict[
     graph.output(tuple(results))
 
 
-def _root_of(program: ExportedProgram) -> Module:
+def _root_of(program: Any) -> Module:
     """A module with the program's tensors under their names."""
     root = Module()
     off = set(program.graph_signature.non_persistent_buffers)
@@ -131,7 +140,7 @@ def _argument_names(in_spec: Any) -> list[str]:
 # -- what inputs have to be --------------------------------------------------------------------
 
 
-def input_paths(program: ExportedProgram) -> list[str]:
+def input_paths(program: Any) -> list[str]:
     """How a program names its inputs: `x`, `d['y']`."""
     signature = program._root()
     names = signature.forward_arg_names or _argument_names(signature.in_spec)
@@ -147,7 +156,7 @@ def _size(place: int, dim: int) -> Any:
     return lambda args: args[place].shape[dim]
 
 
-def _guards(program: ExportedProgram, users: list[Any]) -> list[tuple[Any, str]]:
+def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
     """The conditions on a program's inputs."""
     found: list[tuple[Any, str]] = []
     known: dict[str, tuple[Any, str]] = {}

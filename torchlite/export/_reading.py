@@ -501,9 +501,7 @@ class _Filling:
                 raise wrong(self.where, f"a device {kind[:50]!r} is unknown")
             return torch.device(kind) if index is None else torch.device(kind, index)
         if tag == "as_complex":
-            return complex(
-                self._plain("as_float", value.get("real")), self._plain("as_float", value.get("imag"))
-            )
+            return complex(self._plain("as_float", value.get("real")), self._plain("as_float", value.get("imag")))
         if tag not in ("as_int", "as_float", "as_bool", "as_string"):
             raise wrong(self.where, f"an argument {tag[:50]!r} is unknown")
         try:

@@ -84,13 +84,19 @@ class _Writer:
                 self.given["NONE"] = _NOTHING
                 self.lines.append(f"if args or kwargs or {' or '.join(f'{n} is NONE' for n in names) or 'False'}:")
                 given = ", ".join(names)
-                self.lines.append(f"    {given}{',' * bool(names)} = {flat}.bound(({given}{',' * bool(names)}), args, kwargs)"
-                                  if names else f"    {flat}.bound((), args, kwargs)")
+                self.lines.append(
+                    f"    {given}{',' * bool(names)} = {flat}.bound(({given}{',' * bool(names)}), args, kwargs)"
+                    if names
+                    else f"    {flat}.bound((), args, kwargs)"
+                )
                 for name, variable in zip(names, variables, strict=True):
                     self.lines.append(f"{variable} = {name}")
                 return f"def forward(self{plain}, *args, **kwargs):\n"
-        self.lines.append(f"{', '.join(variables)}{',' * bool(variables)} = {flat}.leaves(args, kwargs)"
-                          if variables else f"{flat}.leaves(args, kwargs)")
+        self.lines.append(
+            f"{', '.join(variables)}{',' * bool(variables)} = {flat}.leaves(args, kwargs)"
+            if variables
+            else f"{flat}.leaves(args, kwargs)"
+        )
         return "def forward(self, /, *args, **kwargs):\n"
 
     def _line(self, node: Node) -> None:

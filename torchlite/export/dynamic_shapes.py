@@ -219,7 +219,9 @@ def _by_name(parameters: list, args: tuple, kwargs: dict, shapes: Any) -> Iterat
                     given[p.name] = {k: v for k, v in kwargs.items() if k not in given}
             elif rest:
                 given[p.name] = rest.pop(0)
-        given.update({k: v for k, v in kwargs.items() if not any(isinstance(g, dict) and k in g for g in given.values())})
+        given.update(
+            {k: v for k, v in kwargs.items() if not any(isinstance(g, dict) and k in g for g in given.values())}
+        )
         if set(shapes) - set(given):
             raise UserError(
                 f"When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names {list(given)} "

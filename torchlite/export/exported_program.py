@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlite.fx import Graph, GraphModule
 
-from .graph_signature import ExportGraphSignature, InputKind
+from .graph_signature import ExportGraphSignature
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
 
@@ -127,10 +127,7 @@ class ExportedProgram:
     @example_inputs.setter
     def example_inputs(self, value: Any) -> None:
         if value is not None and not (
-            isinstance(value, tuple)
-            and len(value) == 2
-            and isinstance(value[0], tuple)
-            and isinstance(value[1], dict)
+            isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple) and isinstance(value[1], dict)
         ):
             raise ValueError("Example inputs should be a tuple containing example arguments (as a tuple) and keywords")
         self._example_inputs = value
@@ -240,15 +237,3 @@ class CallSpec:
 
     in_spec: Any
     out_spec: Any
-
-
-def lifted_names(program: ExportedProgram) -> dict[str, tuple[InputKind, str]]:
-    """By the placeholders' names, which parameter, buffer or constant they are."""
-    kinds = InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR
-    return {
-        spec.arg.name: (spec.kind, str(spec.target))
-        for spec in program.graph_signature.input_specs
-        if spec.kind in kinds
-    }
-
-

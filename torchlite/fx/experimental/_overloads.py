@@ -175,7 +175,11 @@ class _Inner:
 def _batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
 ) -> Found:
-    return _aten.batch_norm.default, (input, weight, bias, running_mean, running_var, training, momentum, eps, False), {}
+    return (
+        _aten.batch_norm.default,
+        (input, weight, bias, running_mean, running_var, training, momentum, eps, False),
+        {},
+    )
 
 
 def _instance_norm(

@@ -127,12 +127,7 @@ class Recorder(DispatchMode):
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        constant: Callable[[Any], Node],
-        *,
-        whole: bool = False,
-        decompositions: Any = None,
+        self, graph: Graph, constant: Callable[[Any], Node], *, whole: bool = False, decompositions: Any = None
     ) -> None:
         self.graph, self.constant, self.whole = graph, constant, whole
         self.decompositions = decompositions or {}
@@ -290,9 +285,7 @@ def _viewed(self: Any, index: Any) -> tuple[Any, list]:
     """What an index takes of a tensor by views, and the tensors that then index its dimensions."""
     parts = list(index) if isinstance(index, tuple) else [index]
     parts = [_as_index(part, self) for part in parts]
-    used = sum(
-        0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts
-    )
+    used = sum(0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts)
     missing = self.ndim - used
     dim, arrays = 0, []
     seen = False
