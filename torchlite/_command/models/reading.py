@@ -83,15 +83,7 @@ def _exported(path: str, device: str) -> Model:
     inputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_inputs if name in nodes]
     outputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_outputs if name in nodes]
     example = program.example_inputs[0] if program.example_inputs else None
-    return Model(
-        path,
-        "pt2",
-        program.module().to(device),
-        inputs,
-        outputs,
-        program.graph,
-        None if example is None else example[0],
-    )
+    return Model(path, "pt2", program.module().to(device), inputs, outputs, program.graph, example)
 
 
 def _value(name: str, about: Any) -> Value:
