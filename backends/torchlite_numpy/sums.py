@@ -11,7 +11,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .blocks import share
-from .rows import LONGEST_DOT, ones
+from .rows import LONGEST_DOT, ones, sums_of_rows
 
 # Elements of a part, and parts at most: two threads take turns at the interpreter, so parts are few and long. Of 2^22
 # elements eight parts took a quarter of the time of 64. Elements that BLAS adds up before NumPy adds sums pairwise.
@@ -76,7 +76,7 @@ def _row_sums(rows: np.ndarray) -> np.ndarray:
         if length > LONGEST_DOT:  # pairwise sums round less
             np.add.reduce(block, 1, out=out[start : start + step])
         else:
-            np.dot(block, ones(length, rows.dtype), out=out[start : start + step])
+            out[start : start + step] = sums_of_rows(block)
 
     with single_threaded:
         share(part, [(start,) for start in range(0, count, step)])
