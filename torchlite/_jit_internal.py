@@ -1,10 +1,9 @@
-"""What marks functions for TorchScript. Nothing is scripted here, as in PyTorch under PYTORCH_JIT=0: marks are kept for
-those who ask for them, and functions stay what they are.
-"""
+"""What marks functions for TorchScript, and whether a thread traces or scripts."""
 
 from __future__ import annotations
 
 import functools
+import threading
 import types
 import typing
 import warnings
@@ -33,9 +32,18 @@ def _mark(fn: Any, modifier: str) -> Any:
     return fn
 
 
+class _State(threading.local):
+    recorder: Any = None  # what writes down the run of this thread, while it is traced
+    inside = False  # whether an op runs that was written down
+    scripting = 0  # how many scripted functions run inside each other
+
+
+STATE = _State()
+
+
 def is_scripting() -> bool:
-    """Whether TorchScript runs the function that calls this: never."""
-    return False
+    """Whether the function that calls this runs as a part of a scripted one."""
+    return STATE.scripting > 0
 
 
 def export(fn: Any) -> Any:

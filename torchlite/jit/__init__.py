@@ -14,8 +14,8 @@ from ..futures import Future
 from . import annotations as annotations
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._runtime import Error
-from ._script import Attribute, CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
-from ._state import TracerWarning
+from ._script import CompilationUnit, ScriptWarning, _unwrap_optional, interface, script, script_method
+from ._state import Attribute, TracerWarning
 from ._trace import _get_trace_graph, _script_if_tracing, is_tracing, trace, trace_module
 
 __all__ = [

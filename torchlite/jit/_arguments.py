@@ -75,8 +75,11 @@ def _converted(value: Any) -> Any:
 
 def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
     """Call a program's function. RuntimeError for arguments that it does not take."""
-    given = [a if a.__class__ in _PLAIN else _converted(a) for a in args]
-    if kwargs:
+    if script.by_python:
+        given = list(args)
+    else:
+        given = [a if a.__class__ in _PLAIN else _converted(a) for a in args]
+    if kwargs and not script.by_python:
         kwargs = {key: _converted(value) for key, value in kwargs.items()}
     own = () if owner is None else (owner,)
     node = script.nodes.get(name)

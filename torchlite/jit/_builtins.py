@@ -22,7 +22,7 @@ from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
-from ._runtime import LOOKUP, fail
+from ._runtime import LOOKUP, METHODS, fail
 from ._scalars import SCALARS, div_of_old, shown
 
 _TENSORS = (Tensor, torch.nn.Parameter)
@@ -113,16 +113,34 @@ class Operator:
             return self._own
         if self._packet is None:
             raise RuntimeError(f"aten::{self.name} does not take {', '.join(type(a).__name__ for a in args)}")
-        for loose in (False, True):
-            for name in self._packet.overloads():
-                if name.endswith("out") or name.startswith("Dimname") or name.endswith("Dimname"):
-                    continue
-                overload = getattr(self._packet, name)
-                found = _call_of(overload, args, kwargs, loose)
-                if found is not None:
-                    return found
+        found = self._overload(args, kwargs)
+        if found is not None:
+            return found
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
+
+
+    def _overload(self, args: tuple, kwargs: dict) -> Callable | None:
+        start = len(args)
+        kind = int if args and isinstance(args[-1], int) else Tensor
+        while start and isinstance(args[start - 1], kind):
+            start -= 1
+        listed = (*args[:start], list(args[start:])) if start < len(args) else None
+        for loose in (False, True):
+            for name in self._packet.overloads():
+                if name.endswith("out") or "Dimname" in name:
+                    continue
+                found = _call_of(getattr(self._packet, name), args, kwargs, loose)
+                if found is not None:
+                    return found
+                inner = None if listed is None else _call_of(getattr(self._packet, name), listed, kwargs, loose)
+                if inner is not None:  # `x.view(2, 3)`: values for a list of them
+                    return _gathering(inner, start)
+        return None
+
+
+def _gathering(run: Callable, start: int) -> Callable:
+    return lambda *args, **kwargs: run(*args[:start], list(args[start:]), **kwargs)
 
 
 def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable | None:
@@ -311,7 +329,7 @@ _OWN: dict[str, Callable] = {
     "element_size": lambda x: x.element_size(), "backward": lambda x, gradient=None, keep=None, create=False, inputs=None: (
         x.backward(gradient, keep, create)
     ),
-    "__and__": lambda a, b: a & b, "__or__": lambda a, b: a | b, "__xor__": lambda a, b: a ^ b,
+    "floordiv": lambda a, b: a // b, "__and__": lambda a, b: a & b, "__or__": lambda a, b: a | b, "__xor__": lambda a, b: a ^ b,
     "__lshift__": lambda a, b: a << b, "__rshift__": lambda a, b: a >> b, "__getitem__": lambda a, b: a[b],
     "_set_item": lambda x, index, value: x.__setitem__(index, value), "Int": lambda x: int(x.item()),
     "Float": lambda x: float(x.item()), "Bool": lambda x: bool(x.item()), "IntImplicit": lambda x: int(x.item()),
@@ -440,6 +458,14 @@ def lookup(path: str, version: int) -> Any:
     return _found(path)
 
 
+def _cast(name: str) -> Callable:
+    return lambda x, *rest: getattr(x, name)()
+
+
+# Methods that convert a tensor, which are no operators.
+METHODS.update({name: _cast(name) for name in (
+    "byte", "char", "double", "float", "int", "long", "half", "bfloat16", "bool", "short", "cpu", "cuda",
+)})  # fmt: skip
 LOOKUP[:] = [lookup]
 _CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan, "torch.e": math.e}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import types
 from typing import Any
 
 from torchlite.nn.modules.module import Module
@@ -88,6 +89,9 @@ class RecursiveScriptModule(ScriptModule):
                 return ScriptMethod(self, name, script.methods[name])
             if name in script.constants or name in script.properties or script.types.get(name) == "NoneType":
                 return _of_object(self, name)
+        original = own.get("_original")
+        if original is not None:
+            return _of_original(self, original, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -163,9 +167,11 @@ class RecursiveScriptModule(ScriptModule):
         return True
 
     def __iter__(self) -> Any:
-        if self.original_name == "ModuleDict":
+        kind = type(self.__dict__["_original"]).__mro__ if "_original" in self.__dict__ else ()
+        names = {self.original_name, *(cls.__name__ for cls in kind)}
+        if "ModuleDict" in names:
             return iter(self._modules)
-        if self.original_name in ("Sequential", "ModuleList"):
+        if names & {"Sequential", "ModuleList"}:
             return iter(self._modules.values())
         raise TypeError(f"'{self.original_name}' object is not iterable")
 
@@ -222,7 +228,7 @@ class RecursiveScriptModule(ScriptModule):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
         for name, value in self.__dict__.items():
-            made.__dict__[name] = value if name == "_script" else copy.deepcopy(value, memo)
+            made.__dict__[name] = value if name in ("_script", "_original") else copy.deepcopy(value, memo)
         return made
 
     def copy(self) -> Any:
@@ -288,6 +294,18 @@ def _moved(value: Any, moved: dict[int, tuple[Any, Any]]) -> Any:
     if value.__class__ is dict:
         return {key: _moved(item, moved) for key, item in value.items()}
     return value
+
+
+def _of_original(self: Any, original: Any, name: str) -> Any:
+    """An attribute that Python's own module has, with the scripted one as `self`."""
+    found = getattr(type(original), name, None)
+    if isinstance(found, property) and found.fget is not None:
+        return found.fget(self)
+    if isinstance(found, types.FunctionType):
+        return types.MethodType(found, self)
+    if name in original.__dict__ or found is not None:
+        return getattr(original, name)
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 class TracedModule(RecursiveScriptModule):

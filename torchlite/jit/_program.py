@@ -26,6 +26,7 @@ class ScriptClass:
         self.nodes: dict[str, Any] = {}
         self.node: ast.ClassDef | None = None
         self.program: Program | None = None
+        self.by_python = False  # whether methods are the user's own functions
 
     @property
     def original_name(self) -> str:
@@ -47,6 +48,8 @@ class Program:
         self.sources, self.constants, self.version, self.file = sources, constants, version, file
         self.module = "torchlite.jit"
         self.device: Any = None
+        self.ignored: list[str] = []  # functions of the program that only Python has
+        self.unknown: list[str] = []  # layers that have no text
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._trees: dict[str, dict[str, ast.stmt]] = {}
         self._found: dict[str, Any] = {}

@@ -179,13 +179,13 @@ def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if method is not None:
             return method(obj, *args, **kwargs)
         return invoke(_of_object(obj, name), *args, **kwargs)
-    function = _methods.get(name)
+    function = METHODS.get(name)
     if function is None:
         function = _method(obj, name)
     return function(obj, *args, **kwargs)
 
 
-_methods: dict[str, Any] = {}
+METHODS: dict[str, Any] = {}  # of tensors, text, lists and dicts, that were found
 
 
 def _method(obj: Any, name: str) -> Any:
@@ -194,7 +194,7 @@ def _method(obj: Any, name: str) -> Any:
         function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")
     if function is None:
         raise RuntimeError(f"'{_kind(obj)}' has no method '{name[:100]}' in TorchScript")
-    _methods[name] = function
+    METHODS[name] = function
     return function
 
 

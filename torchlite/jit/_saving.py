@@ -123,6 +123,14 @@ class _Programs:
         if program is None or id(program) in self._names:
             return
         self._keep.append(program)
+        if program.ignored:
+            raise RuntimeError(
+                f"Could not export Python function call '{program.ignored[0]}'. Remove calls to Python functions before "
+                "export. Did you forget to add @script or @script_method annotation? If this is a nn.ModuleList, add it "
+                "to __constants__"
+            )
+        if program.unknown:
+            raise RuntimeError(f"torchlite has no TorchScript for {program.unknown[0]}: torch.jit.trace writes it down")
         defined = program.defined()
         names = {}
         for name in defined:

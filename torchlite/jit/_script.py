@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "Attribute", "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
+    "CompilationUnit", "ScriptWarning", "interface", "script", "script_method",
 ]  # fmt: skip
 
 
@@ -14,8 +14,25 @@ class ScriptWarning(Warning):
 
 
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """The function, class or module itself: Python runs it."""
-    return obj
+    """A function, module or class as a program of TorchScript.
+
+    Python runs it, with `torch.jit.is_scripting()` true; `save` writes it as text, in which names stand for what they
+    mean. A module keeps its parameters, buffers and submodules; `forward`, methods that it calls and those marked by
+    `@torch.jit.export` are its methods. NotSupportedError (a RuntimeError) for forms that TorchScript does not have,
+    RuntimeError for names that are nothing in it.
+
+    >>> import torchlite as torch
+    >>> @torch.jit.script
+    ... def clipped(x: torch.Tensor, most: float = 1.0):
+    ...     return x.clamp(max=most)
+    >>> clipped(torch.tensor([0.5, 2.0]))
+    tensor([0.5000, 1.0000])
+    """
+    from . import _scripting
+
+    if _frames_up:
+        return obj
+    return _scripting.script(obj)
 
 
 def script_method(fn: Any) -> Any:
@@ -28,11 +45,6 @@ def interface(obj: Any) -> Any:
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
     return obj
-
-
-def Attribute(value: Any, type: Any) -> Any:
-    """The value: its type is for TorchScript."""
-    return value
 
 
 def _unwrap_optional(x: Any) -> Any:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any
+from typing import Any, NamedTuple
+
+from .._jit_internal import STATE
+
+__all__ = ["STATE", "Attribute", "TracerWarning"]
 
 
 class TracerWarning(Warning):
     """What tracing warns of."""
 
 
-class _State(threading.local):
-    recorder: Any = None  # what writes the run down
-    inside = False  # whether an op that was written down runs
-    scripting = 0  # how many programs that Python runs are being run
+class Attribute(NamedTuple):
+    """A value for a module's attribute, with its type in programs."""
 
-
-STATE = _State()
+    value: Any
+    type: Any

@@ -1,0 +1,288 @@
+"""`torch.jit.script`: Python's functions and modules as programs. Python runs them; their text is made for files."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+import types
+import typing
+import warnings
+from typing import Any
+
+import torchlite as torch
+
+from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
+from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._nn_texts import TEXTS, WITHOUT_FORWARD
+from ._printer import Printer, Writer
+from ._program import Program
+from ._saving import type_of
+from ._state import Attribute
+from ._tracing import class_name, declared, function_of
+from ._unpickling import set_attribute
+
+_OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward"}
+
+
+def script(obj: Any) -> Any:
+    """A function, module or class as a program."""
+    if isinstance(obj, (RecursiveScriptModule, ScriptFunction)):
+        return obj
+    if isinstance(obj, ScriptModule):
+        warnings.warn("ScriptModule subclasses are scripted as modules", stacklevel=3)
+    if isinstance(obj, torch.nn.Module):
+        return script_module(obj)
+    if isinstance(obj, dict):
+        return dict(obj)
+    if isinstance(obj, list):
+        return list(obj)
+    if inspect.isclass(obj):
+        return _script_class(obj)
+    if isinstance(obj, (types.FunctionType, types.MethodType)) or hasattr(obj, "__original_fn"):
+        return _script_function(obj)
+    if callable(obj) and hasattr(type(obj), "__call__") and inspect.isroutine(obj):
+        raise RuntimeError(f"torch.jit.script takes functions of Python, not {obj!r}")
+    if hasattr(obj, "__dict__") and type(obj).__module__ != "builtins":
+        _script_class(type(obj))
+        return obj
+    raise RuntimeError(f"torch.jit.script takes functions, modules and classes, but got {type(obj).__name__}")
+
+
+def _script_class(cls: Any) -> Any:
+    if issubclass(cls, torch.nn.Module):
+        raise RuntimeError(
+            f"Type '{cls}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
+        )
+    if len(cls.mro()) > 2 and not issubclass(cls, (tuple, BaseException)) and not _is_enum(cls):
+        raise RuntimeError(
+            "TorchScript classes does not support inheritance yet. Please directly inherit from 'object'."
+        )
+    if not issubclass(cls, BaseException):
+        cls._torchscript_class = True
+        Writer().cls(cls)
+    return cls
+
+
+def _is_enum(cls: type) -> bool:
+    import enum
+
+    return issubclass(cls, enum.Enum)
+
+
+def _by_python(function: Any) -> Any:
+    """A function of the user's, which asks whether it is scripted with the answer yes."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        STATE.scripting += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            STATE.scripting -= 1
+
+    return run
+
+
+def _left_to_python(function: Any, name: str) -> Any:
+    """A method that is no part of the program: `@ignore` runs it as Python, `@unused` refuses."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before, STATE.scripting = STATE.scripting, 0
+        try:
+            return function(*args, **kwargs)
+        finally:
+            STATE.scripting = before
+
+    return run
+
+
+def _script_function(function: Any) -> Any:
+    function = getattr(function, "__original_fn", function)
+    writer = Writer()
+    path = writer.function(function)
+    program = Program(writer.sources, tuple(writer.constants))
+    program.ignored = writer.ignored
+    made = function_of(program, path)
+    made._script.by_python = True
+    made._function = _by_python(function)
+    made._python = function
+    made.__name__, made.__doc__ = function.__name__, function.__doc__
+    made.__wrapped__ = function
+    return made
+
+
+def script_module(module: Any) -> Any:
+    """A module as a program, with the same parameters, buffers and submodules."""
+    if isinstance(module, torch.nn.Module) and not hasattr(module, "_parameters"):
+        raise RuntimeError("the module's __init__ has not called Module.__init__")
+    shapes = _Shapes()
+    shapes.add(module)
+    writer = shapes.writer
+    program = Program(writer.sources, tuple(writer.constants))
+    program.ignored, program.unknown = writer.ignored, writer.unknown
+    return shapes.object(module, program)
+
+
+class _Shapes:
+    """The classes of a tree of modules: names, texts, and what their objects have."""
+
+    def __init__(self) -> None:
+        self.writer = Writer()
+        self._names: dict[int, str] = {}
+        self._attributes: dict[int, dict[str, Any]] = {}
+        self._methods: dict[int, list[str]] = {}
+        self._made: dict[int, Any] = {}
+
+    def add(self, module: Any) -> str:
+        """The name of the class of a module."""
+        if id(module) in self._names:
+            return self._names[id(module)]
+        name = self._names[id(module)] = class_name(type(module))
+        lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
+        parameters = [n for n, p in module._parameters.items() if p is not None]
+        buffers = [n for n, b in module._buffers.items() if b is not None]
+        for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
+            lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
+        lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
+        absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
+        lines += [declared(n, "NoneType") for n in absent]
+        lines.append("  training : bool\n")
+        self._attributes[id(module)] = values = {}
+        for key, kind, value in self._values(module):
+            lines.append(declared(key, kind))
+            values[key] = value
+        for key, child in module._modules.items():
+            lines.append(declared(key, self._child(child)))
+        text = "".join(lines) + self._method_texts(module, name)
+        self.writer.add(name.rpartition(".")[0], text)
+        return name
+
+    def _child(self, child: Any) -> str:
+        if child is None:
+            return "NoneType"
+        if isinstance(child, RecursiveScriptModule):
+            self._names[id(child)] = child._script.name
+            program = child._script.program
+            for module, text in program.sources.items() if program is not None else ():
+                if module not in self.writer.sources:
+                    self.writer.add(module, text)
+            return child._script.name
+        return self.add(child)
+
+    def _values(self, module: Any) -> Any:
+        """Names, types and values of a module's plain attributes: those that programs have."""
+        cls = type(module)
+        if cls.__module__.startswith("torchlite.nn.modules"):
+            return
+        try:
+            hints = typing.get_type_hints(cls)
+        except (NameError, TypeError):
+            hints = {}
+        for name, value in module.__dict__.items():
+            if name in _OWN or name.startswith("__") or not name.isidentifier():
+                continue
+            try:
+                if isinstance(value, Attribute):
+                    yield name, self.writer.type(value.type), value.value
+                elif name in hints:
+                    yield name, self.writer.type(hints[name]), value
+                else:
+                    if isinstance(value, tuple) and hasattr(value, "_fields") or _is_enum(type(value)):
+                        self.writer.cls(type(value))
+                    yield name, type_of(value), value
+            except RuntimeError:
+                if name in hints:
+                    raise
+
+    # -- methods ---------------------------------------------------------------------------
+
+    def _method_texts(self, module: Any, name: str) -> str:
+        cls = type(module)
+        library = _library_class(cls)
+        wanted = [] if library is not None else _wanted(module)
+        texts = []
+        if library is not None and library.__name__ not in WITHOUT_FORWARD:
+            texts.append(self._library_text(module, library))
+            wanted = [n for n in _wanted(module) if n != "forward"]
+        done: list[str] = []
+        while wanted:
+            method = wanted.pop(0)
+            if method in done:
+                continue
+            done.append(method)
+            found = getattr(cls, method)
+            is_property = isinstance(found, property)
+            printer = Printer(self.writer, found.fget if is_property else found, module)
+            texts.append(printer.definition(f"__{method}_getter" if is_property else method))
+            wanted += sorted(printer.used)
+        self._methods[id(module)] = done
+        return textwrap.indent("".join(texts), "  ")
+
+    def _library_text(self, module: Any, library: type) -> str:
+        made = TEXTS.get(library.__name__)
+        try:
+            if made is None:
+                raise NotImplementedError(library.__name__)
+            parameters, body, result = made(module)
+        except NotImplementedError as error:
+            self.writer.unknown.append(str(error))
+            parameters, body, result = "input: Tensor", "return input", "Tensor"
+        return f"def forward(self, {parameters}) -> {result}:\n" + textwrap.indent(body, "  ") + "\n"
+
+    # -- objects -----------------------------------------------------------------------------
+
+    def object(self, module: Any, program: Program) -> Any:
+        """The scripted module."""
+        if isinstance(module, RecursiveScriptModule):
+            return module
+        if id(module) in self._made:
+            return self._made[id(module)]
+        script = program.find(self._names[id(module)])
+        made = self._made[id(module)] = RecursiveScriptModule(script)
+        made.__dict__["_original"] = module
+        for name, value in (*module._parameters.items(), *module._buffers.items()):
+            if value is not None:
+                set_attribute(made, name, value)
+        made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+        for name, child in module._modules.items():
+            if child is not None:
+                made._modules[name] = self.object(child, program)
+        made._attributes.update(self._attributes[id(module)])
+        object.__setattr__(made, "training", module.training)
+        script.by_python = True
+        cls = type(module)
+        for name in {"forward", *self._methods[id(module)]}:
+            found = getattr(cls, name, None)
+            if isinstance(found, types.FunctionType):
+                left = is_ignored_fn(found)
+                script.methods[name] = _left_to_python(found, name) if left else _by_python(found)
+        return made
+
+
+def _library_class(cls: type) -> type | None:
+    """The class of the library whose `forward` a class has; None for a `forward` of the user's."""
+    for base in cls.__mro__:
+        if "forward" in base.__dict__:
+            ours = base.__module__.startswith("torchlite.nn.") or base.__module__.startswith("torchlite.ao")
+            if not ours:
+                return None
+            return next((c for c in cls.__mro__ if c.__name__ in TEXTS or c.__name__ in WITHOUT_FORWARD), base)
+        if base.__name__ in WITHOUT_FORWARD and base.__module__.startswith("torchlite.nn."):
+            return base
+    return None
+
+
+def _wanted(module: Any) -> list[str]:
+    """The methods that are scripted though nothing calls them: `forward`, and what is exported."""
+    cls = type(module)
+    found = []
+    forward = getattr(cls, "forward", None)
+    if forward is not None and forward is not torch.nn.Module.forward and not is_ignored_fn(forward):
+        found.append("forward")
+    for name in dir(cls):
+        item = inspect.getattr_static(cls, name, None)
+        if isinstance(item, types.FunctionType) and get_torchscript_modifier(item) == FunctionModifiers.EXPORT:
+            found.append(name)
+    return found
