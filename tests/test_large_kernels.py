@@ -35,7 +35,8 @@ class Recording:
 
             return large
 
-        return {name: told(name) for name in ("add", "add_", "mul", "sum", "tanh", "exp")}
+        names = "add add_ mul sum tanh exp cat _cross_entropy_backward _lstm_layer_backward"
+        return {name: told(name) for name in names.split()}
 
 
 @pytest.fixture
@@ -106,3 +107,31 @@ def test_devices_without_them_have_one_table():
     assert table.large is table
     x = torch.empty(2 * LARGE, device="meta")
     assert (x + x).shape == x.shape
+
+
+def test_of_a_list_the_first_array_decides(recording):
+    small, large = values(LARGE - 1), values(LARGE)
+    recording.asked.clear()
+    torch.cat([small, large])
+    assert recording.asked == []
+    torch.cat([large, small])
+    torch.cat((large, small), 0, out=values(0))  # the general way
+    assert recording.asked == ["cat", "cat"]
+
+
+def test_where_a_gradient_is_a_number_what_was_saved_decides(recording):
+    for count in (LARGE // 8 - 1, LARGE // 8):
+        scores = values(8 * count).reshape(-1, 8).requires_grad_()
+        loss = torch.nn.functional.cross_entropy(scores, torch.zeros(count, dtype=torch.int64).to("recording"))
+        recording.asked.clear()
+        loss.backward()
+        assert ("_cross_entropy_backward" in recording.asked) == (8 * count >= LARGE)
+
+
+def test_of_several_gradients_the_largest_decides(recording):
+    layer = torch.nn.LSTM(8, 8).to("recording")
+    for steps in (4, LARGE // 64):
+        output, (h, _) = layer(values(steps * 64).reshape(steps, 8, 8))
+        recording.asked.clear()
+        (h.sum() + output[0].sum()).backward()
+        assert ("_lstm_layer_backward" in recording.asked) == (steps > 4)

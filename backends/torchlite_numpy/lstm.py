@@ -60,7 +60,12 @@ def _turned(arrays, reverse):
     return [a if a is None else a[::-1] for a in arrays] if reverse else arrays
 
 
-def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+def _lstm_layer(*given):
+    return forward_by(_steps, *given)
+
+
+def forward_by(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+    """The layer with `steps_of` in the place of `_steps`."""
     steps, batch, features = input.shape
     hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
     if biased:
@@ -80,7 +85,7 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
         rows[:, :, features:] = 1
         states = np.empty((steps, hidden, columns), dtype)
         kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
-        last = _steps(
+        last = steps_of(
             rows.reshape(steps * columns, features + biased),
             np.ascontiguousarray(h0[start:stop].T),
             c0[start:stop].T,
@@ -189,9 +194,14 @@ def _steps_back(grad_output, dh, dc, gates, cells, back, sums):
     return dh, dc
 
 
-def _lstm_layer_backward(
-    grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
+def _lstm_layer_backward(*given):
+    return backward_by(_steps_back, *given)
+
+
+def backward_by(
+    steps_back, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
 ):
+    """The layer's gradients with `steps_back` in the place of `_steps_back`."""
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
     # What the sums' gradients are multiplied by for those of the weights and the bias: one product for all. Those of
@@ -219,7 +229,7 @@ def _lstm_layer_backward(
             for grad in (grad_h, grad_c)
         )
         kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
-        dh, dc = _steps_back(grads, dh, dc, *kept, back, mine.reshape(4 * hidden, steps, columns))
+        dh, dc = steps_back(grads, dh, dc, *kept, back, mine.reshape(4 * hidden, steps, columns))
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T
         if grad_x is not None:
             grad_x[...] = steady_matmul(mine.T, w_ih).reshape(steps, columns, features)

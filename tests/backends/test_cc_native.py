@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_blas, native_order, native_picking, native_sums
+from torchlite_cc import build, native_blas, native_lstm, native_order, native_picking, native_sums
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
@@ -229,6 +229,49 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
     square = numbers(400, 300, dtype=dtype)
     products.product(square, square.T)  # which BLAS knows to be symmetric
     assert len(taken) == 19 and not taken[-1]
+
+
+# --- LSTM ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "near"), [("f4", 2e-6), ("f8", 1e-14)])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", [(5, 3, 7, 11), (21, 32, 16, 64), (1, 1, 1, 1), (4, 70, 8, 9)])
+def test_lstm_layers(engine, numbers, dtype, near, reverse, sizes):
+    from torchlite_numpy import lstm
+    from torchlite_numpy.blas import product_address
+
+    if product_address(np.dtype(dtype)) is None:
+        pytest.skip("NumPy's BLAS has no function for it")
+    steps, batch, features, hidden = sizes
+
+    def some(*shape):
+        return numbers(*shape, dtype=dtype) * np.array(0.03, dtype)
+
+    x, h, c = some(steps, batch, features), some(batch, hidden), some(batch, hidden)
+    w_ih, w_hh = some(4 * hidden, features), some(4 * hidden, hidden)
+    for biases in ([some(4 * hidden), some(4 * hidden)], [None, None]):
+        given = [x, h, c, w_ih, w_hh, *biases]
+        expected = lstm._lstm_layer(*given, reverse)
+        found = native_lstm._lstm_layer(engine, *given, reverse)
+        for a, b in zip(found, expected):
+            np.testing.assert_allclose(a, b, rtol=100 * near, atol=near)
+        output, state = some(steps, batch, hidden), some(batch, hidden)
+        for grads in ((output, state, state), (output, None, None), (None, state, None)):
+            given_back = [*grads, *given, expected[0], *expected[3:], reverse, [True] * 7]
+            expected_back = lstm._lstm_layer_backward(*given_back)
+            for a, b in zip(native_lstm._lstm_layer_backward(engine, *given_back), expected_back):
+                if b is None:
+                    assert a is None
+                else:
+                    np.testing.assert_allclose(a, b, rtol=100 * near, atol=near * (1 + 30 * np.abs(b).max()))
+
+
+def test_what_lstms_leave_to_others(engine, numbers):
+    given = [numbers(2, 3, 4), numbers(3, 5), numbers(3, 5), numbers(20, 4), numbers(20, 5), None, None, False]
+    halves = [a.astype("f2") for a in given[:5]]
+    assert native_lstm._lstm_layer(engine, *halves, None, None, False) is None
+    assert native_lstm._lstm_layer(engine, given[0][:0], *given[1:]) is None
 
 
 # --- the way there ------------------------------------------------------------------------------------

@@ -153,6 +153,19 @@ def get_out_tensor(node, index):
     return tensor
 
 
+def most_elements(node, g):
+    """What the work of a node is measured by where its gradient is a number, or of several outputs: the elements of the
+    largest gradient, or tensor that it saved.
+    """
+    most = 1
+    if g.__class__ is list:
+        most = max([0 if raw is None else raw.size for raw in g])
+    for value in node._saved or ():
+        if (value.__class__ is Tensor or value.__class__ is Parameter) and value._data.size > most:
+            most = value._data.size
+    return most
+
+
 class RawMode:
     """Gradients as raw arrays: ordinary backward builds no Tensor."""
 
@@ -165,9 +178,8 @@ class RawMode:
         backward = op._backward or backward_function(op)
         if table.backward_in_float32 is not None and g.__class__ is not list and g.itemsize == 2 and op.rounds:
             return table.backward_in_float32(backward, table, g, node, get_raw, get_out_raw)
-        if g.__class__ is list:  # of the results that have one; they are about as large
-            table = table.suited(next((each for each in g if each is not None), None))
-        elif g.size >= GLOBALS["LARGE"]:
+        alone = g.__class__ is not list and (g.ndim or not op.keeps_tensors)
+        if (g.size if alone else most_elements(node, g)) >= GLOBALS["LARGE"]:
             table = table.large
         return backward(table, g, node, get_raw, get_out_raw)
 
