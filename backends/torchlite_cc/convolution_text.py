@@ -23,7 +23,7 @@ enum { W = 4, MR = 6, NV = 2 };
 typedef float V __attribute__((vector_size(4 * W), aligned(4), may_alias));
 #define ENTRY extern "C" __attribute__((visibility("default"))) int
 #define INLINE static inline __attribute__((always_inline))
-enum { DEPTH = 512, WIDE = NV * W, PIECE = 256 };
+enum { DEPTH = 256, WIDE = NV * W, PIECE = 256 };
 
 // Neighbours that a sum has in registers.
 ENTRY vectors() { return WIDE; }

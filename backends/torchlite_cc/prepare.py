@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlite_kernels import c_programs
 
-from . import build, convolution_text, pool
+from . import build, convolution, pool
 from .device import Device
 from .engine import engine
 
@@ -71,7 +71,7 @@ def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[st
     """
     if build.why_not():
         raise RuntimeError(build.why_not())
-    missing = [(text, build.path_of(text)) for text in (*texts, pool.TEXT, convolution_text.TEXT)]
+    missing = [(text, build.path_of(text)) for text in (*texts, pool.TEXT, convolution.TEXT)]
     missing = [(text, path) for text, path in missing if build.opened(path) is None]
     failed: list[str] = []
     lock, count = threading.Lock(), 0

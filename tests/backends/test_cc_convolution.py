@@ -110,6 +110,37 @@ def test_threads_change_no_bit(program, plan, monkeypatch):
         assert a.tobytes() == b.tobytes() == c.tobytes()
 
 
+FILTERED = [
+    plan_of(2, 5, 9, (8, 8), 3, padding=1),
+    plan_of(3, 40, 17, (13, 7), 3, padding=1),  # tiles that reach over the end
+    plan_of(1, 8, 3, (60, 61), 3),
+    plan_of(9, 3, 33, (4, 4), 3, padding=1),  # a panel of several images
+    plan_of(1, 2, 2, (1, 3), 3, padding=(1, 2)),
+    plan_of(1, 300, 4, (5, 90), 3, padding=2),
+]
+
+
+@pytest.fixture
+def filtering(monkeypatch):
+    monkeypatch.setattr(convolution, "_DEEP", 1)
+    monkeypatch.setattr(convolution, "_TILES", 1)
+
+
+@pytest.mark.usefixtures("filtering")
+@pytest.mark.parametrize("plan", FILTERED, ids=lambda p: f"{p.channels}-{p.filters}-{p.size}")
+def test_winograd(program, plan, monkeypatch):
+    asked, launch = [], type(program)._launch
+    monkeypatch.setattr(type(program), "_launch", lambda *args: asked.append(args[1]) or launch(*args))
+    test_passes(program, plan)
+    assert asked.count("filtering_tiles") == 4 and "sum_places" not in asked
+    test_threads_change_no_bit(program, plan, monkeypatch)
+
+
+@pytest.mark.usefixtures("filtering")
+def test_winograd_leaves_what_is_not_finite(program):
+    test_what_is_not_finite_stays_where_it_is(program)
+
+
 def test_what_is_not_finite_stays_where_it_is(program):
     plan = plan_of(1, 4, 8, (20, 20), 3, padding=1)
     x, weight = np.zeros((1, 4, 20, 20), np.float32), np.ones((8, 4, 3, 3), np.float32)
