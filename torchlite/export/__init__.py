@@ -12,7 +12,7 @@ from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 __all__ = [
     "AdditionalInputs", "Constraint", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
     "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection", "default_decompositions", "dims", "draft_export",
-    "export", "export_for_training", "load", "register_dataclass",
+    "export", "export_for_training", "load", "register_dataclass", "save",
 ]  # fmt: skip
 
 
@@ -71,6 +71,25 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     from ._reading import open_program
 
     return open_program(f, extra_files)
+
+
+def save(
+    ep: ExportedProgram,
+    f: Any,
+    *,
+    extra_files: dict[str, Any] | None = None,
+    opset_version: dict[str, int] | None = None,
+    pickle_protocol: int = 2,
+) -> None:
+    """Write a program to a `.pt2` file, a path or a binary stream, which PyTorch's `torch.export.load` reads too.
+
+    extra_files: names and text of files that lie beside. TypeError for what is no program.
+    """
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'.")
+    from ._writing import write_program
+
+    write_program(ep, f, extra_files)
 
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:

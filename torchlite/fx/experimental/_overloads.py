@@ -24,9 +24,15 @@ _ALIASES = {
 }  # fmt: skip
 
 
+# Records beneath a composite of that name, which are another op of the library.
+_INNER = {"_prelu": "_prelu_kernel"}
+
+
 @functools.cache
 def _names(op: Op) -> tuple[str, ...]:
     """The names that the library may have for a record."""
+    if op.name in _INNER:
+        return (_INNER[op.name],)
     found = [op.name, op.name.removeprefix("_")]
     for space in ("torch", "nn.functional", "Tensor", "linalg", "special", "fft"):
         prefix = f"{space}_" if space in ("linalg", "special", "fft") else ""
@@ -65,7 +71,7 @@ def _fitted(argument: Any, value: Any, numbers: bool) -> Any:
 
 
 def fit(overload: Any, params: list[tuple[str, Any, Any]], numbers: bool) -> Found | None:
-    """A call of an overload with these arguments: triples of a name, a value and a default. None where it has others."""
+    """A call of an overload with these arguments, each a name, a value and a default; None where it has others."""
     schema = overload._schema
     left = {name: (value, default) for name, value, default in params}
     order = [name for name, _, _ in params]

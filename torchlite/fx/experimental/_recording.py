@@ -6,15 +6,17 @@ which is an error that names the program's line, indices, `detach` and `data`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ..._aten import ops
+from ..._aten import AtenOverload, OpOverload, ops
 from ..._dispatch import call
 from ..._dispatch.interceptors import Writing, stack
-from ..._library.dispatching import CREATES, DispatchMode, _going_on
+from ..._dispatch.slots import SLOTS
+from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
 from ..._tensor import Parameter, Tensor
 from ..graph import Graph
@@ -28,14 +30,16 @@ _aten = ops.aten
 
 def place() -> str:
     """The lines of the program that is running, without torchlite's own but for modules, as a traceback has them."""
-    frames = [
-        frame
-        for frame in traceback.extract_stack()
-        if not frame.filename.startswith((_HERE, "<torchlite")) or f"{os.sep}nn{os.sep}modules{os.sep}" in frame.filename
-        and not frame.filename.endswith("module.py")
-    ]  # fmt: skip
+    frames = [frame for frame in traceback.extract_stack() if _is_theirs(frame.filename)]
     cut = next((i for i, frame in enumerate(frames) if frame.name == "forward"), max(0, len(frames) - 4))
     return "".join(traceback.format_list(frames[cut:])).strip()
+
+
+def _is_theirs(filename: str) -> bool:
+    """Whether a file is the program's, or has a module of torch.nn."""
+    if not filename.startswith((_HERE, "<torchlite")):
+        return True
+    return f"{os.sep}nn{os.sep}modules{os.sep}" in filename and not filename.endswith("module.py")
 
 
 def recorder() -> Recorder | None:
@@ -52,8 +56,8 @@ def _reading(name: str, shown: str) -> Any:
         lines = place()
         where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
         raise GuardOnDataDependentSymNode(
-            f"Could not guard on data-dependent expression: {shown} reads the elements of a tensor while the program is "
-            "captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a choice "
+            f"Could not guard on data-dependent expression: {shown} reads the elements of a tensor while the program "
+            "is captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a choice "
             f"that depends on elements.\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
         )
 
@@ -133,7 +137,8 @@ class Recorder(DispatchMode):
         self.decompositions = decompositions or {}
         self.nodes: dict[int, tuple[Any, Node]] = {}
         self.modules: dict[str, Any] = {}  # graphs within
-        self.paused = False
+        self.decomposing = False  # whether ops that are written in others come apart
+        self.stack_trace: str | None = None  # of nodes that are made, where it is known
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class Recorder(DispatchMode):
         given = tuple(map(self.argument, args)), self.argument(kwargs)
         name = getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
-        node.meta["stack_trace"] = place()
+        node.meta["stack_trace"] = self.stack_trace or place()
         return node
 
     def bind(self, node: Node, result: Any) -> Any:
@@ -220,8 +225,6 @@ class Recorder(DispatchMode):
         return self.bind(node, func(*args, **kwargs))
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
-        if self.paused:
-            return function(*args, **kwargs)
         if not self.whole or isinstance(op, LibraryOp):
             return super().intercept(op, function, args, kwargs)
         writes = function.__class__ is Writing
@@ -238,8 +241,45 @@ class Recorder(DispatchMode):
         found = whole(op, values, writes) or _in_others(op.name, values)
         if found is None:
             return super().intercept(op, function, args, kwargs)
+        if self.decomposing and not writes and (found[0].is_implicit or found[0]._opname in _APART):
+            done = self._apart(op, function, args, kwargs, values)
+            if done is not NotImplemented:
+                return done
         node = self.note(*found)
         return self.bind(node, function(*args, **given))
+
+    def _apart(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
+        """A call in smaller ops; NotImplemented, and no trace of it, where the library lacks one of them."""
+        if not (op.is_implicit or op.name in DECOMPOSED):
+            return NotImplemented
+        last = next(reversed(self.graph.nodes), None)
+        before = dict(self.nodes)
+        result: Any = NotImplemented
+        with _going_on(self._handle), contextlib.suppress(GuardOnDataDependentSymNode):
+            if op.name in DECOMPOSED:
+                result = DECOMPOSED[op.name](SLOTS.F, *values)
+            else:
+                result = call.below(op, function, args, kwargs)
+        made = []
+        for node in reversed(self.graph.nodes):
+            if node is last:
+                break
+            made.append(node)
+        if result is not NotImplemented and not any(_is_unknown(node.target) for node in made):
+            return result
+        for node in made:
+            self.graph.erase_node(node)
+        self.nodes = before
+        return NotImplemented
+
+
+# Ops of the library that come apart though they are none that are written in others there.
+_APART = frozenset(("linear", "matmul"))
+
+
+def _is_unknown(target: Any) -> bool:
+    """Whether an op is torchlite's alone."""
+    return isinstance(target, OpOverload) and target.namespace == "aten" and not isinstance(target, AtenOverload)
 
 
 def _in_others(name: str, values: list) -> Any:
@@ -263,7 +303,7 @@ def _interpolate(
         [float(f) for f in scale_factor] if isinstance(scale_factor, (list, tuple)) else [float(scale_factor)] * dims
     )  # fmt: skip
     sizes = None if size is None else [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)] * dims
-    overload = getattr(getattr(_aten, name), "vec")
+    overload = getattr(_aten, name).vec
     if "nearest" in mode:
         return overload, (input, sizes, factors), {}
     return overload, (input, sizes, bool(align_corners), factors), {}

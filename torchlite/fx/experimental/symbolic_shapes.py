@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._symbolic import SymInt
+
 __all__ = [
-    "ConstraintViolationError", "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
+    "ConstraintViolationError", "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols",
+    "guard_or_false", "guard_or_true",
     "guard_size_oblivious", "is_concrete_bool", "is_concrete_int", "statically_known_true",
 ]  # fmt: skip
 
@@ -36,7 +39,7 @@ def statically_known_true(x: Any) -> bool:
 
 def is_concrete_int(a: Any) -> bool:
     """Whether a size is a number."""
-    return isinstance(a, int)
+    return isinstance(a, int) and not isinstance(a, SymInt)
 
 
 def is_concrete_bool(a: Any) -> bool:
@@ -45,8 +48,11 @@ def is_concrete_bool(a: Any) -> bool:
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The symbols in a value: none."""
-    return set()
+    """The symbols in a size, or in the size of a tensor."""
+    if isinstance(val, SymInt):
+        return set(val.node.expr.free_symbols)
+    shape = getattr(val, "shape", ())
+    return set().union(*(free_symbols(n) for n in shape)) if shape else set()
 
 
 def free_unbacked_symbols(x: Any) -> set[Any]:

@@ -1,0 +1,235 @@
+"""`ExportedProgram.run_decompositions`: the program traced again, in smaller ops and without writes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torchlite as torch
+from torchlite._symbolic import Expr, SymInt
+from torchlite.fx import Graph, GraphModule, Node
+from torchlite.fx.experimental._recording import Recorder
+
+from . import graph_signature as gs
+from ._capture import _without_unused
+from ._functional import functional
+from ._running import computing
+from ._sizes import Merged
+
+
+def decomposed(program: Any, table: Any) -> Any:
+    """A program in smaller ops, without writes."""
+    hints = _hints(program)
+    names = [n for n in hints if n in _roots(program)]
+    rows = [hints]
+    rows += [{**hints, name: _other(hints[name], program.range_constraints.get(name))} for name in names]
+    if names:
+        rows.append(
+            {**hints, **{n: _other(hints[n], program.range_constraints.get(n), 2 + i) for i, n in enumerate(names)}}
+        )
+    if len(names) == 1:
+        rows.append({**hints, names[0]: _other(hints[names[0]], program.range_constraints.get(names[0]), 5)})
+    graphs = [_retraced(program, table, row) for row in rows]
+    if names:
+        roots = _roots(program)
+        inputs = {n.name: n for n in graphs[0].nodes if n.op == "placeholder"}
+        Merged(graphs, rows, {n: (inputs[roots[n][0]], roots[n][1]) for n in names}).run()
+    made, changed = functional(graphs[0])
+    return _signed(program, made, changed)
+
+
+def _hints(program: Any) -> dict[str, int]:
+    """The symbols of a program's inputs with the sizes that it was traced with."""
+    found: dict[str, int] = {}
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, torch.Tensor):
+            for size in value.shape:
+                if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
+                    name = next(iter(size.node.expr.free_symbols))
+                    if size.node.expr == Expr.symbol(name):
+                        found[name] = int(size)
+    return found
+
+
+def _roots(program: Any) -> dict[str, tuple[str, int]]:
+    """By a symbol the input and the dimension where it is read."""
+    found: dict[str, tuple[str, int]] = {}
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if node.op == "placeholder" and isinstance(value, torch.Tensor):
+            for dim, size in enumerate(value.shape):
+                if isinstance(size, SymInt):
+                    for name in size.node.expr.free_symbols:
+                        if size.node.expr == Expr.symbol(name):
+                            found.setdefault(name, (node.name, dim))
+    return found
+
+
+def _other(hint: int, ranged: Any, step: int = 1) -> int:
+    low, high = (0, math.inf) if ranged is None else ranged
+    for size in (hint + step, hint + 2 * step, hint + 1, hint - 1, hint - 2, hint + 2):
+        if max(2, low) <= size <= high and size != hint:
+            return size
+    return hint
+
+
+def _made(value: Any, sizes: dict[str, int]) -> Any:
+    """A tensor like a fake one."""
+    shape = [n.node.expr.value(sizes) if isinstance(n, SymInt) else int(n) for n in value.shape]
+    kind = value.dtype
+    if kind.is_floating_point or kind.is_complex:
+        return torch.ones(shape, dtype=kind).requires_grad_(value.requires_grad)
+    return torch.zeros(shape, dtype=kind)
+
+
+def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
+    """The graph in smaller ops, for these sizes."""
+    graph = Graph()
+
+    def unknown(tensor: Any) -> Node:
+        raise RuntimeError("run_decompositions: a decomposition uses a tensor that is none of the program's")
+
+    recorder = Recorder(graph, unknown, whole=True, decompositions=table)
+    recorder.decomposing = True
+    env: dict[Node, Any] = {}
+    state = torch.get_rng_state()
+    try:
+        for node in program.graph.nodes:
+            if node.op == "placeholder":
+                place = graph.placeholder(node.name)
+                place.name = node.name
+                place.meta.update(node.meta)
+                value = node.meta.get("val")
+                if isinstance(value, torch.Tensor):
+                    place.meta["told"] = value
+                    value = recorder.bind(place, _made(value, sizes))
+                env[node] = value
+            elif node.op == "get_attr":
+                env[node] = node
+            elif node.op == "output":
+                recorder.graph.output(tuple(_read(r, env, recorder) for r in node.args[0])).meta["val"] = None
+            else:
+                _run(node, env, recorder)
+    finally:
+        torch.set_rng_state(state)
+        recorder.release()
+    _without_unused(graph)
+    return graph
+
+
+def _read(value: Any, env: dict[Node, Any], recorder: Recorder) -> Any:
+    found = env[value] if isinstance(value, Node) else value
+    return recorder.node_of(found) if isinstance(found, torch.Tensor) else found
+
+
+def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
+    """One node of the program under the recorder."""
+    from torchlite._higher_order_ops.operators import HigherOrderOperator
+
+    if isinstance(node.target, HigherOrderOperator):
+        _keep(node, env, recorder)
+        return
+    args = tuple(_plain(a, env) for a in node.args)
+    kwargs = {name: _plain(a, env) for name, a in node.kwargs.items()}
+    if getattr(node.target, "namespace", "") == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
+        env[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+        return
+    with recorder:
+        recorder.stack_trace = node.meta.get("stack_trace")
+        if node.target in recorder.decompositions:
+            env[node] = recorder.decompositions[node.target](*args, **kwargs)
+            return
+        env[node] = (computing(node.target) if _is_view(node.target) else node.target)(*args, **kwargs)  # type: ignore[operator]
+
+
+def _plain(value: Any, env: dict[Node, Any]) -> Any:
+    """An argument of a node as a program gives it."""
+    if isinstance(value, Node):
+        return env[value]
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, env) for v in value]
+    return value
+
+
+def _is_view(target: Any) -> bool:
+    return target is torch.ops.aten.view.default
+
+
+def _keep(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
+    """A node with graphs within, as it is."""
+
+    def argument(value: Node) -> Any:
+        found = env[value]
+        if isinstance(found, torch.Tensor):
+            return recorder.node_of(found)
+        if isinstance(found, Node) and found.op == "get_attr":
+            for made in recorder.graph.nodes:
+                if made.op == "get_attr" and made.target == found.target:
+                    return made
+            return recorder.graph.create_node("get_attr", str(found.target), (), {}, found.name)
+        return found
+
+    from torchlite.fx.node import map_arg
+
+    made = recorder.graph.create_node(
+        "call_function", node.target, map_arg(node.args, argument), map_arg(node.kwargs, argument), node.name
+    )
+    made.meta.update(node.meta)
+    values = node.meta.get("val")
+    if values is None:
+        users = [u for u in node.users]
+        values = [u.meta.get("val") for u in sorted(users, key=lambda u: u.args[1])]  # type: ignore[arg-type, return-value]
+    env[node] = recorder.bind(made, tuple(_made(v, _Sizes(recorder)) for v in values))
+
+
+class _Sizes(dict):
+    """Sizes of a trace: those of the values that are known."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        for tensor, node in recorder.nodes.values():
+            value = node.meta.get("told")
+            if node.op == "placeholder" and value is not None:
+                for size, number in zip(value.shape, tensor.shape, strict=True):
+                    if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
+                        name = next(iter(size.node.expr.free_symbols))
+                        if size.node.expr == Expr.symbol(name):
+                            self[name] = number
+
+
+def _signed(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
+    """The program of a graph without writes: what inputs become are outputs before the others."""
+    signature = program.graph_signature
+    specs = {s.arg.name: s for s in signature.input_specs}
+    kinds = {
+        gs.InputKind.PARAMETER: gs.OutputKind.PARAMETER_MUTATION,
+        gs.InputKind.BUFFER: gs.OutputKind.BUFFER_MUTATION,
+        gs.InputKind.USER_INPUT: gs.OutputKind.USER_INPUT_MUTATION,
+    }
+    output = graph.output_node()
+    before: list[Any] = []
+    news: list[gs.OutputSpec] = []
+    order = sorted(changed.items(), key=lambda item: specs[item[0]].kind is gs.InputKind.USER_INPUT)
+    for name, node in order:
+        spec = specs[name]
+        if spec.kind not in kinds or (spec.kind is gs.InputKind.CONSTANT_TENSOR):
+            continue
+        target = name if spec.kind is gs.InputKind.USER_INPUT else spec.target
+        before.append(node)
+        news.append(gs.OutputSpec(kinds[spec.kind], gs.TensorArgument(node.name), target))
+    results = list(output.args[0])  # type: ignore[arg-type]
+    olds = []
+    mutated = len(signature.output_specs) - len(results)
+    for spec, result in zip(signature.output_specs[mutated:], results, strict=True):
+        arg = gs.TensorArgument(result.name) if isinstance(result, Node) else spec.arg
+        olds.append(gs.OutputSpec(spec.kind, arg, spec.target))
+    output.args = (tuple([*before, *results]),)
+    root = torch.nn.Module()
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
+    _without_unused(graph)
+    inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
+    made = GraphModule(root, graph)
+    return program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
