@@ -65,12 +65,12 @@ def runner(overload: Any) -> tuple[Callable, bool]:
     schema = overload._schema
     adapter = ADAPTERS.get(f"{name}.{which}")
     if adapter is not None:
-        return adapter, False
+        return adapter, True
     if any(argument.is_write and argument.kwarg_only for argument in schema.arguments):
         return _into_out(overload, schema), True
     adapter = ADAPTERS.get(name)
     if adapter is not None:
-        return adapter, False
+        return adapter, True
     found = _plain(name)
     if isinstance(found, Op):
         mapped = _by_names(found, schema)

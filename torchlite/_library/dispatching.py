@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._aten import ops, overload_of
+from .._aten.expanding import is_expanding, parts_of, taken_apart
 from .._aten.presenting import matched
 from .._dispatch import call
 from .._dispatch.graph import OutputOf
@@ -226,6 +227,14 @@ def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, d
     return overload_of(op, tuple(values), writes), args, kwargs
 
 
+def _is_expanded(op: Op, values: list) -> bool:
+    """Whether a call is the one whose parts a decomposition wants."""
+    if not is_expanding():
+        return False
+    found = matched(op, values)
+    return found is not None and taken_apart(found[0])
+
+
 def _is_whole(op: Op, values: list) -> bool:
     """Whether an op that is written in others here is one of its own in the library."""
     found = matched(op, values)
@@ -416,6 +425,9 @@ class DispatchMode(Interceptor):
             with self._again():
                 return call.below(op, function, args, kwargs)
         classes = dispatching_classes(values)
+        if op.composite is not None and _is_expanded(op, values):
+            with self._again():
+                return _first(op, parts_of(op, values))
         lowered = None if classes else _lowerings().get(op.name)
         if lowered is not None:
             with self._again():

@@ -1,0 +1,380 @@
+"""What the ops of PyTorch's library are written in: a function for an overload whose calls are those of its parts.
+
+Some are written here, by the library's own overloads. Of others the record's composite is run, whose parts a mode sees
+where the op itself would be seen (`expanding`). What has neither, and what the library calls its core, stays whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch import call
+from . import ops
+from .expanding import expanding
+from .table import entries, names
+
+aten = ops.aten
+
+
+def _by_parts(overload: Any) -> Callable:
+    def decomposed(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = overload._schema.placed(args, kwargs)
+        with expanding(overload):
+            return (overload._run or overload._found())(*args, **kwargs)
+
+    decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
+    return decomposed
+
+
+# -- written here ---------------------------------------------------------------------------------
+
+
+def _split(self: Any, split_size: int, dim: int = 0) -> Any:
+    n = self.shape[dim]
+    sizes = [split_size] * (n // split_size) + ([n % split_size] if n % split_size else []) if split_size else [0]
+    return aten.split_with_sizes.default(self, sizes or [0], dim)
+
+
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    return aten.cat.default([aten.unsqueeze.default(t, dim) for t in tensors], dim)
+
+
+def _transpose(self: Any, dim0: int, dim1: int) -> Any:
+    dims = list(range(self.ndim))
+    if dims:
+        dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
+    return aten.permute.default(self, dims)
+
+
+def _baddbmm(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = aten.bmm.default(batch1, batch2)
+    product = product if alpha == 1 else aten.mul.Tensor(product, alpha)
+    return aten.add.Tensor(self if beta == 1 else aten.mul.Tensor(self, beta), product)
+
+
+def _filled(value: Any) -> Callable:
+    def filled(size: Any, **options: Any) -> Any:
+        dtype = options.pop("dtype", None) or torch.get_default_dtype()
+        return aten.full.default(size, value, dtype=dtype, **options)
+
+    return filled
+
+
+def _new(value: Any) -> Callable:
+    def new(self: Any, size: Any, *given: Any, **options: Any) -> Any:
+        options = {name: option for name, option in options.items() if option is not None}
+        defaults = {"dtype": self.dtype, "device": self.device}
+        return aten.full.default(size, given[0] if given else value, **(defaults | options))
+
+    return new
+
+
+def _std(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    return aten.sqrt.default(aten.var.correction(self, dim, correction=correction, keepdim=keepdim))
+
+
+def _var_mean(self: Any, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    variance = aten.var.correction(self, dim, correction=correction, keepdim=keepdim)
+    return variance, aten.mean.dim(self, dim if dim else list(range(self.ndim)), keepdim)
+
+
+def _reduced(loss: Any, reduction: int) -> Any:
+    if reduction == 0:
+        return loss
+    return aten.mean.default(loss) if reduction == 1 else aten.sum.dim_IntList(loss, [])
+
+
+def _mse(self: Any, target: Any, reduction: int = 1) -> Any:
+    return _reduced(aten.pow.Tensor_Scalar(aten.sub.Tensor(self, target), 2), reduction)
+
+
+def _log_sigmoid_forward(self: Any) -> Any:
+    small = aten.minimum.default(self, aten.full.default([], 0, dtype=self.dtype, device=self.device))
+    rest = aten.exp.default(aten.neg.default(aten.abs.default(self)))
+    return aten.sub.Tensor(small, aten.log1p.default(rest)), rest
+
+
+def _masked_fill(self: Any, mask: Any, value: Any) -> Any:
+    if not isinstance(value, call.Tensor):
+        value = aten.full.default([], value, dtype=self.dtype, device=self.device)
+    return aten.where.self(mask, value, self)
+
+
+def _lerp(self: Any, end: Any, weight: Any) -> Any:
+    return aten.add.Tensor(self, aten.mul.Tensor(aten.sub.Tensor(end, self), weight))
+
+
+def _attention(
+    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
+    scale: Any = None,
+) -> Any:  # fmt: skip
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    if key.shape[1] != query.shape[1]:  # a head of keys for several of queries
+        key, value = (torch.repeat_interleave(x, query.shape[1] // x.shape[1], 1) for x in (key, value))
+    scores = aten.mul.Tensor(torch.matmul(query, aten.permute.default(key, [0, 1, 3, 2])), factor)
+    if is_causal:
+        size = list(scores.shape[-2:])
+        rows, columns = (aten.arange.start_step(0, n, 1, device=query.device) for n in size)
+        ahead = aten.gt.Tensor(columns, aten.unsqueeze.default(rows, 1))
+        scores = _masked_fill(scores, ahead, -math.inf)
+    elif attn_mask is not None and attn_mask.dtype is torch.bool:
+        scores = _masked_fill(scores, aten.logical_not.default(attn_mask), -math.inf)
+    elif attn_mask is not None:
+        scores = aten.add.Tensor(scores, attn_mask)
+    sums = aten.log.default(aten.sum.dim_IntList(aten.exp.default(scores), [-1]))
+    return torch.matmul(aten._softmax.default(scores, -1, False), value), sums
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+    eps: float,
+) -> Any:  # fmt: skip
+    if not training:
+        norm = aten._native_batch_norm_legit_no_training.default
+        return norm(input, weight, bias, running_mean, running_var, momentum, eps)
+    if running_mean is None:
+        return aten._native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)
+    norm = aten._native_batch_norm_legit.default
+    return norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _logsumexp(self: Any, dim: Any, keepdim: bool = False) -> Any:
+    dims = list(dim) if isinstance(dim, (list, tuple)) else [dim]
+    if not self.numel():
+        return aten.log.default(aten.sum.dim_IntList(aten.exp.default(self), dims, keepdim))
+    most = aten.amax.default(self, dims, True)
+    infinite = aten.eq.Scalar(aten.abs.default(most), math.inf)
+    most = aten.where.self(infinite, _number(0, most), most)
+    total = aten.log.default(aten.sum.dim_IntList(aten.exp.default(aten.sub.Tensor(self, most)), dims, keepdim))
+    return aten.add.Tensor(total, most if keepdim or not self.ndim else aten.squeeze.dims(most, dims))
+
+
+def _number(value: Any, like: Any) -> Any:
+    return aten.full.default([], value, dtype=like.dtype, device=like.device)
+
+
+def _conjugate(x: Any) -> Any:
+    return torch.conj_physical(x) if x.is_complex() else x
+
+
+def _triangle(upper: bool) -> Callable:
+    def triangle(self: Any, diagonal: int = 0) -> Any:
+        n, m = self.shape[-2:]
+        rows = aten.unsqueeze.default(aten.arange.start_step(0, n, 1, device=self.device), 1)
+        apart = aten.sub.Tensor(aten.arange.start_step(0, m, 1, device=self.device), rows)
+        kept = aten.ge.Scalar(apart, diagonal) if upper else aten.le.Scalar(apart, diagonal)
+        return aten.where.self(kept, self, _number(0, self))
+
+    return triangle
+
+
+def _all(overload: Any) -> Callable:
+    def every(self: Any, *dims: Any, **options: Any) -> Any:
+        found = aten.logical_not.default(overload(aten.logical_not.default(self), *dims, **options))
+        return aten._to_copy.default(found, dtype=torch.uint8) if self.dtype is torch.uint8 else found
+
+    return every
+
+
+def _nll_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    dim = 0 if self.ndim < 2 else 1
+    if weight is not None:
+        shape = [1] * self.ndim
+        shape[dim] = weight.shape[0]
+        self = aten.mul.Tensor(self, aten.view.default(weight, shape))
+    zero = aten.full.default([], 0, dtype=target.dtype, device=target.device)
+    counted = aten.ne.Scalar(target, ignore_index)
+    safe = aten.where.self(counted, target, zero)
+    places = aten.unsqueeze.default(safe, dim)
+    found = aten.neg.default(aten.squeeze.dims(aten.gather.default(self, dim, places), [dim]))
+    found = aten.where.self(counted, found, _number(0, self))
+    if reduction == 0:
+        return found, _number(0, self)
+    weights = aten._to_copy.default(counted, dtype=self.dtype)
+    if weight is not None:
+        weights = aten.mul.Tensor(weights, aten.index.Tensor(weight, [safe]))
+    total = aten.sum.dim_IntList(weights, [])
+    loss = aten.sum.dim_IntList(found, [])
+    return aten.div.Tensor(loss, total) if reduction == 1 else loss, total
+
+
+def _nearest(self: Any, output_size: Any, *scales: Any) -> Any:
+    indices: list[Any] = [None, None]
+    dims = len(output_size)
+    for place, n in enumerate(output_size):
+        old = self.shape[2 + place]
+        given = scales[place] if place < len(scales) else None
+        step = old / n if given is None else 1 / given
+        at = aten.mul.Tensor(aten.arange.start_step(0, n, 1, dtype=torch.float32, device=self.device), step)
+        at = aten.clamp.default(aten._to_copy.default(at, dtype=torch.int64), None, old - 1)
+        indices.append(aten.view.default(at, [n if d == place else 1 for d in range(dims)]))
+    return aten.index.Tensor(self, indices)
+
+
+def _xlogy(self: Any, other: Any) -> Any:
+    first = self if isinstance(self, call.Tensor) else _number(self, other)
+    second = other if isinstance(other, call.Tensor) else _number(other, self)
+    product = aten.mul.Tensor(first, aten.log.default(second))
+    found = aten.where.self(aten.eq.Scalar(first, 0), _number(0, product), product)
+    return aten.where.self(aten.isnan.default(second), _number(math.nan, product), found)
+
+
+def _written_back(overload: Any) -> Callable | None:
+    """The decomposition of an op in place: the op, and a copy into its argument."""
+    name = overload._opname
+    base = getattr(aten, name[:-1], None) if name.endswith("_") and not name.endswith("__") else None
+    turns = "h" in overload.entry.flags  # it changes the view, not what is in memory
+    if (
+        base is None
+        or turns
+        or name == "copy_"
+        or name.startswith("_foreach")
+        or overload._overloadname not in base.overloads()
+    ):
+        return None
+    function = getattr(base, overload._overloadname)
+
+    def written_back(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return aten.copy_.default(self, function(self, *args, **kwargs))
+
+    return written_back
+
+
+WRITTEN: dict[str, Callable] = {
+    "addcmul.default": lambda self, tensor1, tensor2, *, value=1: aten.add.Tensor(
+        self, aten.mul.Tensor(aten.mul.Tensor(tensor1, tensor2), value)
+    ),
+    "addcdiv.default": lambda self, tensor1, tensor2, *, value=1: aten.add.Tensor(
+        self, aten.mul.Tensor(aten.div.Tensor(tensor1, tensor2), value)
+    ),
+    "t.default": lambda self: _transpose(self, 0, 1) if self.ndim == 2 else self, "transpose.int": _transpose,
+    "stack.default": _stack, "split.Tensor": _split, "unsafe_split.Tensor": _split, "baddbmm.default": _baddbmm,
+    "unbind.int": lambda self, dim=0: [aten.select.int(self, dim, i) for i in range(self.shape[dim])],
+    "square.default": lambda self: aten.pow.Tensor_Scalar(self, 2),
+    "rsub.Scalar": lambda self, other, alpha=1: aten.sub.Tensor(
+        aten.full.default([], other, dtype=torch.result_type(self, other), device=self.device), self, alpha=alpha
+    ),
+    "rsub.Tensor": lambda self, other, *, alpha=1: aten.sub.Tensor(other, self, alpha=alpha),
+    "mv.default": lambda self, vec: aten.squeeze.dims(aten.mm.default(self, aten.unsqueeze.default(vec, 1)), [1]),
+    "dot.default": lambda self, tensor: aten.sum.dim_IntList(aten.mul.Tensor(self, tensor), []),
+    "zeros.default": _filled(0), "ones.default": _filled(1), "new_zeros.default": _new(0), "new_ones.default": _new(1),
+    "new_full.default": _new(None),
+    "zeros_like.default": lambda self, **options: aten.full_like.default(self, 0, **options),
+    "ones_like.default": lambda self, **options: aten.full_like.default(self, 1, **options),
+    "std.correction": _std, "var_mean.correction": _var_mean,
+    "silu.default": lambda self: aten.mul.Tensor(self, aten.sigmoid.default(self)),
+    "hardsigmoid.default": lambda self: aten.div.Tensor(aten.clamp.default(aten.add.Tensor(self, 3), 0, 6), 6),
+    "hardswish.default": lambda self: aten.div.Tensor(
+        aten.mul.Tensor(self, aten.clamp.default(aten.add.Tensor(self, 3), 0, 6)), 6
+    ),
+    "hardtanh.default": lambda self, min_val=-1, max_val=1: aten.clamp.default(self, min_val, max_val),
+    "relu6.default": lambda self: aten.hardtanh.default(self, 0, 6),
+    "clamp_min.default": lambda self, min: aten.clamp.default(self, min),
+    "clamp_max.default": lambda self, max: aten.clamp.default(self, None, max),
+    "clamp_min.Tensor": lambda self, min: aten.clamp.Tensor(self, min),
+    "clamp_max.Tensor": lambda self, max: aten.clamp.Tensor(self, None, max),
+    "mse_loss.default": _mse, "log_sigmoid_forward.default": _log_sigmoid_forward,
+    "l1_loss.default": lambda self, target, reduction=1: _reduced(
+        aten.abs.default(aten.sub.Tensor(self, target)), reduction
+    ),
+    "masked_fill.Scalar": _masked_fill, "masked_fill.Tensor": _masked_fill, "lerp.Scalar": _lerp, "lerp.Tensor": _lerp,
+    "floor_divide.default": lambda self, other: aten.div.Tensor_mode(self, other, rounding_mode="floor"),
+    "sum.default": lambda self, *, dtype=None: aten.sum.dim_IntList(self, [], dtype=dtype),
+    "_unsafe_view.default": lambda self, size: aten.view.default(self, size),
+    "detach.default": lambda self: aten.alias.default(self),
+    "squeeze.default": lambda self: aten.squeeze.dims(self, [d for d, n in enumerate(self.shape) if n == 1]),
+    "squeeze.dim": lambda self, dim: aten.squeeze.dims(self, [dim]),
+    "_scaled_dot_product_flash_attention_for_cpu.default": _attention, "native_batch_norm.default": _batch_norm,
+    "threshold.default": lambda self, threshold, value: aten.where.self(
+        aten.le.Scalar(self, threshold), aten.full.default([], value, dtype=self.dtype, device=self.device), self
+    ),
+    "threshold_backward.default": lambda grad_output, self, threshold: aten.where.self(
+        aten.le.Scalar(self, threshold),
+        aten.full.default([], 0, dtype=grad_output.dtype, device=self.device), grad_output,
+    ),
+    "logsumexp.default": _logsumexp, "tril.default": _triangle(False), "triu.default": _triangle(True),
+    "all.default": _all(aten.any.default), "all.dim": _all(aten.any.dim), "all.dims": _all(aten.any.dims),
+    "nll_loss_forward.default": _nll_forward, "nll_loss2d_forward.default": _nll_forward,
+    **{f"upsample_nearest{d}d.default": _nearest for d in (1, 2, 3)},
+    **{f"xlogy.{which}": _xlogy for which in ("Tensor", "Scalar_Self", "Scalar_Other")},
+    "frac.default": lambda self: aten.sub.Tensor(self, aten.trunc.default(self)),
+    "deg2rad.default": lambda self: aten.mul.Tensor(self, math.pi / 180),
+    "rad2deg.default": lambda self: aten.mul.Tensor(self, 180 / math.pi),
+    "isposinf.default": lambda self: aten.eq.Scalar(self, math.inf),
+    "isneginf.default": lambda self: aten.eq.Scalar(self, -math.inf),
+    "arange.default": lambda end, **options: aten.arange.start_step(0, end, 1, **options),
+    "arange.start": lambda start, end, **options: aten.arange.start_step(start, end, 1, **options),
+    "std_mean.correction": lambda self, dim=None, *, correction=None, keepdim=False: (
+        _std(self, dim, correction=correction, keepdim=keepdim),
+        aten.mean.dim(self, dim if dim else list(range(self.ndim)), keepdim),
+    ),
+    "vdot.default": lambda self, other: aten.dot.default(
+        _conjugate(self), other
+    ),
+    "sigmoid_backward.default": lambda grad_output, output: aten.mul.Tensor(
+        grad_output, _conjugate(aten.mul.Tensor(output, aten.rsub.Scalar(output, 1)))
+    ),
+    "tanh_backward.default": lambda grad_output, output: aten.mul.Tensor(
+        grad_output, _conjugate(aten.rsub.Scalar(aten.mul.Tensor(output, output), 1))
+    ),
+}  # fmt: skip
+
+
+# Overloads whose record is written in others of the library, none of them itself.
+_BY_PARTS = frozenset(
+    """
+    _chunk_cat.default _euclidean_dist.default _log_softmax_backward_data.default _prelu_kernel.default
+    _prelu_kernel_backward.default _safe_softmax.default _softmax_backward_data.default addr.default
+    affine_grid_generator.default alias_copy.default aminmax.default binary_cross_entropy_backward.default
+    binary_cross_entropy_with_logits.default block_diag.default celu.default channel_shuffle.default
+    diagonal_backward.default diagonal_copy.default elu_backward.default expand_copy.default fill_.Scalar
+    gelu_backward.default glu.default glu_backward.default hardshrink.default hardsigmoid_backward.default
+    hardswish_backward.default hardtanh_backward.default huber_loss.default huber_loss_backward.default
+    leaky_relu_backward.default linalg_cross.default log_sigmoid_backward.default logit_backward.default
+    max_unpool2d.default max_unpool3d.default mish.default mish_backward.default mse_loss_backward.default
+    multi_margin_loss.default mvlgamma.default nansum.default native_batch_norm_backward.default
+    native_dropout_backward.default new_empty.default nll_loss2d_backward.default nll_loss_backward.default
+    norm.Scalar norm.ScalarOpt_dim pixel_shuffle.default pixel_unshuffle.default reflection_pad1d_backward.default
+    reflection_pad3d_backward.default renorm.default rot90.default select_backward.default silu_backward.default
+    slice_backward.default smooth_l1_loss.default smooth_l1_loss_backward.default soft_margin_loss.default
+    soft_margin_loss_backward.default softplus.default softplus_backward.default softshrink.default
+    split_with_sizes_copy.default squeeze_copy.default squeeze_copy.dim t_copy.default trace.default
+    transpose_copy.int unfold_copy.default unsqueeze_copy.default zero_.default
+    """.split()
+)
+
+
+def is_core(overload: Any) -> bool:
+    """Whether the library calls an overload its core: what others are written in."""
+    return "a" in overload.entry.flags
+
+
+def decomposition(overload: Any) -> Callable | None:
+    """The function that an overload is written as; None for the core, and for what is written in nothing here."""
+    if is_core(overload):
+        return None
+    name = str(overload).removeprefix("aten.")
+    if name in WRITTEN:
+        return WRITTEN[name]
+    if name in _BY_PARTS or overload.is_implicit:
+        return _by_parts(overload)
+    return _written_back(overload)
+
+
+def all_decompositions() -> dict[Any, Callable]:
+    """The functions of all overloads that have one, by overload."""
+    found = {}
+    for name in names():
+        packet = getattr(aten, name)
+        for which in entries(name):
+            overload = getattr(packet, which)
+            if overload.entry.is_script:
+                continue
+            made = decomposition(overload)
+            if made is not None:
+                found[overload] = made
+    return found

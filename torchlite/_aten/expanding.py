@@ -1,0 +1,53 @@
+"""A call that is taken apart though a mode would see it whole: for decompositions."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.record import Op
+from .._dispatch.slots import SLOTS
+
+
+class _Expanding(threading.local):
+    overload: Any = None  # the one whose parts are wanted, until its first call
+
+
+_EXPANDING = _Expanding()
+
+
+@contextlib.contextmanager
+def expanding(overload: Any) -> Iterator[None]:
+    """In the block the next call that is this overload is taken apart."""
+    before = _EXPANDING.overload
+    _EXPANDING.overload = overload
+    try:
+        yield
+    finally:
+        _EXPANDING.overload = before
+
+
+def is_expanding() -> bool:
+    """Whether some call is to be taken apart."""
+    return _EXPANDING.overload is not None
+
+
+def taken_apart(overload: Any) -> bool:
+    """Whether a call that a mode is to see as an overload is the one whose parts are wanted."""
+    if _EXPANDING.overload is not overload:
+        return False
+    _EXPANDING.overload = None
+    return True
+
+
+def parts_of(op: Op, values: list) -> Any:
+    """A record run by its composite, though it has a derivative of its own."""
+    if op.is_implicit:
+        return call.execute(op, values)
+    if op.promote is not None:
+        values = call.promote(op, call.check_tensors(op, values))
+    result = op.composite(SLOTS.F, *values)
+    return result[0] if op.hidden else result

@@ -1,0 +1,96 @@
+"""Decompositions: functions that write ops of PyTorch's library in others, by overload."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._aten import OpOverload, OpOverloadPacket
+
+__all__ = [
+    "core_aten_decompositions", "decomposition_table", "get_decompositions", "global_decomposition_table",
+    "meta_table", "pre_autograd_decomposition_table", "register_decomposition", "remove_decompositions",
+]  # fmt: skip
+
+# What programs registered, by kind; "post_autograd" is what the functions below give first.
+global_decomposition_table: dict[str, dict[Any, Callable]] = collections.defaultdict(dict)
+decomposition_table: dict[Any, Callable] = global_decomposition_table["post_autograd"]
+pre_autograd_decomposition_table: dict[Any, Callable] = global_decomposition_table["pre_autograd"]
+meta_table: dict[Any, Callable] = global_decomposition_table["meta"]
+
+
+def _overloads(op: Any) -> list[Any]:
+    """The overloads that an op names. TypeError for what is no op."""
+    if isinstance(op, OpOverload):
+        return [op]
+    if isinstance(op, OpOverloadPacket):
+        return [getattr(op, name) for name in op.overloads()]
+    raise TypeError(f"Expected an OpOverload or an OpOverloadPacket, but got {type(op)}")
+
+
+def register_decomposition(
+    aten_op: Any, registry: dict[Any, Callable] | None = None, *, type: str = "post_autograd", unsafe: bool = False
+) -> Callable[[Callable], Callable]:
+    """A decorator: the function is what an overload (all of a packet, or of a list) is written as.
+
+    RuntimeError where one is registered already, ValueError for another `type` than "post_autograd", "pre_autograd"
+    and "meta".
+
+    >>> import torchlite as torch
+    >>> from torchlite._decomp import get_decompositions, register_decomposition
+    >>> table = {}
+    >>> @register_decomposition(torch.ops.aten.exp2.default, table)
+    ... def exp2(x):
+    ...     return torch.exp(x * 0.6931471805599453)
+    >>> table[torch.ops.aten.exp2.default](torch.tensor([1., 3.]))
+    tensor([2., 8.])
+    """
+    if type not in ("post_autograd", "pre_autograd", "meta"):
+        raise ValueError(f"unsupported type: {type}")
+    target = global_decomposition_table[type] if registry is None else registry
+
+    def register(function: Callable) -> Callable:
+        for op in aten_op if isinstance(aten_op, (list, tuple)) else (aten_op,):
+            for overload in _overloads(op):
+                if overload in target:
+                    raise RuntimeError(f"duplicate registrations for {overload}")
+                target[overload] = function
+        return function
+
+    return register
+
+
+def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> dict[Any, Callable]:
+    """The decompositions of ops that have one: what programs registered, else how torchlite writes them in others.
+
+    >>> import torchlite as torch
+    >>> from torchlite._decomp import get_decompositions
+    >>> sorted(map(str, get_decompositions([torch.ops.aten.addcmul.default, torch.ops.aten.mm.default])))
+    ['aten.addcmul.default']
+    """
+    from .._aten.decomposing import decomposition
+
+    registered = global_decomposition_table[type]
+    found = {}
+    for op in aten_ops:
+        for overload in _overloads(op):
+            own = decomposition(overload) if hasattr(overload, "entry") and not overload.entry.is_script else None
+            made = registered.get(overload) or own
+            if made is not None:
+                found[overload] = made
+    return found
+
+
+def remove_decompositions(decompositions: dict[Any, Callable], aten_ops: Sequence[Any]) -> None:
+    """Take ops out of a table of decompositions."""
+    for op in aten_ops:
+        for overload in _overloads(op):
+            decompositions.pop(overload, None)
+
+
+def core_aten_decompositions() -> dict[Any, Callable]:
+    """The decompositions of all ops that are not the library's core."""
+    from .._aten.decomposing import all_decompositions
+
+    return {**all_decompositions(), **decomposition_table}
