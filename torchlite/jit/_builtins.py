@@ -23,7 +23,7 @@ from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
 from ._runtime import LOOKUP, METHODS, fail
-from ._scalars import SCALARS, div_of_old, shown
+from ._scalars import SCALARS, shown
 
 _TENSORS = (Tensor, torch.nn.Parameter)
 # What reads or writes files, or other processes' memory, is no operator of a program here.
@@ -381,18 +381,17 @@ _PRIM: dict[str, Callable] = {
 
 
 def _div_before_4(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
-    """Division of integers in version 3: without the rest."""
-    values = [
-        v.dtype.is_floating_point or v.dtype.is_complex if isinstance(v, Tensor) else not isinstance(v, int)
-        for v in (a, b)
-    ]
-    if not any(values):
-        return (
-            torch.div(a, b, rounding_mode="trunc")
-            if isinstance(a, Tensor) or isinstance(b, Tensor)
-            else div_of_old(a, b)
-        )
-    return lookup("torch.div", 10)(a, b)
+    """Division in version 3: of tensors of integers without the rest."""
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        if not any(_fractional(v) for v in (a, b)) and not rest and not kwargs:
+            return torch.div(a, b, rounding_mode="trunc")
+    return lookup("torch.div", 10)(a, b, *rest, **kwargs)
+
+
+def _fractional(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.is_floating_point() or value.is_complex()
+    return isinstance(value, (float, complex))
 
 
 def _full_before_5(size: Any, value: Any, *rest: Any, dtype: Any = None, **kwargs: Any) -> Any:

@@ -33,6 +33,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     >>> torch.jit.load(file)(torch.ones(3, 2)).shape
     torch.Size([3, 1])
     """
+    where = _checked_location(map_location)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         if not os.path.exists(path):
@@ -42,7 +43,6 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
         opened: Any = open(path, "rb")  # noqa: SIM115
     else:
         opened = contextlib.nullcontext(f)
-    where = _checked_location(map_location)
     with opened as stream:
         return read(_seekable(stream), where, _extra_files)
 

@@ -230,6 +230,7 @@ class Printer(ast.NodeTransformer):
         self._node, self._text = source_of(function)
         self._self: str | None = None
         self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: their expression and what they are
+        self._objects: dict[str, type | None] = {}  # variables that have an object of a class of the user's
         self.fields: dict[str, str] = {}
         self.used: set[str] = set()  # methods of the module that are called
         closure = inspect.getclosurevars(function) if not isinstance(function, types.MethodType) else None
@@ -379,6 +380,9 @@ class Printer(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """An attribute of a value; of modules and classes from outside what it means."""
         value = self._resolved(node)
+        made = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if isinstance(getattr(made, node.attr, None), property):
+            return self._expr(f"{node.value.id}.__{node.attr}_getter()")  # type: ignore[attr-defined]
         if value is _LATER:
             owner = self._resolved(node.value)
             if isinstance(owner, torch.nn.Module) and not hasattr(owner, node.attr):
@@ -574,6 +578,9 @@ class Printer(ast.NodeTransformer):
         target = node.targets[0]
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == self._self and self._owner:
             self.fields.setdefault(target.attr, self._guessed(node.value))
+        if isinstance(target, ast.Name):
+            made = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
+            self._objects[target.id] = made if isinstance(made, type) else None
         value = self.visit(node.value)
         return ast.Assign([self.visit(target)], value, lineno=0)
 
@@ -637,13 +644,36 @@ class Printer(ast.NodeTransformer):
             raise self.wrong(node, "Comprehension ifs are not supported yet")
         found = self._modules_of(loop.iter)
         if found is None or not isinstance(loop.target, ast.Name):
-            return self.generic_visit(node)
+            return self._comprehension(node)
         items = []
         for value in found:
             self._bound[loop.target.id] = value
             items.append(self.visit(copy.deepcopy(node.elt)))
         self._bound.pop(loop.target.id, None)
         return ast.List(items, ast.Load())
+
+    def visit_DictComp(self, node: ast.DictComp) -> Any:
+        """A dict of a loop's keys and values."""
+        if len(node.generators) != 1 or node.generators[0].ifs:
+            raise self.wrong(node, "Comprehension ifs are not supported yet")
+        return self._comprehension(node)
+
+    def _comprehension(self, node: Any) -> Any:
+        loop = node.generators[0]
+        if not isinstance(loop.target, ast.Tuple):
+            return self.generic_visit(node)
+        loop.iter = self.visit(loop.iter)
+        names = [n.id for n in loop.target.elts]
+        item = "item_of_" + "_".join(names)
+        self._locals.add(item)
+        before = dict(self._bound)
+        self._bound |= {n: (f"{item}[{i}]", _LATER) for i, n in enumerate(names)}
+        loop.target = ast.Name(item, ast.Store())
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field)))
+        self._bound = before
+        return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """A comparison: of three values as two of two."""

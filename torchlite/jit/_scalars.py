@@ -58,13 +58,6 @@ def div(a: Any, b: Any, rounding_mode: Any = None) -> Any:
     return a / b
 
 
-def div_of_old(a: Any, b: Any) -> Any:
-    """Division before version 4: of integers, without the rest."""
-    if isinstance(a, int) and isinstance(b, int):
-        return wrapped(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))
-    return div(a, b)
-
-
 def power(a: Any, b: Any) -> Any:
     """A power of numbers: a float, as PyTorch's."""
     if isinstance(a, complex) or isinstance(b, complex):
@@ -329,7 +322,8 @@ SCALARS: dict[str, Callable] = {
     "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "bitwise_not": operator.invert,
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
     "__lshift__": shift_left, "__rshift__": lambda a, b: a >> min(b, 64), "__not__": operator.not_, "logical_not": operator.not_,
-    "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": contains,
+    "__range_length": lambda low, high, step: len(range(low, high, step)),
+    "__derive_index": lambda index, start, step: wrapped(start + index * step), "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": contains,
     "__getitem__": operator.getitem, "_set_item": set_item, "Delete": delete,
     "append": _append, "extend": lambda items, more: items.extend(more), "insert": _insert, "pop": _pop,
     "remove": _remove, "reverse": lambda items: items.reverse(), "sort": _sort, "index": lambda items, item, *rest: (
