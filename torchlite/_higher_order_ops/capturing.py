@@ -50,14 +50,14 @@ class Captured:
         return alike
 
     def _told(self, node: Any, tensor: Any) -> None:
-        from torchlite.export._values import of_tensor
+        from torchlite._subclasses.described import of_tensor
 
         node.meta["val"] = of_tensor(tensor)
         self.inner.track(tensor, node)
 
     def _from_outside(self, tensor: Any) -> Any:
         """The placeholder of a tensor that the function reads and was not given."""
-        from torchlite.export._values import of_tensor
+        from torchlite._subclasses.described import of_tensor
 
         self.parent.node_of(tensor)
         self.outer.append(tensor)
@@ -94,7 +94,7 @@ class Captured:
                 node.replace_all_uses_with(place)
                 self.graph.erase_node(node)
             else:
-                from torchlite.export._values import of_tensor
+                from torchlite._subclasses.described import of_tensor
 
                 place.meta["val"] = of_tensor(tensor)
             last = place
@@ -174,7 +174,8 @@ def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands:
     for a, b in zip(parts[0].tensors, parts[1].tensors, strict=True):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise RuntimeError(
-                f"torch.cond: the branches return tensors of {tuple(a.shape)}, {a.dtype} and {tuple(b.shape)}, {b.dtype}"
+                f"torch.cond: the branches return tensors of {tuple(a.shape)}, {a.dtype} and of {tuple(b.shape)}, "
+                f"{b.dtype}"
             )
     outer = _united(parts)
     modules = [part.module(outer) for part in parts]

@@ -15,7 +15,7 @@ from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
 from ._errors import UserError
-from ._values import of_tensor
+from torchlite._subclasses.described import of_tensor
 
 
 class Trace:

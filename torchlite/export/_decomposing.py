@@ -14,7 +14,7 @@ from . import graph_signature as gs
 from ._capture import _without_unused
 from ._functional import functional
 from ._running import computing
-from ._sizes import Merged
+from torchlite.fx.experimental._merging import Merged
 
 
 def decomposed(program: Any, table: Any) -> Any:
@@ -178,7 +178,7 @@ def _keep(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
     made.meta.update(node.meta)
     values = node.meta.get("val")
     if values is None:
-        users = [u for u in node.users]
+        users = list(node.users)
         values = [u.meta.get("val") for u in sorted(users, key=lambda u: u.args[1])]  # type: ignore[arg-type, return-value]
     env[node] = recorder.bind(made, tuple(_made(v, _Sizes(recorder)) for v in values))
 
@@ -224,7 +224,7 @@ def _signed(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     for spec, result in zip(signature.output_specs[mutated:], results, strict=True):
         arg = gs.TensorArgument(result.name) if isinstance(result, Node) else spec.arg
         olds.append(gs.OutputSpec(spec.kind, arg, spec.target))
-    output.args = (tuple([*before, *results]),)
+    output.args = ((*before, *results),)
     root = torch.nn.Module()
     for node in graph.nodes:
         if node.op == "get_attr":

@@ -14,7 +14,7 @@ from torchlite.utils import _pytree as pytree
 from . import dynamic_shapes as ds
 from ._capture import Trace, argument_names
 from ._errors import UserError
-from ._sizes import Merged, Unsolved
+from torchlite.fx.experimental._merging import Merged, Unsolved
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 

@@ -1,8 +1,8 @@
 """Graphs without writes: an op in place becomes the one that makes a new value, and what was a view of its target is
 taken anew.
 
-A value is a *root* with a chain of views. Each write gives the root another node; a value that was taken of an older one
-is taken again where it is used.
+A value is a *root* with a chain of views. Each write gives the root another node; a value that was taken of an older
+one is taken again where it is used.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from . import _specs
 from . import graph_signature as gs
 from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, wrong
 from ._records import Records, checked_name, field, parsed, union, whole
-from ._values import described
+from torchlite._subclasses.described import described
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 _DEEPEST = 50  # graphs within graphs

@@ -59,5 +59,5 @@ def _make(name: Any, fields: dict[str, list[str]]) -> None:
     if type(name) is not str or not names or not all(type(n) is str and n.isidentifier() for n in names):
         raise ValueError(f"the named tuple {str(name)[:100]} is not registered, and the file has no fields of it")
     last = name.rpartition(".")[2]
-    made = collections.namedtuple(last if last.isidentifier() else "Tuple", names)  # type: ignore[misc]  # noqa: PYI024
+    made = collections.namedtuple(last if last.isidentifier() else "Tuple", names)  # type: ignore[misc]
     pytree._register_namedtuple(made, serialized_type_name=name)

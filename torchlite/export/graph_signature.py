@@ -1,4 +1,4 @@
-"""What an exported program's inputs and outputs are: parameters, buffers, constants, and what the user gives and gets."""
+"""What an exported program's inputs and outputs are: parameters, buffers, constants, what the user gives and gets."""
 
 from __future__ import annotations
 

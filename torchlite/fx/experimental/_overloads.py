@@ -131,15 +131,23 @@ def whole(op: Op, values: list, writes: bool = False) -> Found | None:
     params = []
     for p, value in zip(op.params, values, strict=True):
         params.append((p.name, list(value) if p.kind == "varargs" else value, p.default))
+    best: Found | None = None
     for name in _names(op):
         wanted = name + "_" * writes
         for which, entry in entries(wanted).items():
             if entry.is_script:
                 continue
             found = fit(getattr(getattr(ops.aten, wanted), which), params, wanted in NUMBERS_AS_TENSORS)
-            if found is not None:
-                return found
+            if found is not None and (best is None or _length(found) < _length(best)):
+                best = found
+        if best is not None:
+            return best
     return None
+
+
+def _length(found: Found) -> int:
+    """How many arguments a call has: of those that fit, the shortest is meant."""
+    return len(found[1]) + len(found[2])
 
 
 # -- where names or arguments are others ------------------------------------------------------------

@@ -57,8 +57,8 @@ def _reading(name: str, shown: str) -> Any:
         where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
         raise GuardOnDataDependentSymNode(
             f"Could not guard on data-dependent expression: {shown} reads the elements of a tensor while the program "
-            "is captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a choice "
-            f"that depends on elements.\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
+            "is captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a "
+            f"choice that depends on elements.\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
         )
 
     method.__name__ = name
@@ -188,7 +188,7 @@ class Recorder(DispatchMode):
 
     def bind(self, node: Node, result: Any) -> Any:
         """Say that a result is a node's."""
-        from ...export._values import of_tensor
+        from ..._subclasses.described import of_tensor
 
         if isinstance(result, Tensor):
             node.meta["val"] = of_tensor(result)
@@ -238,9 +238,17 @@ class Recorder(DispatchMode):
             values = call.bind(op, args, dict(given))
         except TypeError:
             return super().intercept(op, function, args, kwargs)
+        if op.name == "conj" and not values[0].dtype.is_complex:
+            return values[0]  # nothing to do, which is no op in the library
         found = whole(op, values, writes) or _in_others(op.name, values)
         if found is None:
             return super().intercept(op, function, args, kwargs)
+        rule = self.decompositions.get(found[0])
+        if rule is not None:
+            with _going_on(self._handle):
+                done = rule(*found[1], **found[2])
+            if done is not NotImplemented:
+                return done
         if self.decomposing and not writes and (found[0].is_implicit or found[0]._opname in _APART):
             done = self._apart(op, function, args, kwargs, values)
             if done is not NotImplemented:

@@ -1,18 +1,178 @@
-"""Tracing by tensors: nothing is traced yet."""
+"""Tracing by a mode that sees ops: `make_fx`."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .._later import later
+from ..._dispatch.interceptors import stack
+from ..._symbolic import SymFloat, SymInt
+from ..._tensor import Tensor
+from ...nn import Module, Parameter
+from ...utils import _pytree as pytree
+from .._codegen import _PyTreeCodeGen, _PyTreeInfo
+from ..graph import Graph
+from ..graph_module import GraphModule
+from ..node import Node
+from ._recording import Recorder, recorder
 
-__all__ = ["get_proxy_mode", "make_fx"]
+__all__ = [
+    "ProxyTorchDispatchMode", "disable_proxy_modes_tracing", "get_innermost_proxy_mode", "get_proxy_mode", "make_fx",
+    "maybe_disable_thunkify", "maybe_enable_thunkify", "py_sym_types",
+]  # fmt: skip
+
+ProxyTorchDispatchMode = Recorder
+py_sym_types = (SymInt, SymFloat)
 
 
-def get_proxy_mode() -> None:
-    """The trace that is being recorded: none."""
+def get_proxy_mode() -> Recorder | None:
+    """The mode of the trace that is being recorded; None where there is none."""
+    return recorder()
 
 
-def make_fx(f: Any, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: torchlite does not trace programs yet."""
-    raise later("experimental.proxy_tensor.make_fx")
+get_innermost_proxy_mode = get_proxy_mode
+
+
+@contextlib.contextmanager
+def disable_proxy_modes_tracing() -> Iterator[Recorder | None]:
+    """Within it, nothing is recorded."""
+    before = stack.items
+    found = recorder()
+    stack.items = [item for item in before if not isinstance(item, Recorder)]
+    try:
+        yield found
+    finally:
+        stack.items = before
+
+
+@contextlib.contextmanager
+def maybe_disable_thunkify() -> Iterator[None]:
+    """Nothing to do: sizes are computed when they are asked for."""
+    yield
+
+
+@contextlib.contextmanager
+def maybe_enable_thunkify() -> Iterator[None]:
+    """Nothing to do: sizes are computed when they are asked for."""
+    yield
+
+
+class _Traced:
+    """One run of a function, recorded."""
+
+    def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
+        self.f, self.root, self.graph = f, Module(), Graph()
+        self.held: dict[int, str] = {}
+        leaves, self.spec = pytree.tree_flatten(args)
+        self.recorder = Recorder(self.graph, self._constant, whole=True, decompositions=table)
+        self.recorder.decomposing = not pre_dispatch
+        try:
+            self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
+            with self.recorder:
+                result = f(*args)
+            self.result = pytree.tree_map(self.recorder.argument, result)
+        finally:
+            self.recorder.release()
+
+    def _input(self, leaf: Any, name: str) -> Node:
+        node = self.graph.placeholder(f"{name}_1")
+        if isinstance(leaf, Tensor):
+            self.recorder.bind(node, leaf)
+        else:
+            node.meta["val"] = leaf
+        return node
+
+    def _constant(self, tensor: Any) -> Node:
+        """The node of a tensor that is no argument."""
+        if id(tensor) not in self.held:
+            kind = "param" if isinstance(tensor, Parameter) else "tensor"
+            number = sum(name.startswith(f"_{kind}") for name in self.held.values())
+            name = self.held[id(tensor)] = f"_{kind}_constant{number}"
+            if isinstance(tensor, Parameter):
+                self.root.register_parameter(name, tensor)
+            else:
+                self.root.register_buffer(name, tensor)
+        name = self.held[id(tensor)]
+        return self.graph.create_node("get_attr", name, (), {}, name)
+
+    def module(self) -> GraphModule:
+        """The function as a module."""
+        for name, module in self.recorder.modules.items():
+            self.root.add_module(name, module)
+        if all(child.is_leaf() for child in self.spec.children()):
+            self.graph.output(self.result)
+        else:
+            leaves, out_spec = pytree.tree_flatten(self.result)
+            self.graph.output(leaves)
+            names = [node.name.removesuffix("_1") for node in self.inputs]
+            if self.spec.num_children != len(names):
+                names = _parameters(self.f, self.spec.num_children)
+            self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, self.spec, out_spec)))
+        return GraphModule(self.root, self.graph)
+
+
+def _parameters(f: Any, count: int) -> list[str]:
+    function = f.forward if isinstance(f, Module) else f
+    try:
+        found = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        found = []
+    names = [p.name for p in found if p.kind is not p.VAR_POSITIONAL]
+    return [*names, *(f"arg_{i}" for i in range(len(names), count))][:count]
+
+
+def _names(f: Any, args: tuple) -> list[str]:
+    """Names of the leaves of arguments: those of parameters, with a number where one has several."""
+    found = []
+    for name, value in zip(_parameters(f, len(args)), args, strict=True):
+        count = len(pytree.tree_leaves(value))
+        found += [name] if count == 1 else [f"{name}_{i + 1}" for i in range(count)]
+    return found
+
+
+def make_fx(
+    f: Callable[..., Any],
+    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    _allow_fake_constant: bool = False,
+    _error_on_data_dependent_ops: bool = True,
+    record_stack_traces: bool = False,
+    proxy_module_inputs: bool = False,
+    _disable_torch_fn_metadata_mode: bool = False,
+) -> Callable[..., GraphModule]:
+    """A function that, called with arguments of `f`, runs it and returns the ops that ran as a `torch.fx.GraphModule`,
+    those of gradients among them.
+
+    decomposition_table: functions by overload that are traced in their place. tracing_mode: "real" and "fake" take the
+    sizes as they are, "symbolic" has nodes for sizes of the arguments. pre_dispatch: ops as the program calls them, not
+    as they are below autograd. Elements that the program reads are a GuardOnDataDependentSymNode that names its line.
+
+    >>> import torchlite as torch
+    >>> from torchlite.fx.experimental.proxy_tensor import make_fx
+    >>> print(make_fx(lambda x: (x * 2).relu())(torch.ones(3)).code.strip())
+    def forward(self, x_1):
+        mul = torch.ops.aten.mul.Tensor(x_1, 2);  x_1 = None
+        relu = torch.ops.aten.relu.default(mul);  mul = None
+        return relu
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
+    table = dict(decomposition_table or {})
+
+    @functools.wraps(f)
+    def wrapped(*args: Any) -> GraphModule:
+        traced = _Traced(f, args, table, pre_dispatch)
+        if tracing_mode == "symbolic":
+            from ._sizes import with_sizes
+
+            with_sizes(traced, args, lambda others: _Traced(f, others, table, pre_dispatch))
+        return traced.module()
+
+    return wrapped

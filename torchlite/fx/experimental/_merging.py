@@ -25,7 +25,7 @@ class Unsolved(Exception):
 def solve(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr:
     """An expression that is these values for these sizes, one dictionary for each trace. Unsolved where none is found.
 
-    >>> from torchlite.export._sizes import solve
+    >>> from torchlite.fx.experimental._merging import solve
     >>> solve((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
     2*s0
     >>> solve((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
@@ -153,7 +153,7 @@ class Merged:
         nodes[0].meta["val"] = self._value(found)
 
     def _value(self, found: list[Any]) -> Any:
-        from ._values import described
+        from torchlite._subclasses.described import described
 
         first = found[0]
         if isinstance(first, list):
