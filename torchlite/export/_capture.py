@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torchlite as torch
+from torchlite._subclasses.described import of_tensor
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
 from torchlite.nn import Module
@@ -15,7 +16,6 @@ from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
 from ._errors import UserError
-from torchlite._subclasses.described import of_tensor
 
 
 class Trace:

@@ -8,13 +8,13 @@ from typing import Any
 import torchlite as torch
 from torchlite._symbolic import Expr, SymInt
 from torchlite.fx import Graph, GraphModule, Node
+from torchlite.fx.experimental._merging import Merged
 from torchlite.fx.experimental._recording import Recorder
 
 from . import graph_signature as gs
 from ._capture import _without_unused
 from ._functional import functional
 from ._running import computing
-from torchlite.fx.experimental._merging import Merged
 
 
 def decomposed(program: Any, table: Any) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 
 import torchlite as torch
 from torchlite.fx import GraphModule, Node
+from torchlite.fx.experimental._merging import Merged, Unsolved
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 from torchlite.utils import _pytree as pytree
 
 from . import dynamic_shapes as ds
 from ._capture import Trace, argument_names
 from ._errors import UserError
-from torchlite.fx.experimental._merging import Merged, Unsolved
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._higher_order_ops.operators import OPERATORS
+from torchlite._subclasses.described import described
 from torchlite._symbolic import SymInt, read
 from torchlite.fx import Graph, GraphModule, Node
 
@@ -20,7 +21,6 @@ from . import _specs
 from . import graph_signature as gs
 from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, wrong
 from ._records import Records, checked_name, field, parsed, union, whole
-from torchlite._subclasses.described import described
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
 _DEEPEST = 50  # graphs within graphs
