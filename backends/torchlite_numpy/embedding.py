@@ -7,14 +7,14 @@ import numpy as np
 from torchlite_array.index import add_rows
 from torchlite_array.scatter import index_add as _index_add
 
-from .blocks import share_evenly
+from .blocks import share
 from .halves import in_float32
-from .picking import rows_at, within
+from .picking import order_of, rows_at, within
 from .rows import F32, F64, is_half
 
 U64 = np.dtype("u8")
-# Rows of one index that are added one by one, and elements of a gradient that is cleared on several threads.
-_SHORT, _CLEARED = 8, 1 << 20
+# Rows of one index that are added one by one, elements of a part of a gradient at least, and parts at most.
+_SHORT, _PART, _PARTS = 8, 1 << 18, 8
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -32,23 +32,29 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     flat = indices.reshape(-1)
     grad = grad.reshape(flat.size, grad.shape[-1])
-    out = _zeros((rows, grad.shape[1]), grad.dtype)
-    if flat.size == 0:
-        return out
-    order = flat.argsort(kind="stable")
+    out = np.empty((rows, grad.shape[1]), grad.dtype)
+    if is_half(grad.dtype):
+        grad = grad.astype(F32)
+    order = order_of(flat, rows)
     ordered = flat[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    used = ordered[starts]
-    if starts.size == flat.size:
-        out[flat] = grad
-    else:
-        counts = np.diff(starts, append=flat.size)
-        half = is_half(grad.dtype)
-        out[used] = _sums_of_runs(grad.astype(F32) if half else grad, order, starts, counts).astype(
-            grad.dtype, copy=False
-        )
+    starts = np.flatnonzero(np.concatenate((np.ones(min(flat.size, 1), bool), ordered[1:] != ordered[:-1])))
+    used, counts = ordered[starts], np.diff(starts, append=flat.size)
+
+    def part(top, bottom, first, last):
+        """Some rows of the table: those of `used` from first to last are among them."""
+        out[top:bottom] = 0
+        if first == last:
+            return
+        begin, mine = starts[first], counts[first:last]
+        sums = _sums_of_runs(grad, order[begin : starts[last - 1] + mine[-1]], starts[first:last] - begin, mine)
         if scale_grad_by_freq:
-            out[used] /= counts[:, None].astype(grad.dtype)
+            sums /= mine[:, None].astype(sums.dtype)
+        out[used[first:last]] = sums
+
+    count = min(rows, max(1, min(_PARTS, (out.size + grad.size) // _PART)))
+    bounds = [rows * k // max(count, 1) for k in range(count + 1)]
+    places = np.searchsorted(used, bounds).tolist()
+    share(part, list(zip(bounds[:-1], bounds[1:], places[:-1], places[1:], strict=True)))
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out
@@ -70,15 +76,6 @@ def _sums_of_runs(grad, order, starts, counts):
         begins = np.cumsum(counts[long]) - counts[long]
         sums[long] = np.add.reduceat(grad.take(order[np.repeat(long, counts)], 0), begins, 0)
     return sums
-
-
-def _zeros(shape, dtype):
-    """`np.zeros`, of a large array on our own threads: its memory was used before, and has to be cleared."""
-    if shape[0] * shape[1] < _CLEARED:
-        return np.zeros(shape, dtype)
-    out = np.empty(shape, dtype)
-    share_evenly(lambda start, stop: out[start:stop].fill(0), shape[0])
-    return out
 
 
 _add_half = in_float32(_index_add)

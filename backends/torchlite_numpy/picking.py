@@ -6,10 +6,13 @@ before.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_array.scatter import gather as _shared_gather
+from torchlite_array.scatter import index_select as _shared_index_select
 
 from .blocks import buffer, run
 
@@ -50,16 +53,55 @@ def gather(input, dim, index, *, sparse_grad=False):
     return out
 
 
+def index_select(input, dim, index):
+    if (
+        index.dtype != np.int64
+        or index.ndim > 1
+        or not input.ndim
+        or not input.flags.c_contiguous
+        or not -input.ndim <= dim < input.ndim
+        or index.size * input.size < LARGE * input.shape[dim]
+        or not within(index, input.shape[dim])
+    ):
+        return _shared_index_select(input, dim, index)
+    dim %= input.ndim
+    index = index.reshape(-1)
+    before, after = math.prod(input.shape[:dim]), math.prod(input.shape[dim + 1 :])
+    out = np.empty((*input.shape[:dim], index.size, *input.shape[dim + 1 :]), input.dtype)
+    source, result = input.reshape(before, -1, after), out.reshape(before, index.size, after)
+    if before == 1:
+        _rows_into(source[0], index, result[0])
+    else:
+        run(
+            lambda start, stop: np.take(source[start:stop], index, 1, result[start:stop], "clip"),
+            before,
+            index.size * after,
+        )
+    return out
+
+
 def rows_at(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """The rows of a matrix at int64 indices, which are within its bounds."""
     width = table.shape[1]
     if indices.size * width < LARGE or not table.flags.c_contiguous:
         return table.take(indices, 0)
     out = np.empty((*indices.shape, width), table.dtype)
-    flat, rows = indices.reshape(-1), out.reshape(-1, width)
-
-    def body(start: int, stop: int) -> None:
-        np.take(table, flat[start:stop], 0, rows[start:stop], "clip")
-
-    run(body, *rows.shape)
+    _rows_into(table, indices.reshape(-1), out.reshape(-1, width))
     return out
+
+
+def _rows_into(table: np.ndarray, indices: np.ndarray, out: np.ndarray) -> None:
+    def body(start: int, stop: int) -> None:
+        np.take(table, indices[start:stop], 0, out[start:stop], "clip")
+
+    run(body, *out.shape)
+
+
+def order_of(numbers: np.ndarray, size: int) -> np.ndarray:
+    """`argsort(kind="stable")` of integers in range(size): NumPy sorts numbers of two bytes digit by digit, in a tenth
+    of the time that larger ones take.
+    """
+    order = numbers.astype(np.uint16).argsort(kind="stable")
+    for digit in range(16, int(size - 1).bit_length(), 16):
+        order = order.take((numbers >> digit).astype(np.uint16).take(order).argsort(kind="stable"))
+    return order

@@ -5,6 +5,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
+from torchlite._settings import threads
 
 CPU = table_of(torch.device("cpu"))
 
@@ -77,3 +78,15 @@ def test_a_sparse_gradient_steps_its_rows():
         layer(indices).square().sum().backward()
         optimizer.step()
     torch.testing.assert_close(table.weight, twin.weight)
+
+
+def test_gradients_of_nothing_and_for_any_number_of_threads(monkeypatch):
+    empty = CPU._embedding_backward(np.zeros((0, 5), "f4"), np.zeros(0, "i8"), 3, 1, True)
+    assert empty.shape == (3, 5) and not empty.any()
+    assert CPU._embedding_backward(np.zeros((0, 5), "f4"), np.zeros(0, "i8"), 0, -1, False).shape == (0, 5)
+    rng, found = np.random.default_rng(0), []
+    indices, grad = rng.integers(0, 70000, 9000), rng.standard_normal((9000, 60)).astype("f4")
+    for count in (1, 2, 3):
+        monkeypatch.setattr(threads, "_count", count)
+        found.append(CPU._embedding_backward(grad, indices, 70000, -1, False).tobytes())
+    assert found[0] == found[1] == found[2]

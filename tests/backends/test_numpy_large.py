@@ -141,6 +141,37 @@ def test_gather_and_rows(rng, dtype):
     assert np.array_equal(picking.rows_at(table, index), table[index])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8", "?", "c8"])
+@pytest.mark.parametrize("shape", [(300, 50), (7, 300, 9), (300,), (5, 4, 300), (300, 0), (1, 300, 40)])
+def test_index_select(rng, shape, dtype, monkeypatch):
+    dim = shape.index(300)
+    x = rng.integers(0, 90, shape).astype(dtype)
+    index = rng.integers(0, 300, 5000)
+    monkeypatch.setattr(picking, "_shared_index_select", None)  # shows that the own way was taken
+    if x.size:
+        for d in (dim, dim - x.ndim):
+            assert np.array_equal(picking.index_select(x, d, index), x.take(index, dim))
+    monkeypatch.undo()
+    for given, which in ((x.swapaxes(0, -1), x.ndim - 1 - dim), (x, dim)):
+        for indices in (index, index[::2], index.astype("i4"), index[:0], index[0]):
+            found = picking.index_select(given, which, indices)
+            assert found.dtype == x.dtype and np.array_equal(found, given.take(indices.reshape(-1), which))
+
+
+@pytest.mark.parametrize("wrong", [-1, 300])
+def test_index_select_refuses_what_is_out_of_bounds(rng, wrong):
+    index = rng.integers(0, 300, 5000)
+    index[77] = wrong
+    with pytest.raises(IndexError, match="index out of range in self"):
+        picking.index_select(np.zeros((300, 50)), 0, index)
+
+
+@pytest.mark.parametrize("size", [1, 2, 65536, 65537, 1 << 20, 1 << 33])
+def test_order_of(rng, size):
+    numbers = rng.integers(0, size, 3000)
+    assert np.array_equal(picking.order_of(numbers, size), numbers.argsort(kind="stable"))
+
+
 @pytest.mark.parametrize("wrong", [-1, 200, -(1 << 63)])
 def test_gather_refuses_what_is_out_of_bounds(rng, wrong):
     index = rng.integers(0, 200, (90, 300))
