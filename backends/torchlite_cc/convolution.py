@@ -110,7 +110,9 @@ class Geometry:
         most = [max(p[d] // stride[d] for p in places) for d in (0, 1)]
         # With stride 1 the zeros behind a line are those before the next one.
         width = max(wide + padding[1], columns) if stride[1] == 1 else columns + most[1]
-        self.images = Rows(high, wide, rows + most[0], width, *stride, *padding, tuple(firsts))
+        self.images = Rows(
+            high, wide, rows + most[0], width, stride[0], stride[1], padding[0], padding[1], tuple(firsts)
+        )
         step = self.images.rows * width
         self.image_places = tuple(
             firsts.index((y % stride[0], x % stride[1])) * step + y // stride[0] * width + x // stride[1]
@@ -139,9 +141,9 @@ class Geometry:
         after = [max(0, *(o[d] + count[d] for _, count, taps in found for _, o in taps)) - out[d] for d in (0, 1)]
         width = max(out[1] + max(before[1], after[1]), *(count[1] for _, count, _ in found))
         rows = max(1, out[0] + before[0] + after[0])
-        self.spread_grads = Rows(*out, rows, width, 1, 1, *before, ((0, 0),))
+        self.spread_grads = Rows(out[0], out[1], rows, width, 1, 1, before[0], before[1], ((0, 0),))
         self.back = [
-            Target(*count, width, start[0] * size[1] + start[1], stride[0] * size[1], stride[1],
+            Target(count[0], count[1], width, start[0] * size[1] + start[1], stride[0] * size[1], stride[1],
                    tuple(t for t, _ in taps),
                    tuple((o[0] + before[0]) * width + o[1] + before[1] for _, o in taps))
             for start, count, taps in found
