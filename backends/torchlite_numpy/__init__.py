@@ -32,6 +32,9 @@ _ROUNDING = """
     var_correction xlogy
 """.split()
 
+# Elements from which a copy is asked of the kernels for large arrays.
+_COPIED = 1 << 16
+
 
 class NumpyBackend:
     """Backend protocol for "cpu"."""
@@ -121,7 +124,12 @@ class NumpyBackend:
         return np.ndarray((held.nbytes,), np.uint8, held)
 
     def copy_into(self, target: np.ndarray, source: Any) -> None:
-        np.copyto(target, source, casting="unsafe")
+        if target.size < _COPIED or source.__class__ is not np.ndarray or source.dtype.kind in "cW":
+            np.copyto(target, source, casting="unsafe")
+        else:
+            from .large import _copy_
+
+            _copy_(target, source)
 
     def owns(self, raw: np.ndarray) -> bool:
         return raw.base is None

@@ -5,6 +5,7 @@ added up.
 import numpy as np
 import pytest
 
+import torchlite as torch
 from torchlite._settings import threads
 from torchlite_array import scatter, sort
 from torchlite_numpy import activation, copies, normalisation, picking, scans, softmax, sorting, sums
@@ -265,3 +266,18 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
     monkeypatch.setattr(threads, "_count", count)
     for first, second in zip(two, results(), strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def test_what_is_computed_first_and_written_then():
+    """Ops in place without a kernel that writes: their results are copied over threads."""
+    x, y = (torch.randn(1 << 20) for _ in "xy")
+    expected = x.numpy() + np.float32(0.5) * y.numpy()
+    kept = x
+    x.add_(y, alpha=0.5)
+    np.testing.assert_allclose(kept.numpy(), expected, rtol=1e-6, atol=1e-6)
+    whole = torch.zeros(1 << 20, dtype=torch.int64)
+    whole.addcmul_(whole + 2, whole + 3)
+    assert (whole.numpy() == 6).all()
+    part = torch.zeros(2, 1 << 20)[:, ::2]
+    part.copy_(torch.add(part, torch.ones(1 << 19), alpha=3))
+    assert (part.numpy() == 3).all()
