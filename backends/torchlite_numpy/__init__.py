@@ -82,7 +82,7 @@ class NumpyBackend:
             from torchlite_engines.table import kernels_over
 
             table.update(kernels_over({**small, **table}, engine))
-            products.engine = engine.products
+            products.engine.parts = engine.products
         return table
 
     def engine(self) -> str:

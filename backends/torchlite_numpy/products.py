@@ -25,8 +25,17 @@ SMALL = math.isqrt(VECTOR)  # matrices of fewer elements each need fewer multipl
 # multiplications, and more only where each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
 _FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
-# An engine's way to compute the parts, `(a, b, out, bias, by_rows, parts) -> whether it did`: with the same numbers.
-engine: Callable[..., bool] | None = None
+
+
+class _Engine:
+    """An engine's way to compute the parts of a product: `(a, b, out, bias, by_rows, parts)`, and whether it did; with the
+    same numbers. In an object, since functions that are bound for a namespace have globals of their own.
+    """
+
+    parts: Callable[..., bool] | None = None
+
+
+engine = _Engine()
 
 
 def _is_small(a, b):
@@ -90,7 +99,7 @@ def _cut(a, b, out, bias=None):
     length = rows if by_rows else columns
     count = _parts_of(a.size * columns, length)
 
-    if engine is not None and engine(a, b, out, bias, by_rows, count):
+    if engine.parts is not None and engine.parts(a, b, out, bias, by_rows, count):
         return out
 
     def part(start, stop):

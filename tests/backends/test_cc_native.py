@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_blas, native_lstm, native_order, native_picking, native_sums
+from torchlite_cc import build, native_blas, native_lstm, native_optim, native_order, native_picking, native_sums
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
@@ -220,12 +220,12 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
         a, b = numbers(rows, depth, dtype=dtype), numbers(depth, columns, dtype=dtype)
         for left in (a, a.T.copy().T, np.pad(a, 3)[3:-3, 3:-3]):
             for right in (b, b.T.copy().T):
-                monkeypatch.setattr(products, "engine", None)
+                monkeypatch.setattr(products.engine, "parts", None)
                 expected = products.product(left, right, bias)
-                monkeypatch.setattr(products, "engine", through)
+                monkeypatch.setattr(products.engine, "parts", through)
                 assert (products.product(left, right, bias) == expected).all()
     assert all(taken) and len(taken) == 18
-    monkeypatch.setattr(products, "engine", through)
+    monkeypatch.setattr(products.engine, "parts", through)
     square = numbers(400, 300, dtype=dtype)
     products.product(square, square.T)  # which BLAS knows to be symmetric
     assert len(taken) == 19 and not taken[-1]
@@ -309,3 +309,51 @@ def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatc
     found = kernels_over(Served(), {"sum": np.sum})
     assert found["sum"](np.ones((4, 40), np.float32), 1).tolist() == [40.0] * 4
     assert not list(tmp_path.rglob("*.so"))
+
+
+# --- optimizers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "shapes", [[(40, 50), (3,)], [(1 << 15,), (300, 99), (5, 4)], [(9,)], [(0, 3), (7,), (0,), (5,)]]
+)
+@pytest.mark.parametrize(
+    ("name", "count", "options"),
+    [
+        ("_fused_adam", 3, (3, 0.01, 0.9, 0.99, 1e-8, 0.0, False, False)),
+        ("_fused_adam", 3, (3, 0.01, 0.9, 0.99, 1e-8, 0.1, False, True)),
+        ("_fused_adam", 2, (3, 0.01, 0.9, 0.99, 1e-8, 0.1, True, False)),
+        ("_fused_sgd", 0, (False, 0.1, 0.0, 0.0, 0.0, False, False)),
+        ("_fused_sgd", 0, (False, 0.1, 0.0, 0.0, 0.3, False, True)),
+        ("_fused_sgd", 1, (False, 0.1, 0.9, 0.2, 0.01, True, False)),
+        ("_fused_sgd", 1, (True, 0.1, 0.9, 0.5, 0.0, False, True)),
+        ("_fused_sgd", 1, (False, 0.1, 0.9, 0.5, 0.0, False, True)),
+    ],
+)
+def test_steps_of_optimizers(engine, dtype, shapes, name, count, options):
+    from torchlite_numpy import optim
+
+    rng, found = np.random.default_rng(0), []
+    params, grads = ([rng.standard_normal(shape).astype(dtype) for shape in shapes] for _ in "pg")
+    size = sum(p.size for p in params)
+    states = [(rng.random(size) + 0.5).astype(dtype) for _ in range(count)]
+    slots = {"_fused_adam": 3, "_fused_sgd": 1}[name]
+    scaler = np.array(2, dtype), np.array(0, "f4")
+    for kernel in (getattr(optim, name), lambda *given: getattr(native_optim, name)(engine, *given)):
+        mine, theirs, kept = ([a.copy() for a in arrays] for arrays in (params, grads, states))
+        for more in ((None, None), scaler, (None, scaler[0])):
+            kernel(mine, theirs, *kept, *[None] * (slots - count), {}, *options, *more)
+        found.append(mine + theirs + kept)
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=2e-6 if dtype == "f4" else 1e-13, atol=1e-6 if dtype == "f4" else 1e-14)
+
+
+def test_what_optimizers_leave_to_others(engine, numbers):
+    p, buffer = numbers(4, 5), numbers(20)
+    options = (False, 0.1, 0.9, 0.2, 0.01, True, False, None, None)
+    for params, grads, state in (
+        ([p], [p.T.copy().T], buffer), ([p], [p.astype("f8")], buffer), ([p], [p], buffer[:10]),
+        ([p.astype("f2")], [p.astype("f2")], buffer), ([p[:0]], [p[:0]], buffer[:0]),
+    ):  # fmt: skip
+        assert native_optim._fused_sgd(engine, params, grads, state, {}, *options) is None

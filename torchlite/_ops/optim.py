@@ -210,11 +210,12 @@ op(
 class Pack:
     """Parameters that one kernel call updates together, with their states in flat arrays."""
 
-    __slots__ = ("params", "raws", "states", "cache")
+    __slots__ = ("params", "raws", "size", "states", "cache")
 
     def __init__(self, params, states):
         self.params = params
         self.raws = [param._data for param in params]
+        self.size = sum([raw.size for raw in self.raws])
         self.states = states  # name -> flat raw array
         self.cache = {}  # what the backend's kernel keeps between steps
 
@@ -271,10 +272,10 @@ class Plan:
 
         scaler: (grad_scale, found_inf) for rules that take them, tensors or None.
         """
-        kernel = getattr(self.table, name)
         options += tuple([None if x is None else x._data for x in scaler])
         for pack, grads in zip(self.packs, gradients, strict=True):
             found = pack.states
+            kernel = getattr(self.table if pack.size < GLOBALS["LARGE"] else self.table.large, name)
             kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
         self._count_changes()
 
