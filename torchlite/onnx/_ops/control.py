@@ -1,4 +1,4 @@
-"""If, Loop and Scan: the bodies are modules. What a body reads of the graph around it comes as inputs behind its own."""
+"""If, Loop and Scan: the bodies are modules. What a body reads of the graph around it are inputs behind its own."""
 
 from __future__ import annotations
 

@@ -1,0 +1,29 @@
+"""`torch.onnx.utils`: the exporter under its older names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from . import is_in_onnx_export as is_in_onnx_export
+from . import register_custom_op_symbolic as register_custom_op_symbolic
+from . import unregister_custom_op_symbolic as unregister_custom_op_symbolic
+from ._exporting import export as export
+from ._kinds import TrainingMode
+
+__all__ = ["export", "is_in_onnx_export", "register_custom_op_symbolic", "select_model_mode_for_export",
+           "unregister_custom_op_symbolic"]  # fmt: skip
+
+
+@contextlib.contextmanager
+def select_model_mode_for_export(model: Any, mode: TrainingMode) -> Iterator[None]:
+    """The module in the mode of an export, and afterwards as it was."""
+    before = [(module, module.training) for module in model.modules()]
+    if mode is not TrainingMode.PRESERVE:
+        model.train(mode is TrainingMode.TRAINING)
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
