@@ -32,6 +32,7 @@ _FIXED = {
     "QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,),
     "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
+_OF_EXPORTERS = re.compile(r"val(_\d+)?")  # what exporters call the constants of a program that have no name
 # Ops whose result is on the host whatever their inputs are.
 _ON_HOST = {
     "Shape", "Size", "ConstantOfShape", "Range", "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow",
@@ -63,14 +64,14 @@ class Model:
         self.elements, self.custom, self.trains = elements, custom, trains
         self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
         self.versions = versions(model.opset_import)
-        self.made: dict[tuple, GraphModule] = {}
+        self.made: dict[tuple, tuple[GraphModule, int]] = {}
         self.open: list[tuple] = []
         count = len(model.graph.node) + sum(len(f.node) for f in model.functions)
         self.left = _FREE_NODES + _TIMES * count
 
-    def spend(self) -> None:
-        """Count a node. OnnxFileError where functions inside functions make too many."""
-        self.left -= 1
+    def spend(self, count: int = 1) -> None:
+        """Count nodes. OnnxFileError where functions inside functions make too many."""
+        self.left -= count
         if self.left < 0:
             raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
 
@@ -205,7 +206,10 @@ class Scope:
             if i < len(node.input) and not node.domain
         }
         for tensor in graph.initializer:
-            trains = tensor.name not in fixed and (self.model.trains is None or bool(self.model.trains(tensor.name)))
+            if self.model.trains is None:
+                trains = tensor.name not in fixed and _OF_EXPORTERS.fullmatch(tensor.name) is None
+            else:
+                trains = bool(self.model.trains(tensor.name))
             self.add(tensor.name, self.constant(tensor, tensor.name, trains), "the initializers")
         for sparse in graph.sparse_initializer:
             if sparse.values is None or sparse.indices is None:
@@ -254,6 +258,8 @@ class Scope:
             raise OnnxFileError(f"{what}: the op has no attribute {short(min(unknown))}")
         if len(values) > len(op.inputs) and not op.rest:
             raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the op {len(op.inputs)}")
+        if any(not name.isidentifier() or keyword.iskeyword(name) for name in attributes):
+            raise OnnxFileError(f"{what}: it has an attribute whose name is none")
         given = {k: v for k, v in attributes.items() if op.attributes is None or k in op.attributes}
         twice = set(given) & set(op.inputs[: len(values)])
         if twice:
@@ -333,15 +339,20 @@ class Scope:
             if len(self.model.open) > 50:
                 raise OnnxFileError(f"{what}: functions inside more than 50 others")
             self.model.open.append(key)
+            before = self.model.left
             scope = Scope(self.model, versions(function.opset_import), None, bound)
             for name in function.input:
                 scope.add(name, scope.placeholder(name), what)
                 scope.host.add(scope.values[name])
             scope.nodes(function.node)
             scope.finish(list(function.output), f"the function {short(function.name)}")
-            self.model.made[key, texts] = scope.module(function.name)
+            self.model.made[key, texts] = scope.module(function.name), before - self.model.left + 1
             self.model.open.pop()
-        module = self.model.made[key, texts]
+            cost = 1
+        else:  # what walks the modules meets those inside once more
+            cost = self.model.made[key, texts][1]
+        self.model.spend(cost)
+        module = self.model.made[key, texts][0]
         if len(values) > len(function.input):
             raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the function {len(function.input)}")
         args = [self.tensor(v) for v in values] + [None] * (len(function.input) - len(values))

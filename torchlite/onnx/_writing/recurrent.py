@@ -8,11 +8,21 @@ import numpy as np
 
 from ..errors import OnnxExporterError
 from .reductions import reduced
-from .writer import Val, Writer, translates
+from .writer import Val, Writer, tensor, translates
 
 
 def _gates(w: Writer, parts: list[Val], order: list[int], rows: int) -> str:
     """Weights with their gates in ONNX's order, a direction a row."""
+    known = [w.initializers.get(part.name) for part in parts]
+    if all(message is not None for message in known) and parts[0].dtype in ("float32", "float64", "float16"):
+        # Weights of the program: they are written in that order, and nothing is left to do when the model runs.
+        arrays = [
+            np.frombuffer(m.raw_data, parts[0].dtype).reshape(tuple(m.dims)) for m in known if m is not None
+        ]
+        whole = np.stack([np.concatenate([a[i * rows : (i + 1) * rows] for i in order]) for a in arrays])
+        name = w.name(f"{parts[0].name}_onnx")
+        w.initializers[name] = tensor(name, whole, parts[0].dtype)
+        return name
     turned = []
     for part in parts:
         blocks: Any = part
@@ -43,7 +53,7 @@ def _layers(
         bias = None
         if has_biases:
             both = [_gates(w, [s[i] for s in sets], order, hidden) for i in (2, 3)]
-            bias = w.op("Concat", *both, axis=1)
+            bias = _beside(w, both, params[2].dtype)
         begin = [w.slice(s, 0, layer * ways, (layer + 1) * ways) if layers > 1 else s for s in starts]
         out, *last = w.op(
             kind, value, _gates(w, [s[0] for s in sets], order, hidden), _gates(w, [s[1] for s in sets], order, hidden),
@@ -65,6 +75,17 @@ def _layers(
     if alone:
         value, ends = w.squeeze(value, 0 if batch_first else 1), [w.squeeze(e, 1) for e in ends]
     return [value, *ends]
+
+
+def _beside(w: Writer, names: list[str], dtype: str) -> str:
+    """Two biases as one."""
+    known = [w.initializers.get(name) for name in names]
+    if all(message is not None for message in known):
+        arrays = [np.frombuffer(m.raw_data, dtype).reshape(tuple(m.dims)) for m in known if m is not None]
+        name = w.name(f"{names[0]}_both")
+        w.initializers[name] = tensor(name, np.concatenate(arrays, 1), dtype)
+        return name
+    return w.op("Concat", *names, axis=1)
 
 
 @translates("aten.lstm.input")
