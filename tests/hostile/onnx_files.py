@@ -121,10 +121,14 @@ def files() -> list[bytes]:
 
 
 def _deep(depth: int) -> bytes:
-    data = b""
-    for _ in range(depth):  # a type of sequences of sequences ...
-        data = b"\x22" + _length(len(data) + 1 + len(_length(len(data)))) + b"\x0a" + _length(len(data)) + data
-    return b"\x3a" + _length(len(data) + 4) + b"\x5a" + _length(len(data) + 2) + b"\x12" + _length(len(data)) + data
+    """An input whose type is a sequence of sequences of sequences."""
+    kind = b""
+    for _ in range(depth):
+        inner = b"\x0a" + _length(len(kind)) + kind
+        kind = b"\x22" + _length(len(inner)) + inner
+    value = b"\x12" + _length(len(kind)) + kind
+    graph = b"\x5a" + _length(len(value)) + value
+    return b"\x3a" + _length(len(graph)) + graph
 
 
 def _length(n: int) -> bytes:
@@ -177,9 +181,11 @@ def harm() -> dict[str, bytes]:
         "negative": model([], [], [], [none]), "many dims": model([], [], [], [many]),
         "sparse": model([], [info("x", 1)], ["w"], sparse_initializer=[sparse]),
         "up": _outside("../secret"), "root": _outside("/etc/passwd"), "link": _outside("link"), "folder": _outside("."),
-        "device": _outside("/dev/zero"), "long": _outside("weights.bin", length=str(2**60)), "windows": _outside("..\\x"),
+        "device": _outside("/dev/zero"), "windows": _outside("..\\x"),
+        "long": _outside("weights.bin", length=str(2**60)),
         "past the end": _outside("weights.bin", offset="8"), "offset": _outside("weights.bin", offset="-1"),
-        "digits": _outside("weights.bin", offset="9" * 5000), "absent": _outside("nothing.bin"), "zero": _outside("a\0b"),
+        "digits": _outside("weights.bin", offset="9" * 5000), "absent": _outside("nothing.bin"),
+        "zero": _outside("a\0b"),
         "doubling": model(chain, [info("x", 1)], ["x3000"]),
         "repeats": model([node("Loop", ["m", "", "x"], ["y"], body=Message("Graph"))], [info("x", 1)], ["y"],
                          [tensor("m", np.array(2**62), "int64")]),
@@ -295,7 +301,9 @@ def _watch(event: str, arguments: tuple) -> None:
         path, mode = str(arguments[0]), str(arguments[1])
         if not set(mode) & set("wax+") and ("secret" not in path and "passwd" not in path and "/dev" not in path):
             return
-    if event == "exec" and any(part in where for part in (f"{os.sep}_dispatch{os.sep}", "importlib", f"{os.sep}fx{os.sep}")):
+    if event == "exec" and any(
+        part in where for part in (f"{os.sep}_dispatch{os.sep}", "importlib", f"{os.sep}fx{os.sep}")
+    ):
         return
     _seen.append(f"{event} {arguments[:1]!r} in {where}")
 

@@ -24,7 +24,7 @@ from ._types import NAMES, NARROW
 from .errors import OnnxFileError
 
 _HOST_SIZE = 64  # elements up to which integers are held by the host
-_FREE_NODES = 10_000  # that functions may make, beside what a file's size pays for
+_FREE_NODES = 1_000  # that functions may make, beside what a file's size pays for
 _TIMES = 50
 # By op: places of inputs that no training changes.
 _FIXED = {
@@ -420,7 +420,7 @@ def missing(domain: str, name: str, version: int) -> str:
 def _usable(part: str) -> str:
     """A part of a name that a module can have."""
     plain = re.sub(r"\W", "_", part, flags=re.ASCII)[:100] or "_"
-    if plain.startswith("_"):
+    if plain.startswith("_") or keyword.iskeyword(plain):
         plain = f"w{plain}"
     return plain
 

@@ -49,10 +49,12 @@ def load(
 
     >>> import torchlite as torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
-    >>> program = torch.onnx.export(net, (torch.ones(1, 3),))  # doctest: +SKIP
-    >>> program.save("net.onnx")  # doctest: +SKIP
-    >>> torch.onnx.load("net.onnx")(torch.ones(5, 3)).shape  # doctest: +SKIP
-    torch.Size([5, 2])
+    >>> program = torch.onnx.export(net, (torch.ones(1, 3),))
+    >>> module = torch.onnx.load(program.to_bytes())
+    >>> module(torch.ones(1, 3)).shape
+    torch.Size([1, 2])
+    >>> [name for name, _ in module.named_parameters()]
+    ['0.weight', '0.bias']
     """
     model, folder = read(f)
     return build(model, folder, parameters, custom_ops)

@@ -28,7 +28,7 @@ class ONNXProgram:
     >>> program(torch.ones(4, 3))[0].shape
     torch.Size([4, 2])
     >>> program
-    ONNXProgram(inputs: input; outputs: linear; 1 nodes, opset 20)
+    ONNXProgram(inputs: input; outputs: linear_gemm; 1 nodes, opset 20)
     """
 
     def __init__(self, model: Message, exported_program: Any = None) -> None:

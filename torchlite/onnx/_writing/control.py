@@ -15,8 +15,8 @@ def _graph_of(module: Any) -> Any:
 
 
 def _info(name: str, value: Val) -> Message:
-    dims = [Message("Dimension") if n is None else Message("Dimension", dim_value=n) for n in value.sizes]
-    about = Message("TypeOfTensor", elem_type=NUMBERS[value.dtype], shape=Message("TensorShape", dim=dims))
+    """A value's type; its sizes are those of the values that come and go."""
+    about = Message("TypeOfTensor", elem_type=NUMBERS[value.dtype])
     return Message("ValueInfo", name=name, type=Message("Type", tensor_type=about))
 
 
@@ -117,9 +117,7 @@ def map_(work: Any, function: Any, values: Any, extra: Any = ()) -> list[str]:
         found = body.run(function, [*slices, *extra])
         for value in found:
             body.output(value)
-    out = work.writer.op(
-        "Scan", *values, outputs=len(found), body=body.graph("body"), num_scan_inputs=len(values)
-    )
+    out = work.writer.op("Scan", *values, outputs=len(found), body=body.graph("body"), num_scan_inputs=len(values))
     return [out] if len(found) == 1 else out
 
 

@@ -181,9 +181,7 @@ def index_fill(w: Writer, x: Val, dim: int, index: Val, value: Any) -> str:
 
 
 @translates("aten.slice_scatter")
-def slice_scatter(
-    w: Writer, x: Val, src: Val, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> str:
+def slice_scatter(w: Writer, x: Val, src: Val, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
     dim %= x.ndim
     size = w.size(x, dim)
     every = w.op("Range", w.constant(0, "int64"), w.put(size), w.constant(1, "int64"))

@@ -68,7 +68,9 @@ def _times(value: Any, rank: int) -> list[int]:
     return list(value) * rank if len(value) == 1 else list(value)
 
 
-def _conv(w: Writer, x: Val, weight: Val, bias: Val | None, stride: Any, padding: Any, dilation: Any, groups: int) -> str:
+def _conv(
+    w: Writer, x: Val, weight: Val, bias: Val | None, stride: Any, padding: Any, dilation: Any, groups: int
+) -> str:
     rank = weight.ndim - 2
     alone = x.ndim == rank + 1
     value = w.unsqueeze(x, 0) if alone else x
@@ -77,7 +79,7 @@ def _conv(w: Writer, x: Val, weight: Val, bias: Val | None, stride: Any, padding
         given["auto_pad" if padding == "valid" else "pads"] = "VALID" if padding == "valid" else _same(weight, given)
     else:
         given["pads"] = _times(padding, rank) * 2
-    out = w.op("Conv", value, weight, bias, kernel_shape=[n for n in weight.sizes[2:]], **given)
+    out = w.op("Conv", value, weight, bias, kernel_shape=list(weight.sizes[2:]), **given)
     return w.squeeze(out, 0) if alone else out
 
 
@@ -233,9 +235,7 @@ def _per_channel(w: Writer, value: Any, x: Val) -> str:
     return w.reshape(value, [-1, *[1] * (x.ndim - 2)])
 
 
-def batch_norm_with(
-    w: Writer, x: Val, weight: Val | None, bias: Val | None, mean: Any, var: Any, eps: float
-) -> str:
+def batch_norm_with(w: Writer, x: Val, weight: Val | None, bias: Val | None, mean: Any, var: Any, eps: float) -> str:
     count = x.sizes[1]
     scale = weight if weight is not None else w.constant(np.ones(count or 1), x.dtype)
     shift = bias if bias is not None else w.constant(np.zeros(count or 1), x.dtype)
@@ -495,9 +495,7 @@ def col2im(w: Writer, x: Val, size: Any, kernel: Any, dilation: Any, padding: An
 @translates("aten.cosine_similarity")
 def cosine_similarity(w: Writer, x: Val, y: Val, dim: int = 1, eps: float = 1e-8) -> str:
     dims = [dim % x.ndim]
-    sizes = [
-        w.op("Max", reduced(w, "ReduceL2", v, dims, False), w.constant(eps, x.dtype)) for v in (x, y)
-    ]
+    sizes = [w.op("Max", reduced(w, "ReduceL2", v, dims, False), w.constant(eps, x.dtype)) for v in (x, y)]
     return w.op("Div", reduced(w, "ReduceSum", w.op("Mul", x, y), dims, False), w.op("Mul", *sizes))
 
 
@@ -528,7 +526,9 @@ def cross_entropy(
 ) -> str:  # fmt: skip
     if label_smoothing or target.is_float:
         raise OnnxExporterError("cross_entropy: probabilities as targets, or smoothed ones")
-    return w.op("SoftmaxCrossEntropyLoss", x, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index)
+    return w.op(
+        "SoftmaxCrossEntropyLoss", x, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index
+    )
 
 
 @translates("aten.nll_loss", "aten.nll_loss_nd", "aten.nll_loss2d")

@@ -440,7 +440,9 @@ def isfinite(w: Writer, x: Val) -> str:
 
 
 @translates("aten.nan_to_num")
-def nan_to_num(w: Writer, x: Val, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> str:
+def nan_to_num(
+    w: Writer, x: Val, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> str:
     if not x.is_float:
         return w.op("Identity", x)
     most = float(np.finfo(x.dtype).max) if x.dtype != "bfloat16" else 3.3895313892515355e38

@@ -137,9 +137,7 @@ class Translation:
         except OnnxExporterError:
             raise
         except Exception as error:
-            raise OnnxExporterError(
-                f"{node.name} ({name}): {type(error).__name__}: {error}{_where(node)}"
-            ) from error
+            raise OnnxExporterError(f"{node.name} ({name}): {type(error).__name__}: {error}{_where(node)}") from error
         value = self.named(node, result)
         if in_place:
             self.replaced(node, env, value)

@@ -16,9 +16,7 @@ def _gates(w: Writer, parts: list[Val], order: list[int], rows: int) -> str:
     known = [w.initializers.get(part.name) for part in parts]
     if all(message is not None for message in known) and parts[0].dtype in ("float32", "float64", "float16"):
         # Weights of the program: they are written in that order, and nothing is left to do when the model runs.
-        arrays = [
-            np.frombuffer(m.raw_data, parts[0].dtype).reshape(tuple(m.dims)) for m in known if m is not None
-        ]
+        arrays = [np.frombuffer(m.raw_data, parts[0].dtype).reshape(tuple(m.dims)) for m in known if m is not None]
         whole = np.stack([np.concatenate([a[i * rows : (i + 1) * rows] for i in order]) for a in arrays])
         name = w.name(f"{parts[0].name}_onnx")
         w.initializers[name] = tensor(name, whole, parts[0].dtype)
@@ -136,9 +134,7 @@ def lstm_cell(
 
 
 @translates("aten.gru_cell")
-def gru_cell(
-    w: Writer, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Val | None = None, b_hh: Val | None = None
-) -> str:
+def gru_cell(w: Writer, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Val | None = None, b_hh: Val | None = None) -> str:
     a, b = (w.op("Split", v, outputs=3, axis=1, num_outputs=3) for v in _cell(w, x, h, w_ih, w_hh, b_ih, b_hh))
     r, z = (w.op("Sigmoid", w.op("Add", a[i], b[i])) for i in (0, 1))
     n = w.op("Tanh", w.op("Add", a[2], w.op("Mul", r, b[2])))
@@ -147,9 +143,7 @@ def gru_cell(
 
 def _rnn_cell(name: str, activation: str) -> None:
     @translates(f"aten.{name}")
-    def cell(
-        w: Writer, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Val | None = None, b_hh: Val | None = None
-    ) -> str:
+    def cell(w: Writer, x: Val, h: Val, w_ih: Val, w_hh: Val, b_ih: Val | None = None, b_hh: Val | None = None) -> str:
         return w.op(activation, w.op("Add", *_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)))
 
 
@@ -199,5 +193,3 @@ def embedding_bag(
             out = w.op("Div", out, w.unsqueeze(w.op("Max", many, w.constant(1, weight.dtype)), 1))
     nothing = w.constant(np.zeros(0), "int64")
     return [out, nothing, nothing, nothing]
-
-

@@ -201,7 +201,9 @@ def flip(w: Writer, x: Val, dims: Any) -> str:
     axes = [d % x.ndim for d in dims]
     if not axes:
         return x.name
-    return w.op("Slice", x, w.ints([-1] * len(axes)), w.ints([-LAST] * len(axes)), w.ints(axes), w.ints([-1] * len(axes)))
+    return w.op(
+        "Slice", x, w.ints([-1] * len(axes)), w.ints([-LAST] * len(axes)), w.ints(axes), w.ints([-1] * len(axes))
+    )
 
 
 @translates("aten.roll")
@@ -424,9 +426,7 @@ def pixel_shuffle(w: Writer, x: Val, factor: int) -> str:
 @translates("aten.pixel_unshuffle")
 def pixel_unshuffle(w: Writer, x: Val, factor: int) -> str:
     n, c, h, v = (w.size(x, d) for d in range(4))
-    rows, columns = (
-        k // factor if is_fixed(k) else w.op("Div", k, w.constant(factor, "int64")) for k in (h, v)
-    )
+    rows, columns = (k // factor if is_fixed(k) else w.op("Div", k, w.constant(factor, "int64")) for k in (h, v))
     cut = w.reshape(x, [n, c, rows, factor, columns, factor])
     return w.reshape(w.permute(cut, [0, 1, 3, 5, 2, 4]), [n, w.product([c, factor * factor]), rows, columns])
 

@@ -55,7 +55,7 @@ def tensor(name: str, array: np.ndarray, dtype: str) -> Message:
 
 def attribute(name: str, value: Any) -> Message:
     """An attribute's message, of the type that its value is."""
-    if isinstance(value, bool) or isinstance(value, int):
+    if isinstance(value, (bool, int)):
         return Message("Attribute", name=name, type=_KINDS["int"], i=int(value))
     if isinstance(value, float):
         return Message("Attribute", name=name, type=_KINDS["float"], f=value)
