@@ -15,8 +15,10 @@ from ._aten import ops as _ops
 from ._library import operators
 from ._library.checks import OpCheckError, opcheck
 from ._library.custom_ops import CustomOpDef, custom_op
+from ._library.custom_ops import no_keyword_tensors as _no_keyword_tensors
 from ._library.named import definition_of as _definition_of
 from ._library.named import op_of as _op_of
+from ._library.overriding import check_key, kernels_of, watch
 from ._library.schema import infer_schema
 from ._types.devices import device
 
@@ -86,10 +88,11 @@ class Library:
 
     def _kernels(self, op_name: Any) -> Any:
         """The kernels of an op, by key; they wait where the op is not declared yet."""
+        own = self.ns == "aten" if isinstance(op_name, str) else getattr(op_name, "namespace", "") == "aten"
+        if own:
+            return kernels_of(op_name if isinstance(op_name, str) else op_name.name())
         if not isinstance(op_name, str):
             return _op_of(op_name).kernels
-        if self.ns == "aten" or op_name.startswith("aten::"):
-            raise NotImplementedError("torchlite computes PyTorch's ops by its own kernels, which no library replaces")
         name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
         try:
             return operators.found(name).kernels
@@ -108,6 +111,18 @@ class Library:
         """Add a kernel under a key: "CPU", "CUDA", "OpenCL", "Meta", "CompositeExplicitAutograd" (any device),
         "CompositeImplicitAutograd" (any device, differentiated through) or "Autograd". RuntimeError for other keys,
         and without `allow_override` where there is a kernel.
+
+        A kernel of one of PyTorch's own ops, in a library "aten", is called in its place by the thread that adds it;
+        every op is slower while there is one.
+
+        >>> import torchlite as torch
+        >>> lib = torch.library.Library("aten", "IMPL")
+        >>> lib.impl("neg", lambda x: x + 100, "CPU")
+        >>> -torch.ones(2)
+        tensor([101., 101.])
+        >>> lib._destroy()
+        >>> -torch.ones(2)
+        tensor([-1., -1.])
         """
         key = str(getattr(dispatch_key, "name", dispatch_key)) or self.dispatch_key or "CompositeImplicitAutograd"
         if not callable(fn):
@@ -115,6 +130,9 @@ class Library:
         if key not in operators.KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         kernels = self._kernels(op_name)
+        if self.ns == "aten":
+            check_key(key)
+            self._undo.append(watch)
         if fn is fallthrough_kernel:
             kernels.pop(key, None)
             return
@@ -127,6 +145,8 @@ class Library:
             )
         made = kernels[key] = functools.partial(fn, None) if with_keyset else fn
         self._undo.append(functools.partial(_put_back, kernels, key, made, before))
+        if self.ns == "aten":
+            watch()
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Refuses: a kernel stands for one op."""
@@ -173,7 +193,7 @@ def _library(namespace: str, lib: Library | None) -> Library:
     return lib
 
 
-def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> Any:
+def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Add an op: `define("lib::op", "(Tensor x) -> Tensor")`. ValueError for a name without a library.
 
     >>> import torchlite as torch
@@ -309,6 +329,7 @@ def register_autograd(
             f"Cannot register autograd formula for non-functional operator {found.name} with schema {found.schema}. "
             "Please create a functional operator and register an autograd formula for that."
         )
+    _no_keyword_tensors(found.schema)
     found.backward, found.setup_context = backward, setup_context
 
 

@@ -46,6 +46,9 @@ _HOMES = {
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",
     ),
+    "._C._schemas": (
+        "_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema",
+    ),
     "._C._fusers": (
         "_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu", "_jit_nvfuser_enabled", "_jit_override_can_fuse_on_cpu",
         "_jit_override_can_fuse_on_gpu", "_jit_set_nvfuser_enabled", "_jit_set_profiling_executor",

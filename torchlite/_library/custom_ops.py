@@ -9,10 +9,19 @@ from typing import Any
 from .._types.devices import device
 from . import operators
 from .operators import LibraryOp, key_of
-from .schema import infer_schema
+from .schema import FunctionSchema, infer_schema
 from .tags import Tag, as_tags
 
 OPS: dict[str, CustomOpDef] = {}
+
+
+def no_keyword_tensors(schema: FunctionSchema) -> None:
+    """NotImplementedError for tensors that come by keyword alone, which a derivative has no place for."""
+    if any(a.kwarg_only and a.type.base == "Tensor" for a in schema.arguments):
+        raise NotImplementedError(
+            f"register_autograd with kwarg-only Tensor args. In the original definition of the op, please make your "
+            f"tensors not kwarg-only. Got: {schema}"
+        )
 
 
 class CustomOpDef:
@@ -21,6 +30,7 @@ class CustomOpDef:
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self.__name__ = name
+        no_keyword_tensors(FunctionSchema(f"{self._qualname}{schema}"))
         before = OPS.get(self._qualname)
         if before is not None:
             operators.forget(before._op)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._dispatch import call
+from .._dispatch.graph import bump, version
 from .._dispatch.interceptors import dispatching_classes, intercepted_above, overridden, overriding, stack
 from .._dispatch.runtime import GLOBALS, MODE, recording
 from .._types.devices import get_default_device
@@ -164,8 +165,17 @@ class LibraryOp:
 
     def _called(self, kernel: Callable, values: list) -> Any:
         args, kwargs = self.schema.call_form(values)
+        if not (self.is_custom and self.schema.is_mutable):
+            result = kernel(*args, **kwargs)
+            self._check(result, values)
+            return result
+        written = [*tensors_in(v for v, a in zip(values, self.schema.arguments, strict=True) if a.is_write)]
+        before = [version(tensor) for tensor in written]
         result = kernel(*args, **kwargs)
         self._check(result, values)
+        for tensor, count in zip(written, before, strict=True):
+            if version(tensor) == count:  # it wrote by another way than an op's, as to a NumPy array
+                bump(tensor)
         return result
 
     def _check(self, result: Any, values: list) -> None:

@@ -35,6 +35,11 @@ class OpOverload:
         return self.overloadpacket._schema_of(self._overloadname)
 
     @property
+    def _defined_in_python(self) -> bool:
+        """Whether a program added the op."""
+        return self.namespace != "aten"
+
+    @property
     def is_view(self) -> bool:
         """Whether results lie in the memory of an argument, and nothing is written."""
         return any(r.alias_info is not None and not r.is_write for r in self._schema.returns)

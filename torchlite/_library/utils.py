@@ -1,0 +1,55 @@
+"""What packages ask of schemas and names of ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .schema import Argument, FunctionSchema
+
+__all__ = [
+    "is_functional_schema",
+    "is_tensorlist_like_type",
+    "lookup_op",
+    "mutates_and_returns_first_arg",
+    "parse_namespace",
+]
+
+
+def is_functional_schema(schema: Any) -> bool:
+    """Whether a schema (or its text) writes to no argument, and returns something that is in no argument's memory."""
+    parsed = FunctionSchema(schema) if isinstance(schema, str) else schema
+    reads = not any(part.alias_info is not None for part in (*parsed.arguments, *parsed.returns))
+    return reads and bool(parsed.returns)
+
+
+def is_tensorlist_like_type(kind: Any) -> bool:
+    """Whether the type of an argument is a list of tensors, which may be None, or hold None."""
+    return kind.base == "Tensor" and any(suffix.startswith("[") for suffix in kind.suffixes)
+
+
+def parse_namespace(qualname: str) -> tuple[str, str]:
+    """The library and the name of "lib::op". ValueError where there are not both."""
+    namespace, colons, name = qualname.partition("::")
+    if not colons:
+        raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', but got {qualname}")
+    return namespace, name
+
+
+def lookup_op(qualname: str) -> Any:
+    """The overload of a name such as "lib::op" or "lib::op.overload". AttributeError where there is none."""
+    from .._aten import ops
+
+    namespace, name = parse_namespace(qualname)
+    name, _, overload = name.partition(".")
+    return getattr(getattr(getattr(ops, namespace), name), overload or "default")
+
+
+def mutates_and_returns_first_arg(op: Any) -> bool:
+    """Whether an op writes to its first argument alone and returns it, as `add_` does."""
+    schema = op._schema
+    if len(schema.returns) != 1 or not schema.arguments:
+        return False
+    first: Argument = schema.arguments[0]
+    written = [a for a in schema.arguments if a.is_write]
+    alias = schema.returns[0].alias_info
+    return written == [first] and alias is not None and alias.before_set == first.alias_info.before_set
