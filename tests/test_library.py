@@ -397,3 +397,29 @@ def test_opcheck_wants_the_rule_of_the_meta_device_for_compilers_too():
     assert [name for name, answer in answers.items() if answer != "SUCCESS"] == [
         "test_faketensor", "test_aot_dispatch_dynamic",
     ]  # fmt: skip
+
+
+def test_rules_get_keywords_and_leave_defaults_out():
+    with torch.library._scoped_library("defaults_tests", "FRAGMENT") as lib:
+        lib.define("scale(Tensor w, int x=2, *, int y=3, int z) -> Tensor")
+        lib.impl("scale", lambda w, x=2, *, y=3, z: w * x * y * z, "CPU")
+        op = torch.ops.defaults_tests.scale
+        assert torch.equal(torch.vmap(op)(torch.ones(3), z=7), torch.full((3,), 42.0))
+
+        def setup(ctx, inputs, keyword_only_inputs, output):
+            assert inputs[1] == 2 and keyword_only_inputs == {"y": 3, "z": 7}
+
+        torch.library.register_autograd(
+            "defaults_tests::scale", lambda ctx, grad: grad * 42, setup_context=setup, lib=lib
+        )
+        w = torch.ones(3, requires_grad=True)
+        op(w, z=7).sum().backward()
+        assert torch.equal(w.grad, torch.full((3,), 42.0))
+        seen = []
+
+        def rule(info, in_dims, w, x=2, *, y=3, z):
+            seen.append(in_dims)
+            return w * x * y * z, 0
+
+        torch.library.register_vmap("defaults_tests::scale", rule, lib=lib)
+        assert torch.equal(torch.vmap(op)(torch.ones(3), z=7), torch.full((3,), 42.0)) and seen == [(0,)]

@@ -266,6 +266,7 @@ def _function_of(op: LibraryOp) -> Any:
         several = isinstance(result, (list, tuple))
         outs, again = _flattened(result if several else [result])
         ctx.regroup = holder.rebuild, again
+        ctx.count_given = len(schema.call_form(values)[0])
         holder.result = lambda found: (type(result)(again(found)) if several else again(found)[0]) if outs else result
         if len(outs) == 1:
             holder.result = lambda found: type(result)(again([found])) if several else again([found])[0]
@@ -282,6 +283,8 @@ def _function_of(op: LibraryOp) -> Any:
         found = op.backward(ctx, *again(grads))
         found = list(found) if isinstance(found, (tuple, list)) and not _is_one(found, schema) else [found]
         count = len(schema.positional)
+        if ctx.count_given <= len(found) < count:  # arguments at their defaults at the end have no gradient
+            found += [None] * (count - len(found))
         if len(found) != count:
             raise RuntimeError(
                 f"Expected the return from backward to be of the same structure as the inputs. Got: {len(found)} "

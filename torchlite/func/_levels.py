@@ -140,13 +140,19 @@ class Level(Interceptor):
         dims = tuple(mapped(lambda v: 0 if is_of(v, self) else None, value) for value in values)
         if op.vmap_rule is None:
             rows = [
-                op(*[mapped(lambda v: v[i], b) if _any_dim(d) else b for b, d in zip(batches, dims, strict=True)])
+                op(
+                    **{
+                        a.name: mapped(lambda v: v[i], b) if _any_dim(d) else b
+                        for a, b, d in zip(op.schema.arguments, batches, dims, strict=True)
+                    }
+                )
                 for i in range(self.size)
             ]
             if isinstance(rows[0], (tuple, list)):
                 return self.wrap(type(rows[0])(F.stack(list(column)) for column in zip(*rows, strict=True)))
             return self.wrap(F.stack(rows))
-        results, out_dims = op.vmap_rule(VmapInfo(self.size, self.randomness), dims, *batches)
+        info, (batches, keywords) = VmapInfo(self.size, self.randomness), op.schema.call_form(batches)
+        results, out_dims = op.vmap_rule(info, dims[: len(batches)], *batches, **keywords)
 
         def placed(value, dim):
             if isinstance(value, (list, tuple)):
