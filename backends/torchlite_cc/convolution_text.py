@@ -87,6 +87,34 @@ ENTRY lay_images(const void* given, const int*, i64, i64 parts, int* taken) {
     });
 }
 
+struct Swap {
+    const float* source;
+    float* target;
+    i64 groups, filters, channels, taps;
+};
+
+// Weights (groups, filters, channels, taps) as (groups, channels, filters, taps).
+ENTRY swap_weights(const void* given, const int*, i64, i64 parts, int* taken) {
+    const Swap& p = *(const Swap*)given;
+    const i64 count = p.groups * p.channels;
+    return parts_of(taken, parts, [&](i64 part) {
+        const i64 end = count * (part + 1) / parts;
+        for (i64 first = count * part / parts; first < end;) {
+            const i64 group = first / p.channels, c0 = first % p.channels;
+            const i64 n = least(16, least(end - first, p.channels - c0));
+            for (i64 c = c0; c < c0 + n; c++) for (i64 f = 0; f < p.filters; f++) {
+                float* to = p.target + ((group * p.channels + c) * p.filters + f) * p.taps;
+                const float* from = p.source + ((group * p.filters + f) * p.channels + c) * p.taps;
+                if (p.taps == 9) memcpy(to, from, 36);
+                else if (p.taps == 1) *to = *from;
+                else memcpy(to, from, 4 * p.taps);
+            }
+            first += n;
+        }
+        return true;
+    });
+}
+
 // --- sums over channels and kernel places ----------------------------------------------------------
 
 // Lines of outputs: result `r * width + c` belongs at `r * down + c * right`.
@@ -99,7 +127,7 @@ struct Sum {
     float* out;
     i64 batch, groups, channels, filters, by_image, by_channel, by_filter, by_depth, by_group, taps;
     const i64 *weight_places, *image_places;
-    i64 out_image, out_filter, exact, length, pieces, span, shares, share;
+    i64 out_image, out_filter, exact, length, pieces, span, shares, share, along;
     Lines lines;
 };
 
@@ -171,18 +199,24 @@ ENTRY sum_places(const void* given, const int*, i64, i64 parts, int* taken) {
         const float* bias = p.bias ? p.bias + group * p.filters : nullptr;
         const i64 stop = least(p.filters, (share + 1) * p.share), last = least(p.length, (piece + 1) * p.span);
         float tile[MR * WIDE];
-        for (i64 first = piece * p.span; first < last; first += WIDE) {
+        const auto block = [&](i64 first, i64 f) {
+            const i64 m = least(MR, stop - f);
             i64 from = first, count = least(WIDE, last - first);
             if (p.exact && first + (count > W ? (i64)WIDE : (i64)W) > p.length) {  // nothing may be read behind the end
                 from = p.length - (count > W ? (i64)WIDE : (i64)W);
                 count = p.length - from;
             }
-            for (i64 f = share * p.share; f < stop; f += MR) {
-                const i64 m = least(MR, stop - f);
-                Few<MR>::go(m, p, a + f * p.by_filter, b + from, count, tile);
-                for (i64 i = f; i < f + m; i++)
-                    write(p.lines, tile + (i - f) * WIDE, bias ? bias[i] : 0.0f, from, count, out + i * p.out_filter);
-            }
+            Few<MR>::go(m, p, a + f * p.by_filter, b + from, count, tile);
+            for (i64 i = f; i < f + m; i++)
+                write(p.lines, tile + (i - f) * WIDE, bias ? bias[i] : 0.0f, from, count, out + i * p.out_filter);
+        };
+        const i64 begin = piece * p.span, least_filter = share * p.share;
+        if (p.along) {
+            for (i64 f = least_filter; f < stop; f += MR)
+                for (i64 first = begin; first < last; first += WIDE) block(first, f);
+        } else {
+            for (i64 first = begin; first < last; first += WIDE)
+                for (i64 f = least_filter; f < stop; f += MR) block(first, f);
         }
         return true;
     });

@@ -110,6 +110,12 @@ def test_threads_change_no_bit(program, plan, monkeypatch):
         assert a.tobytes() == b.tobytes() == c.tobytes()
 
 
+@pytest.mark.parametrize("plan", PLANS[:6], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}")
+def test_weights_swapped(program, plan, monkeypatch):
+    monkeypatch.setattr(convolution, "_SCATTERED", 0)
+    test_passes(program, plan)
+
+
 FILTERED = [
     plan_of(2, 5, 9, (8, 8), 3, padding=1),
     plan_of(3, 40, 17, (13, 7), 3, padding=1),  # tiles that reach over the end
