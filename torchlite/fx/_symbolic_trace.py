@@ -30,6 +30,7 @@ from ..utils import _pytree as pytree
 from . import graph_module
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
+from ._lazy_graph_module import _LazyGraphModule, _make_graph_module
 from ._naming import BUILTIN, public_name
 from ._wrapping import _maybe_revert_all_patches as _maybe_revert_all_patches
 from ._wrapping import _wrapped_fns_to_patch as _wrapped_fns_to_patch
@@ -450,6 +451,7 @@ class Tracer(TracerBase):
 
     def _trace(self, root: Any, concrete_args: Any) -> Graph:
         if isinstance(root, Module):
+            _LazyGraphModule.force_recompile(root)
             if not hasattr(type(root), self.traced_func_name):
                 raise AssertionError(f"traced_func_name={self.traced_func_name} doesn't exist in {type(root).__name__}")
             self.root = root
@@ -532,4 +534,4 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None)
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = root._get_name() if isinstance(root, Module) else root.__name__
-    return GraphModule(tracer.root, graph, class_name=name)
+    return _make_graph_module(tracer.root, graph, name)

@@ -9,6 +9,7 @@ from typing import Any
 from . import traceback as fx_traceback
 from ._codegen import _last_uses
 from ._compatibility import compatibility
+from ._lazy_graph_module import _make_graph_module
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
@@ -243,4 +244,4 @@ class Transformer(Interpreter):
             value = map_aggregate(found, lambda a: a.node if isinstance(a, Proxy) else a)
             made = self.new_graph.output(value)
             made.meta.update(self.graph.output_node().meta)
-        return GraphModule(self.module, self.new_graph)
+        return _make_graph_module(self.module, self.new_graph)

@@ -1,0 +1,106 @@
+"""Modules whose code is written when it is first wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ._codegen import PythonCode
+from ._compatibility import compatibility
+from ._sources import import_block
+from .graph_module import GraphModule, reduce_graph_module
+
+__all__: list[str] = []
+
+_use_lazy_graph_module_flag = False
+_force_skip_lazy_graph_module_flag = False
+
+
+@compatibility(is_backward_compatible=False)
+@contextmanager
+def _force_skip_lazy_graph_module() -> Iterator[None]:
+    """Within it, all modules write their code at once, whatever `_use_lazy_graph_module` says."""
+    global _force_skip_lazy_graph_module_flag
+    before, _force_skip_lazy_graph_module_flag = _force_skip_lazy_graph_module_flag, True
+    try:
+        yield
+    finally:
+        _force_skip_lazy_graph_module_flag = before
+
+
+@compatibility(is_backward_compatible=False)
+@contextmanager
+def _use_lazy_graph_module(should_use: bool) -> Iterator[None]:
+    """Within it, modules that are made write their code when it is first wanted, or at once."""
+    global _use_lazy_graph_module_flag
+    before = _use_lazy_graph_module_flag
+    _use_lazy_graph_module_flag = should_use and not _force_skip_lazy_graph_module_flag
+    try:
+        yield
+    finally:
+        _use_lazy_graph_module_flag = before
+
+
+@compatibility(is_backward_compatible=False)
+def _get_graph_module_cls() -> type[GraphModule]:
+    return _LazyGraphModule if _use_lazy_graph_module_flag else GraphModule
+
+
+def _make_graph_module(*args: Any, graph_module_cls: Any = None, **kwargs: Any) -> GraphModule:
+    """A module of a graph, of the class that is in use."""
+    return (graph_module_cls or _get_graph_module_cls())(*args, **kwargs)
+
+
+@compatibility(is_backward_compatible=False)
+class _LazyGraphModule(GraphModule):
+    """A GraphModule that notes that its code is out of date, and writes it when it runs or is looked at."""
+
+    @classmethod
+    def from_graphmodule(cls, gm: GraphModule) -> GraphModule:
+        """The module, as one of this class."""
+        return gm if isinstance(gm, _LazyGraphModule) else _LazyGraphModule(gm, gm.graph)
+
+    @staticmethod
+    def force_recompile(gm: Any) -> None:
+        """Have a module that waits write its code."""
+        if isinstance(gm, _LazyGraphModule):
+            gm.real_recompile()
+
+    def real_recompile(self) -> None:
+        """Write the code if it is out of date."""
+        if self._needs_recompile():
+            self._real_recompile()
+
+    @classmethod
+    def _needs_recompile(cls) -> bool:
+        return cls.forward is cls._lazy_forward
+
+    def _lazy_forward(self, *args: Any, **kwargs: Any) -> Any:
+        self.real_recompile()
+        return self(*args, **kwargs)
+
+    forward = _lazy_forward
+
+    def _real_recompile(self) -> PythonCode:
+        return super().recompile()
+
+    @classmethod
+    def recompile(cls) -> Any:
+        """Note that the code is out of date."""
+        cls.forward = cls._lazy_forward  # type: ignore[method-assign]
+
+    def __reduce__(self) -> Any:
+        code = self._real_recompile()
+        body = {name: value for name, value in self.__dict__.items() if name != "_graph"}
+        return reduce_graph_module, (body, import_block(code.globals))
+
+    @property
+    def code(self) -> str:
+        """The Python code of `forward`."""
+        self.real_recompile()
+        return super().code
+
+    def __str__(self) -> str:
+        self.real_recompile()
+        return super().__str__()

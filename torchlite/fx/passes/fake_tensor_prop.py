@@ -1,0 +1,47 @@
+"""Values of all nodes as tensors without elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._subclasses import FakeTensorMode
+from ..._tensor import Tensor
+from .._compatibility import compatibility
+from ..interpreter import Interpreter
+from ..node import Node, map_aggregate
+
+__all__ = ["FakeTensorProp"]
+
+
+@compatibility(is_backward_compatible=False)
+class FakeTensorProp(Interpreter):
+    """Runs a module's graph with tensors that have no elements, and notes each node's value: `meta["val"]`."""
+
+    def __init__(self, module: Any, mode: Any = None, *, check_consistency: bool = False) -> None:
+        super().__init__(module)
+        self._mode = FakeTensorMode() if mode is None else mode
+        self.check_consistency = check_consistency
+
+    def _as_fake(self, value: Any) -> Any:
+        return self._mode.from_tensor(value) if isinstance(value, Tensor) else value
+
+    def fetch_attr(self, target: str) -> Any:
+        return self._as_fake(super().fetch_attr(target))
+
+    def run_node(self, n: Node) -> Any:
+        """The value of a node, which is noted on it."""
+        result = super().run_node(n)
+        found = []
+        kept = map_aggregate(result, lambda value: found.append(value) or value)
+        if any(isinstance(value, (Tensor, int, float, bool)) for value in found):
+            n.meta["val"] = kept
+        return result
+
+    def propagate(self, *args: Any) -> Any:
+        """Run the module on sample inputs; its result without elements."""
+        return self.propagate_dont_convert_inputs(*map(self._as_fake, args))
+
+    def propagate_dont_convert_inputs(self, *args: Any) -> Any:
+        """As `propagate`, of inputs that have no elements."""
+        with self._mode:
+            return super().run(*args)

@@ -1,0 +1,141 @@
+"""Groups of nodes that a backend can run, as large as they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import getitem
+from typing import Any
+
+from ...graph_module import GraphModule
+from ...node import Node, _get_qualified_name
+from ..operator_support import OperatorSupportBase
+from ..utils.fuser_utils import fuse_by_partitions
+
+__all__ = ["CapabilityBasedPartitioner", "Partition"]
+
+
+class Partition:
+    """A group of nodes."""
+
+    def __init__(
+        self, id: int | None = None, nodes: Iterable[Node] | None = None, node_orders: Iterable[int] | None = None
+    ) -> None:
+        self.id = id
+        found = list(nodes or ())
+        orders: list[Any] = [None] * len(found) if node_orders is None else list(node_orders)
+        self.nodes: dict[Node, int | None] = dict(zip(found, orders, strict=True))
+
+    def __repr__(self) -> str:
+        return str(self.nodes)
+
+    def add_node(self, node: Node, node_order: int | None = None) -> None:
+        """Take a node in."""
+        self.nodes[node] = node_order
+
+    def remove_node(self, node: Node) -> None:
+        """Take a node out."""
+        del self.nodes[node]
+
+    def size(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+
+class CapabilityBasedPartitioner:
+    """Finds groups of supported nodes such that no group needs a value that depends on one of its own from outside.
+
+    allows_single_node_partition: a node alone is a group. non_compute_ops: names of functions of which alone no group
+    is made. allowed_single_node_partition_ops: names of functions that are a group alone all the same.
+    """
+
+    def __init__(
+        self,
+        graph_module: GraphModule,
+        operator_support: OperatorSupportBase,
+        allows_single_node_partition: bool = False,
+        non_compute_ops: Sequence[str] | None = None,
+        allowed_single_node_partition_ops: Sequence[str] | None = None,
+        skip_horizontal_fusion: bool = False,
+    ) -> None:
+        self.graph_module, self.operator_support = graph_module, operator_support
+        self.allows_single_node_partition = allows_single_node_partition
+        self.non_compute_ops = list(non_compute_ops or ())
+        self.allowed_single_node_partition_ops = list(allowed_single_node_partition_ops or ())
+        self.skip_horizontal_fusion = skip_horizontal_fusion
+
+    def _is_node_supported(self, node: Node) -> bool:
+        return self.operator_support.is_node_supported(dict(self.graph_module.named_modules()), node)
+
+    def propose_partitions(self) -> list[Partition]:
+        """The groups, their nodes in the graph's order."""
+        nodes = list(self.graph_module.graph.nodes)
+        place = {node: i for i, node in enumerate(nodes)}
+        below: dict[Node, set[Node]] = {}  # what depends on a node
+        for node in reversed(nodes):
+            below[node] = set(node.users).union(*(below[user] for user in node.users))
+        groups: dict[Node, list[Node]] = {}
+        supported = {
+            node for node in nodes if node.op not in ("placeholder", "output") and self._is_node_supported(node)
+        }
+        for node in reversed(nodes):
+            if node not in supported:
+                continue
+            groups[node] = [node]
+            near = {id(groups[user]): groups[user] for user in node.users if user in groups}
+            others = {} if self.skip_horizontal_fusion else {id(group): group for group in groups.values()}
+            for group in {**near, **others}.values():
+                if group is not groups[node] and self._can_join(groups[node], group, below):
+                    joined = groups[node] + group
+                    groups.update(dict.fromkeys(joined, joined))
+        found = {id(group): sorted(group, key=place.__getitem__) for group in groups.values()}
+        ordered = sorted(found.values(), key=lambda group: place[group[0]])
+        kept = [group for group in map(self._with_getitems, ordered) if self._counts(group)]
+        return [Partition(number, group) for number, group in enumerate(kept)]
+
+    @staticmethod
+    def _can_join(one: list[Node], other: list[Node], below: dict[Node, set[Node]]) -> bool:
+        """Whether two groups together need nothing from outside that depends on them."""
+        inside = set(one) | set(other)
+        outer = set().union(*(below[node] for node in inside)) - inside
+        return all(below[node].isdisjoint(inside) for node in outer)
+
+    @staticmethod
+    def _with_getitems(group: list[Node]) -> list[Node]:
+        """The group with the parts of its results that others take."""
+        inside = set(group)
+        for node in list(group):
+            for user in node.users:
+                if user.op == "call_function" and user.target is getitem and user not in inside:
+                    inside.add(user)
+                    group.append(user)
+        return group
+
+    def _counts(self, group: list[Node]) -> bool:
+        names = [_get_qualified_name(node.target) for node in group if callable(node.target)]
+        computes = [name for name in names if name not in self.non_compute_ops and name != "_operator.getitem"]
+        computes += [str(node.target) for node in group if node.op in ("call_module", "call_method")]
+        if self.allows_single_node_partition:
+            return True
+        return len(computes) > 1 or any(name in self.allowed_single_node_partition_ops for name in names)
+
+    def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
+        """The module with a submodule in the place of each group."""
+        return fuse_by_partitions(self.graph_module, [partition.nodes for partition in partitions], prefix=prefix)
+
+    def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
+        """Take nodes that compute nothing out of the groups where they stand at the beginning or at the end."""
+        for partition in partitions:
+            inside = partition.nodes
+            for ends in (lambda node: node.all_input_nodes, lambda node: list(node.users)):
+                changed = True
+                while changed:
+                    changed = False
+                    for node in list(inside):
+                        name = _get_qualified_name(node.target) if callable(node.target) else ""
+                        if name in self.non_compute_ops and not any(near in inside for near in ends(node)):
+                            partition.remove_node(node)
+                            changed = True
+
+    def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
+        """`fuse_partitions` of `propose_partitions`."""
+        return self.fuse_partitions(self.propose_partitions(), prefix=prefix)
