@@ -99,8 +99,12 @@ def _make_function(op: Op):
     function.__module__ = _home(op)
     function.__doc__ = _docstring(op)
     function.op = op
+    tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
+    function.__annotations__ = tensors
     if takes_any_form(op) or more_keywords(op) or op.also:
-        function.__signature__ = _full_signature(op)
+        shown = _full_signature(op)
+        typed = [p.replace(annotation=tensors.get(p.name, p.annotation)) for p in shown.parameters.values()]
+        function.__signature__ = shown.replace(parameters=typed)
     return function
 
 
@@ -169,6 +173,7 @@ def in_place_method(op: Op):
     method.__module__ = _root()
     method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
     method.op = op  # type: ignore[attr-defined]
+    method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
 
 

@@ -31,7 +31,7 @@ class _Sources:
         self.next_id += 1
         if fields and "co_filename" in fields:
             if "co_firstlineno" in fields and "co_name" in fields:
-                key += f" from {fields['co_filename']}:{fields['co_firstlineno']} in {fields['co_name']}"
+                key += f" from {fields['co_filename']}:{fields['co_firstlineno']} in {fields['co_name'].strip('<>')}"
             else:
                 key = fields["co_filename"]
         self.eval_cache[key] = src

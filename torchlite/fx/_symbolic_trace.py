@@ -15,6 +15,7 @@ from typing import Any
 import torchlite as torch
 
 from .._aten.packets import AtenOverload, AtenPacket
+from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import Interceptor, Writing, as_called
 from .._dispatch.record import EMPTY
 from .._library.operators import LibraryOp
@@ -39,12 +40,14 @@ from ._wrapping import by_keyword, called_op, find_proxy, patching, wrap
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import base_types, map_aggregate
-from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase, is_method
+from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError, TracerBase, is_method
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
+# Where functions are made that have no text of their own: in-place methods.
+_MAKERS = frozenset((in_place_method.__code__.co_filename,))
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
@@ -133,6 +136,10 @@ class _Seeing(Interceptor):
             return proxy.tracer.create_proxy("call_method", name, *as_called(op, args, kwargs))
         function = _public(op, False) or function
         if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
+            # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
+            # goes on with the Proxies itself, by whose values it decides.
+            if not torch.nn.functional.has_torch_function((*args, *kwargs.values())):
+                self._refuse(function)
             defaults = {p.name: p.default for p in op.params}
             return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
         args, kwargs = as_called(op, args, kwargs)
@@ -144,6 +151,13 @@ class _Seeing(Interceptor):
         """A function that is no op, such as those that make tensors."""
         proxy = find_proxy(args, kwargs)
         return NotImplemented if proxy is None else self._node(proxy, function, args, kwargs)
+
+    @staticmethod
+    def _refuse(function: Any) -> None:
+        raise TraceError(
+            f"torch.nn.functional.{function.__name__}: symbolically traced variables cannot be used as inputs to "
+            "control flow"
+        )
 
     @staticmethod
     def _node(proxy: Proxy, function: Any, args: Any, kwargs: Any) -> Proxy:
@@ -173,6 +187,27 @@ def _hand_written() -> frozenset[int]:
                 if not value.__code__.co_filename.startswith("<") and is_ours(value):
                     found.append(value)
     return frozenset(map(id, found))
+
+
+def _with_plain_parameters(function: Any) -> FunctionType:
+    """A function that was made from a record, as one of the parameters that programs see. AssertionError for one that
+    PyTorch has in C++: it has no Python to be traced.
+    """
+    name = function.__name__
+    if getattr(torch.nn.functional, name, None) is not function or name in BUILTIN:
+        raise AssertionError(f"Expected FunctionType, got built-in function {public_name(function) or name}")
+    record = {p.name: p for p in function.op.params}
+    parameters = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.name in record or p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
+    shown = ", ".join(p.name if p.default is p.empty else f"{p.name}=_defaults[{p.name!r}]" for p in parameters)
+    by_place = {name for name, p in record.items() if not p.kwonly}
+    given = ", ".join(p.name if p.name in by_place else f"{p.name}={p.name}" for p in parameters)
+    scope = {"_function": function, "_defaults": {p.name: p.default for p in parameters}}
+    exec(f"def {name}({shown}):\n    return _function({given})", scope)
+    return scope[name]
 
 
 def _without_variadics(function: FunctionType, count: int) -> FunctionType:
@@ -473,6 +508,8 @@ class Tracer(TracerBase):
         }
         if not isinstance(function, FunctionType):
             raise AssertionError(f"Expected FunctionType, got {type(function)}")
+        if hasattr(function, "op") or function.__code__.co_filename in _MAKERS:
+            function = _with_plain_parameters(function)
         names = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         returns = _annotation(inspect.unwrap(function), "return")

@@ -105,10 +105,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
         if inner is from_module:
             return
         to_module = _owner(to_module, [part])
-    if name in getattr(from_module, "_non_persistent_buffers_set", ()):
-        to_module.register_buffer(name, getattr(from_module, name), persistent=False)
-    else:
-        _put(to_module, name, getattr(from_module, name))
+    _put(to_module, name, getattr(from_module, name))
 
 
 def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:

@@ -455,7 +455,7 @@ def map_aggregate(a: Any, fn: Callable[[Argument], Argument]) -> Any:
     """The same structure with `fn(value)` in the place of each value in tuples, lists, dictionaries and slices."""
     if isinstance(a, tuple):
         mapped = tuple(map_aggregate(item, fn) for item in a)
-        return type(a)(*mapped) if hasattr(a, "_fields") else mapped
+        return type(a)(*mapped) if hasattr(a, "_make") else type(a)(mapped) if hasattr(a, "_fields") else mapped
     if isinstance(a, list):
         return immutable_list([map_aggregate(item, fn) for item in a])
     if isinstance(a, dict):

@@ -70,7 +70,7 @@ def _schemas_of(op: Any) -> list[Any]:
         if name is None or name.startswith("torch.Tensor.") or not hasattr(op, "__name__"):
             return []
         op = getattr(torch.ops.aten, op.__name__, None)
-        if op is None:
+        if not isinstance(op, OpOverloadPacket):
             return []
     found = []
     for overload in op.overloads():

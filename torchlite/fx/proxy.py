@@ -160,7 +160,7 @@ class TracerBase:
             return a.__fx_create_arg__(self)
         if isinstance(a, tuple):
             items = [self.create_arg(item) for item in a]
-            return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
+            return type(a)(*items) if hasattr(a, "_make") else type(a)(items)
         if isinstance(a, list):
             return [self.create_arg(item) for item in a]
         if isinstance(a, dict):
@@ -328,7 +328,7 @@ def _is_asserted(frame: Any) -> bool:
     found, place = _instruction(frame)
     while found[place].opname in ("TO_BOOL", "CACHE", "NOT_TAKEN"):
         place += 1
-    if found[place].opname != "POP_JUMP_IF_TRUE":
+    if found[place].opname not in ("POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_TRUE"):
         return False
     following = next(step for step in found[place + 1 :] if step.opname not in ("CACHE", "NOT_TAKEN"))
     return following.opname == "LOAD_ASSERTION_ERROR" or following.argval in (AssertionError, "AssertionError")

@@ -60,7 +60,8 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *NAMESPACES["nn.functional"], *_OF_TORCH})
+    in_place = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu rrelu selu threshold".split()}
+    return sorted({*globals(), *NAMESPACES["nn.functional"], *_OF_TORCH, *in_place})
 
 
 @functools.cache
@@ -584,3 +585,9 @@ def _attend_with_weights(q, k, v, attn_mask, dropout_p, layout, average, out_wei
     if average:
         weights = weights.mean(1)
     return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
+
+
+for _function in [value for value in globals().values() if getattr(value, "__module__", None) == __name__]:
+    # Tools that look for tensors among the parameters find the class, as in PyTorch.
+    _types = getattr(_function, "__annotations__", {})
+    _types.update({name: torch.Tensor for name, text in _types.items() if text == "Tensor"})

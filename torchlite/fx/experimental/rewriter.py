@@ -6,7 +6,6 @@ import ast
 import copy
 import functools
 import inspect
-import textwrap
 from types import FunctionType
 from typing import Any
 
@@ -23,7 +22,13 @@ class AST_Rewriter(ast.NodeTransformer):
     def rewrite(self, fn: FunctionType) -> FunctionType:
         """The function with its text changed."""
         lines, _ = inspect.getsourcelines(fn)
-        tree = ast.fix_missing_locations(self.visit(ast.parse(textwrap.dedent("".join(lines)))))
+        source = "".join(lines)
+        if source[:1].isspace():  # within a block it may stand as far in as it does, whatever its strings do
+            block: Any = ast.parse(f"if True:\n{source}").body[0]
+            parsed = ast.Module(block.body, [])
+        else:
+            parsed = ast.parse(source)
+        tree: Any = ast.fix_missing_locations(self.visit(parsed))
         # (The function may be a method, which reads its class by a cell: it is compiled inside of one that has it.)
         (definition,) = tree.body
         definition.decorator_list = []
@@ -69,7 +74,11 @@ def _rewrite(thing: Any) -> Any:
     if not isinstance(thing, Module):
         return AST_Rewriter().rewrite(thing)
     forward: Any = thing.forward
-    made = type("RewrittenModule", (Module,), {"forward": AST_Rewriter().rewrite(forward.__func__)})()
+    own: Any = type(thing)
+    cls = type(
+        "RewrittenModule", (own,), {"forward": AST_Rewriter().rewrite(forward.__func__), "__module__": own.__module__}
+    )
+    made = cls.__new__(cls)
     for name, value in vars(thing).items():
         made.__dict__[name] = copy.copy(_rewrite(value)) if isinstance(value, Module) else copy.copy(value)
     return made

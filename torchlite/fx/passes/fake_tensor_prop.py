@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 from typing import Any
 
-from ..._subclasses import FakeTensorMode
 from ..._tensor import Tensor
+from ...nn.modules.module import Module
 from .._compatibility import compatibility
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
@@ -15,18 +17,27 @@ __all__ = ["FakeTensorProp"]
 
 @compatibility(is_backward_compatible=False)
 class FakeTensorProp(Interpreter):
-    """Runs a module's graph with tensors that have no elements, and notes each node's value: `meta["val"]`."""
+    """Runs a module's graph with tensors that have no elements, and notes each node's value: `meta["val"]`.
+
+    mode: makes these tensors, by its `from_tensor`; without one they are on the device "meta".
+    """
 
     def __init__(self, module: Any, mode: Any = None, *, check_consistency: bool = False) -> None:
         super().__init__(module)
-        self._mode = FakeTensorMode() if mode is None else mode
+        self._mode = mode
         self.check_consistency = check_consistency
 
     def _as_fake(self, value: Any) -> Any:
-        return self._mode.from_tensor(value) if isinstance(value, Tensor) else value
+        if not isinstance(value, Tensor):
+            return value
+        return value.to("meta") if self._mode is None else self._mode.from_tensor(value)
 
     def fetch_attr(self, target: str) -> Any:
-        return self._as_fake(super().fetch_attr(target))
+        found = super().fetch_attr(target)
+        if not isinstance(found, Module):
+            return self._as_fake(found)
+        tensors = [tensor for kind in (found.parameters(), found.buffers()) for tensor in kind]
+        return copy.deepcopy(found, {id(tensor): self._as_fake(tensor) for tensor in tensors})
 
     def run_node(self, n: Node) -> Any:
         """The value of a node, which is noted on it."""
@@ -43,5 +54,5 @@ class FakeTensorProp(Interpreter):
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
         """As `propagate`, of inputs that have no elements."""
-        with self._mode:
+        with contextlib.nullcontext() if self._mode is None else self._mode:
             return super().run(*args)

@@ -39,7 +39,7 @@ class size_bytes(NamedTuple):
 
 @compatibility(is_backward_compatible=False)
 def get_size_of_all_nodes(fx_module: GraphModule, args: list[Any] | None = None) -> None:
-    """Note on each node how large its value is: `node.size_bytes`. With `args`, sample inputs, shapes are found first."""
+    """Note on each node how large its value is: `node.size_bytes`. `args` are sample inputs, to find shapes by."""
     if args is not None:
         ShapeProp(fx_module).propagate(*args)
     for node in fx_module.graph.nodes:

@@ -24,7 +24,7 @@ _WRITES = "add_ sub_ mul_ div_ pow_ lerp_ relu_ sigmoid_ tanh_".split()
 @compatibility(is_backward_compatible=False)
 def get_CSE_banned_ops() -> set[Any]:
     """The ops of `torch.ops.aten` of which two calls with the same arguments differ: those that draw or write."""
-    return {getattr(ops.aten, name) for name in (*_DRAWS, *_WRITES)}
+    return {getattr(ops.aten, name) for name in (*_DRAWS, *_WRITES) if hasattr(ops.aten, name)}
 
 
 @compatibility(is_backward_compatible=False)

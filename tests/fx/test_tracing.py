@@ -1,0 +1,281 @@
+"""Tracing: what becomes of programs, and where they cannot be traced."""
+
+import math
+import typing
+
+import pytest
+
+import torchlite as torch
+from torchlite.fx import PH, GraphModule, Tracer, symbolic_trace
+from torchlite.fx.proxy import TraceError
+
+from .asserting import Asserting
+
+F = torch.nn.functional
+torch.fx.wrap("len")
+
+
+@torch.fx.wrap
+def leaf(a, b=1):
+    return a + b if a.sum() > 0 else a - b
+
+
+def targets(module):
+    return [node.target for node in module.graph.nodes if node.op.startswith("call")]
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+        self.weight = torch.nn.Parameter(torch.arange(3.0))
+        self.register_buffer("shift", torch.ones(3))
+        self.inner = torch.nn.ModuleDict({"a.b".replace(".", "_"): torch.nn.Sequential(torch.nn.Linear(3, 3))})
+
+    def forward(self, x, scale: float = 2.0, *rest, **more):
+        y = self.inner["a_b"](F.relu(self.lin(x) + self.weight))
+        return (self.shift - y) * scale + rest[0] + more["bias"]
+
+
+def same(module, *args, **kwargs):
+    traced = symbolic_trace(module)
+    traced.graph.lint()
+    want, found = module(*args, **kwargs), traced(*args, **kwargs)
+    assert torch.allclose(want, found)
+    return traced
+
+
+def test_a_module_with_all_kinds_of_parameters():
+    torch.manual_seed(0)
+    traced = same(Net(), torch.randn(2, 3), 3.0, torch.ones(3), bias=1.0)
+    assert "def forward(self, x, scale : float = 2.0, *rest, **more):" in traced.code
+    assert "lin" in targets(traced) and "inner.a_b.0" in targets(traced)
+    assert {name for name, _ in traced.named_parameters()} == {name for name, _ in Net().named_parameters()}
+    assert dict(traced.named_buffers()).keys() == {"shift"}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.zeros(x.shape[0], x.size(1)) + x,
+        lambda x: torch.arange(x.size(1), device=x.device) + x,
+        lambda x: torch.full((2, 2), x.size(0)),
+        lambda x: torch.ones(4, 3)[x.long().clamp(0, 2)],
+        lambda x: torch.ones(1, 3).expand(x.size(0), -1),
+        lambda x: torch.ones(6).view(x.size(0), -1),
+        lambda x: torch.ones(2, 3).copy_(x),
+        lambda x: torch.ones(2, 3).index_select(0, x.long()[0].clamp(0, 1)),
+        lambda x: 1 - x / 2 // 1 % 3**x,
+        lambda x: -(x > 0).float() + (~(x < 1) | (x == x) ^ (x >= 0) & (x <= 1)),
+        lambda x: torch.cat([x, torch.ones(2, 3)], dim=1) @ torch.ones(6, 2),
+        lambda x: x.transpose(0, 1).contiguous().view(-1)[1:4].unsqueeze(0).T,
+        lambda x: torch.max(x, dim=1)[0] + x.min(1).values,
+        lambda x: F.layer_norm(x, (3,)) + F.softmax(x, -1) + F.normalize(x) + F.gelu(x, approximate="tanh"),
+        lambda x: F.embedding(x.long().clamp(0, 3), torch.ones(4, 2)),
+        lambda x: F.group_norm(x.reshape(1, 2, 3), 2) + F.silu(x.clone(), inplace=True),
+        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
+        lambda x: F.interpolate(x.reshape(1, 1, 2, 3), scale_factor=2.0),
+        lambda x: torch.einsum("ij,kj->ik", x, x) + torch.linalg.norm(x),
+        lambda x: F.dropout(x, 0.5, False) + torch.ops.aten.add.Tensor(x, x) + torch.ops.aten.mul(x, 2),
+        lambda x: torch.stack(torch.split(x, 1)).sum() + torch.tensor([1.0, 2.0, 3.0]) + x,
+        lambda x: x.to(torch.float64).to("cpu") + x.new_zeros(x.shape),
+        lambda x: math.sqrt(x.size(0)) + x,
+        lambda x: len(x) + leaf(x, b=3),
+        lambda x: x.detach().data + x.shape[-1] + x.dim() + abs(x),
+    ],
+)
+def test_programs(program, device):
+    x = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.0, -0.5]], device=device)
+    if device != "cpu":
+        with torch.device(device):
+            module = symbolic_trace(program)
+            want, found, stepped = program(x), module(x), torch.fx.Interpreter(module).run(x)
+    else:
+        module = symbolic_trace(program)
+        want, found, stepped = program(x), module(x), torch.fx.Interpreter(module).run(x)
+    module.graph.lint()
+    assert any(module.graph.find_nodes(op="placeholder")[0] in node.all_input_nodes for node in module.graph.nodes)
+    for out in (found, stepped):
+        assert torch.allclose(torch.as_tensor(want).double(), torch.as_tensor(out).double(), equal_nan=True)
+
+
+def test_what_nodes_the_program_becomes():
+    module = symbolic_trace(lambda x: torch.ops.aten.add.Tensor(F.relu(torch.relu(x)).add_(1).T, 2))
+    assert targets(module) == [torch.relu, F.relu, "add_", getattr, torch.ops.aten.add.Tensor]
+    module = symbolic_trace(lambda x: F.dropout(x, 0.3))
+    (node,) = module.graph.find_nodes(op="call_function")
+    assert node.args == (module.graph.find_nodes(op="placeholder")[0],)
+    assert node.kwargs == {"p": 0.3, "training": True, "inplace": False}
+    y = torch.ones(2)
+    module = symbolic_trace(lambda x: y.add_(x))
+    (node,) = module.graph.find_nodes(op="call_method")
+    assert node.target == "add_" and module._tensor_constant0 is y
+
+
+@pytest.mark.parametrize(
+    "program, error, words",
+    [
+        (lambda x: 1 if x.sum() > 0 else 2, TraceError, "inputs to control flow"),
+        (lambda x: [y + 1 for y in x], TraceError, "cannot be iterated"),
+        (lambda x: torch.relu(*x), TraceError, "cannot be iterated"),
+        (lambda x: x.add(object()), NotImplementedError, "argument of type"),
+    ],
+)
+def test_what_cannot_be_traced(program, error, words):
+    with pytest.raises(error, match=words):
+        symbolic_trace(program)
+    # Nothing of it stays: modules are called, and functions are found, as before.
+    assert torch.nn.Linear(1, 1)(torch.ones(1)).shape == (1,) and F.relu.__code__.co_filename.endswith("functional.py")
+    assert not torch.fx._symbolic_trace.is_fx_tracing() and torch.ones(2, 2)[0].shape == (2,)
+
+
+def test_len_is_refused_where_it_is_not_wrapped():
+    scope = {}
+    exec("def program(x):\n    return [].__class__(range(x.__len__()))", scope)
+    with pytest.raises(RuntimeError, match="'len' is not supported in symbolic tracing"):
+        symbolic_trace(scope["program"])
+
+
+def test_unpacking_and_dictionaries():
+    def program(x):
+        a, (b, c) = x.split(1), (x + 1, x + 2)
+        d, e = a
+        return {"sum": d + e + b[0], "pair": (c, [d])}
+
+    x = torch.arange(6.0).reshape(2, 3)
+    found = symbolic_trace(program)(x)
+    assert torch.equal(found["sum"], program(x)["sum"]) and torch.equal(found["pair"][1][0], x[:1])
+
+
+def test_two_tracers_do_not_mix():
+    kept = []
+    symbolic_trace(lambda x: kept.append(x) or x)
+    with pytest.raises(RuntimeError, match="multiple different tracers"):
+        symbolic_trace(lambda x: torch.add(x, kept[0]))
+
+
+def test_concrete_arguments():
+    def program(x, flag, tree):
+        return tree["a"] + x if flag else tree["b"][0] * x
+
+    module = symbolic_trace(program, concrete_args={"flag": True, "tree": {"a": PH, "b": [PH]}})
+    x, tree = torch.ones(2), {"a": torch.ones(2), "b": [torch.zeros(2)]}
+    assert torch.equal(module(x, True, tree), program(x, True, tree))
+    with pytest.raises(AssertionError, match="flag has been specialized to have value True"):
+        module(x, False, tree)
+    with pytest.raises((RuntimeError, KeyError)):
+        module(x, True, {"a": x})
+    module = symbolic_trace(program, concrete_args=(PH, False, PH))
+    assert torch.equal(module(x, False, tree), tree["b"][0] * x)
+    module = symbolic_trace(lambda x, y=None: x if y is None else x + y, concrete_args={"y": None})
+    assert torch.equal(module(x, None), x)
+    with pytest.raises(AssertionError, match="y has been specialized to have value None"):
+        module(x, x)
+    with pytest.raises(RuntimeError, match="expected 3 arguments but got 1"):
+        symbolic_trace(program, concrete_args=(PH,))
+
+
+def test_tracers_are_overridden():
+    class Own(Tracer):
+        proxy_buffer_attributes = True
+        seen: typing.ClassVar[list] = []
+
+        def is_leaf_module(self, m, module_qualified_name):
+            return module_qualified_name == "inner.a_b" or super().is_leaf_module(m, module_qualified_name)
+
+        def call_module(self, m, forward, args, kwargs):
+            self.seen.append(self.path_of_module(m))
+            return super().call_module(m, forward, args, kwargs)
+
+        def create_arg(self, a):
+            return repr(a) if isinstance(a, range) else super().create_arg(a)
+
+        def getattr(self, attr, attr_val, parameter_proxy_cache):
+            self.seen.append(attr)
+            return super().getattr(attr, attr_val, parameter_proxy_cache)
+
+    net = Net()
+    graph = Own().trace(net)
+    module = GraphModule(net, graph)
+    assert "inner.a_b" in Own.seen and "weight" in Own.seen and "inner.a_b" in targets(module)
+    args = torch.ones(2, 3), 1.0, torch.ones(3)
+    assert torch.allclose(module(*args, bias=1), net(*args, bias=1))
+    assert graph.find_nodes(op="get_attr", target="shift") and module._tracer_cls is None
+    assert graph.find_nodes(op="call_module")[0].meta["nn_module_stack"] == {"lin": ("lin", torch.nn.Linear)}
+    with pytest.raises(NameError, match="not installed as a submodule"):
+        symbolic_trace(lambda x: torch.nn.Linear(3, 3)(x))
+
+
+def test_shapes_of_parameters_may_be_numbers():
+    class Decides(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3, 2))
+
+        def forward(self, x):
+            return x @ self.weight if self.weight.shape[0] == 3 and self.weight.ndim == 2 else x
+
+    with pytest.raises(TraceError):
+        Tracer().trace(Decides())
+    module = Decides()
+    assert targets(GraphModule(module, Tracer(param_shapes_constant=True).trace(module)))
+
+
+def test_stack_traces_and_asserts():
+    class Own(Tracer):
+        record_stack_traces = True
+        trace_asserts = True
+
+    module = GraphModule(torch.nn.Module(), Own().trace(Asserting()))
+    (node,) = module.graph.find_nodes(op="call_function", target=torch.fx.proxy.assert_fn)
+    assert "assert x.sum() > 0" in node.stack_trace and "asserting.py" in node.stack_trace
+    assert "File: " in module.print_readable(print_output=False)
+    with pytest.raises(AssertionError):
+        module(torch.zeros(1))
+
+
+def test_classes_whose_objects_are_nodes():
+    class Box(metaclass=torch.fx.ProxyableClassMeta):
+        def __init__(self, value):
+            self.value = value
+
+        def add(self, other):
+            return Box(self.value + other)
+
+    module = symbolic_trace(lambda x: Box(x).add(x))
+    assert Box in targets(module) and module(torch.ones(1)).value.item() == 2.0
+
+
+def test_functions_of_records_have_the_parameters_that_programs_see():
+    module = symbolic_trace(F.cross_entropy)
+    x, y = torch.randn(3, 4), torch.tensor([0, 1, 2])
+    assert torch.equal(module(x, y), F.cross_entropy(x, y))
+    assert [node.name for node in module.graph.find_nodes(op="placeholder")][:3] == ["input_1", "target", "weight"]
+    assert torch.equal(symbolic_trace(F.max_pool1d)(x, 2), F.max_pool1d(x, 2))
+    with pytest.raises(AssertionError, match="built-in function torch.relu"):
+        symbolic_trace(torch.relu)
+    assert F.linear.__annotations__["input"] is torch.Tensor and F.relu.__annotations__["input"] is torch.Tensor
+
+
+def test_other_threads_go_on_while_one_traces():
+    import threading
+
+    found = []
+
+    def program(x):
+        thread = threading.Thread(target=lambda: found.append(torch.nn.functional.relu(torch.ones(2))[0].item()))
+        thread.start()
+        thread.join()
+        return torch.relu(x)
+
+    assert len(symbolic_trace(program).graph.nodes) == 3 and found == [1.0]
+
+
+def test_types_that_are_said():
+    from torchlite.fx.annotate import annotate
+
+    module = symbolic_trace(lambda x: annotate(x + 1, torch.Tensor))
+    assert "add : torch.Tensor = x + 1" in module.code
+    with pytest.raises(TypeError, match="already had a type"):
+        symbolic_trace(lambda x: annotate(annotate(x, int), int))
+    assert annotate(3, int) == 3
