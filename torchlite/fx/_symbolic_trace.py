@@ -138,7 +138,8 @@ class _Seeing(Interceptor):
         if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
             # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
             # goes on with the Proxies itself, by whose values it decides.
-            if not torch.nn.functional.has_torch_function((*args, *kwargs.values())):
+            asks: Any = torch.nn.functional  # (there, for a program may put another function in the place)
+            if not asks.has_torch_function((*args, *kwargs.values())):
                 self._refuse(function)
             defaults = {p.name: p.default for p in op.params}
             return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
@@ -194,7 +195,8 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     PyTorch has in C++: it has no Python to be traced.
     """
     name = function.__name__
-    if getattr(torch.nn.functional, name, None) is not function or name in BUILTIN:
+    found: Any = getattr(torch.nn.functional, name, None)
+    if found is not function or name in BUILTIN:
         raise AssertionError(f"Expected FunctionType, got built-in function {public_name(function) or name}")
     record = {p.name: p for p in function.op.params}
     parameters = [
@@ -205,7 +207,7 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     shown = ", ".join(p.name if p.default is p.empty else f"{p.name}=_defaults[{p.name!r}]" for p in parameters)
     by_place = {name for name, p in record.items() if not p.kwonly}
     given = ", ".join(p.name if p.name in by_place else f"{p.name}={p.name}" for p in parameters)
-    scope = {"_function": function, "_defaults": {p.name: p.default for p in parameters}}
+    scope: dict[str, Any] = {"_function": function, "_defaults": {p.name: p.default for p in parameters}}
     exec(f"def {name}({shown}):\n    return _function({given})", scope)
     return scope[name]
 

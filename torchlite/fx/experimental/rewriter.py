@@ -75,7 +75,7 @@ def _rewrite(thing: Any) -> Any:
         return AST_Rewriter().rewrite(thing)
     forward: Any = thing.forward
     own: Any = type(thing)
-    cls = type(
+    cls: Any = type(
         "RewrittenModule", (own,), {"forward": AST_Rewriter().rewrite(forward.__func__), "__module__": own.__module__}
     )
     made = cls.__new__(cls)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
+from ...utils._pytree import tree_leaves
 from .._compatibility import compatibility
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
@@ -42,10 +43,8 @@ class FakeTensorProp(Interpreter):
     def run_node(self, n: Node) -> Any:
         """The value of a node, which is noted on it."""
         result = super().run_node(n)
-        found = []
-        kept = map_aggregate(result, lambda value: found.append(value) or value)
-        if any(isinstance(value, (Tensor, int, float, bool)) for value in found):
-            n.meta["val"] = kept
+        if any(isinstance(value, (Tensor, int, float, bool)) for value in tree_leaves(result)):
+            n.meta["val"] = map_aggregate(result, lambda value: value)
         return result
 
     def propagate(self, *args: Any) -> Any:
