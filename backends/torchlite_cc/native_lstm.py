@@ -35,9 +35,10 @@ template <class T> INLINE void put(T* p, int n, Vector<T, W> v) {
     if (n == W) store_cells(p, 0, v);
     else memcpy(p, (const void*)&v, n * sizeof(T));
 }
-// Gates o, i, f, g and the cell before lie behind one another; `last` is the cell behind the last step.
+// Gates o, i, f, g and the cell before lie behind one another; `last` is the cell behind the last step. Of `sums`, what
+// the inputs add to the gates, the steps lie side by side.
 struct Steps {
-    const void *gemm, *recurrent, *first;
+    const void *gemm, *recurrent, *first, *sums;
     void *gates, *cells, *states, *last;
     whole steps, hidden, columns;
 };
@@ -61,6 +62,9 @@ template <class T> static int steps_of(const Steps& of) {
     const T* state = (const T*)of.first;
     for (whole t = 0; t < of.steps; t++) {
         T *gates = (T*)of.gates + t * 5 * size, *squashed = (T*)of.cells + t * size, *now = (T*)of.states + t * size;
+        const T* sums = (const T*)of.sums + t * n;
+        for (whole row = 0; row < 4 * of.hidden; row++)
+            memcpy(gates + row * n, sums + row * of.steps * n, n * sizeof(T));
         T* next = t + 1 < of.steps ? gates + 9 * size : (T*)of.last;
         product<T>(of.gemm, false, false, 4 * of.hidden, n, of.hidden, (const T*)of.recurrent, of.hidden, state, n, 1,
             gates, n);
@@ -71,11 +75,12 @@ template <class T> static int steps_of(const Steps& of) {
     }
     return 0;
 }
-// The gradients of the sums, in the order i, f, g, o.
+// The gradients of the sums, in the order i, f, g, o: `out` has the steps side by side in rows `out_row` apart, `made`
+// some steps one behind the other.
 struct Back {
     const void *gemm, *back, *grads, *gates, *cells;
-    void *dh, *dc, *sums;
-    whole steps, hidden, columns;
+    void *dh, *dc, *made, *out;
+    whole steps, hidden, columns, together, out_row;
 };
 template <class T> INLINE void step_back(const T* grad, const T* gates, const T* squashed, T* dh, T* dc, T* sums,
     whole size, whole e, int n) {
@@ -98,12 +103,16 @@ template <class T> static int steps_back_of(const Back& of) {
     for (whole t = of.steps - 1; t >= 0; t--) {
         const T *gates = (const T*)of.gates + t * 5 * size, *squashed = (const T*)of.cells + t * size;
         const T* grad = of.grads ? (const T*)of.grads + t * size : nullptr;
-        T* sums = (T*)of.sums + t * 4 * size;
+        const whole place = t % of.together, count = least(of.together, of.steps - t);
+        T* sums = (T*)of.made + place * 4 * size;
         whole e = 0;
         for (; e + W <= size; e += W) step_back(grad, gates, squashed, dh, dc, sums, size, e, W);
         if (e < size) step_back(grad, gates, squashed, dh, dc, sums, size, e, int(size - e));
         product<T>(of.gemm, false, false, of.hidden, n, 4 * of.hidden, (const T*)of.back, 4 * of.hidden, sums, n, 0, dh,
             n);
+        if (place) continue;
+        for (whole row = 0; row < 4 * of.hidden; row++) for (whole k = 0; k < count; k++)
+            memcpy((T*)of.out + row * of.out_row + (t + k) * n, sums + k * 4 * size + row * n, n * sizeof(T));
     }
     return 0;
 }
@@ -120,9 +129,9 @@ ENTRY(back_f32, Back)
 ENTRY(back_f64, Back)
 """
 )
-_steps = by_type(_TEXT, "steps", "QQQQQQQqqq")
-_back = by_type(_TEXT, "back", "QQQQQQQQqqq")
-# Steps backward whose gradients are turned together.
+_steps = by_type(_TEXT, "steps", "QQQQQQQQqqq")
+_back = by_type(_TEXT, "back", "QQQQQQQQQqqqqq")
+# Steps backward whose gradients are turned together: those that stay in cache.
 _TURNED = 8
 
 
@@ -147,12 +156,10 @@ def _lstm_layer(device: Any, *given: Any) -> Any:
         for start in range(0, steps, together):
             stop = min(start + together, steps)
             sums = steady_matmul(w_ih, rows[start * columns : stop * columns].T)
-            here = gates[start:stop]
-            np.copyto(here[:, : 4 * hidden], sums.reshape(4 * hidden, -1, columns).transpose(1, 0, 2))
             behind = last if stop == steps else gates[stop, 4 * hidden :]
             _steps[states.dtype](
-                device, 1, 0, gemm, recurrent, h, here, cells[start:stop], states[start:stop], behind,
-                stop - start, hidden, columns,
+                device, 1, 0, gemm, recurrent, h, sums, gates[start:stop], cells[start:stop], states[start:stop],
+                behind, stop - start, hidden, columns,
             )  # fmt: skip
             h = states[stop - 1]
         return h, last
@@ -169,14 +176,11 @@ def _lstm_layer_backward(device: Any, *given: Any) -> Any:
     def steps_back(grad_output, dh, dc, gates, cells, back, sums):
         steps, hidden, columns = cells.shape
         made = np.empty((min(_TURNED, steps), 4 * hidden, columns), dh.dtype)
-        for stop in range(steps, 0, -_TURNED):
-            start = max(stop - _TURNED, 0)
-            grads = 0 if grad_output is None else np.ascontiguousarray(grad_output[start:stop].transpose(0, 2, 1))
-            _back[dh.dtype](
-                device, 1, 0, gemm, back, grads, gates[start:stop], cells[start:stop], dh, dc, made,
-                stop - start, hidden, columns,
-            )  # fmt: skip
-            sums[:, start:stop] = made[: stop - start].transpose(1, 0, 2)
+        grads = 0 if grad_output is None else np.ascontiguousarray(grad_output.transpose(0, 2, 1))
+        _back[dh.dtype](
+            device, 1, 0, gemm, back, grads, gates, cells, dh, dc, made, sums,
+            steps, hidden, columns, _TURNED, sums.strides[0] // sums.itemsize,
+        )  # fmt: skip
         return dh, dc
 
     return lstm.backward_by(steps_back, *given)

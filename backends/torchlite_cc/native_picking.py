@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .device import address
-from .native import I32, I64, TYPES, Native
+from .native import I32, I64, TYPES, Native, by_type
 
 # Bytes that `cat` writes at a time.
 _PIECE = 1 << 16
@@ -149,6 +149,39 @@ ENTRY(cat, Cat)
 )
 _cat = Native(_CAT, "cat", "QQQqqqq")
 
+_ADDED = (
+    TYPES
+    + r"""
+// out[index[k], :] += grad[k, :] in the order of k, where out begins with zeros. An item is some rows of `out`: it
+// looks at all of the index, which is little beside the rows.
+struct Added { const void* grad; const void* index; void* out; whole picked, rows, width, padding, wide, items; };
+template <class T, class I> static int added(const Added& of, whole begin, whole end) {
+    const whole first = of.rows * begin / of.items, last = of.rows * end / of.items;
+    const I* index = (const I*)of.index;
+    memset((T*)of.out + first * of.width, 0, (last - first) * of.width * sizeof(T));
+    for (whole k = 0; k < of.picked; k++) {
+        const whole at = index[k];
+        if (at < 0 || at >= of.rows) return 1;
+        if (at < first || at >= last || at == of.padding) continue;
+        T* __restrict to = (T*)of.out + at * of.width;
+        const T* __restrict from = (const T*)of.grad + k * of.width;
+        for (whole i = 0; i < of.width; i++) to[i] += from[i];
+    }
+    return 0;
+}
+template <class T> static int added_of(const Added& of, whole b, whole e) {
+    return of.wide ? added<T, int64_t>(of, b, e) : added<T, int32_t>(of, b, e);
+}
+static int added_f32(const Added& of, whole b, whole e) { return added_of<float>(of, b, e); }
+static int added_f64(const Added& of, whole b, whole e) { return added_of<double>(of, b, e); }
+ENTRY(added_f32, Added)
+ENTRY(added_f64, Added)
+"""
+)
+_added = by_type(_ADDED, "added", "QQQqqqqqq")
+# Columns of a table below which looking at all of the index costs too much, and parts of the table.
+_WIDE, _PARTS = 16, 32
+
 
 def _wrapped(dim: Any, ndim: int) -> int | None:
     """A dimension from 0 on; None where it is no plain number of one."""
@@ -207,6 +240,27 @@ def _picked(device: Any, table: Any, d: int, index: Any, shape: tuple) -> Any:
     return out
 
 
+def _embedding_backward(
+    device: Any, grad: Any, indices: Any, rows: Any, padding_idx: Any, scale_grad_by_freq: Any
+) -> Any:
+    width = grad.shape[-1] if grad.ndim else 0
+    if (
+        grad.dtype not in _added
+        or width < _WIDE
+        or scale_grad_by_freq
+        or indices.dtype not in (I64, I32)
+        or grad.shape[:-1] != indices.shape
+        or not (indices.size and rows)
+        or not (grad.flags.c_contiguous and indices.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty((rows, width), grad.dtype)
+    items = min(rows, _PARTS)
+    sizes = indices.size, rows, width, padding_idx, indices.itemsize == 8, items
+    done = _added[grad.dtype](device, items, out.nbytes + 2 * grad.nbytes, grad, indices, out, *sizes)
+    return out if done else None
+
+
 def cat(device: Any, tensors: Any, dim: Any = 0) -> Any:
     kept = [t for t in tensors if t.shape != (0,)]
     if not kept or kept[0].__class__ is not np.ndarray:
@@ -231,4 +285,10 @@ def cat(device: Any, tensors: Any, dim: Any = 0) -> Any:
     return out
 
 
-kernels = {"gather": gather, "index_select": index_select, "embedding": embedding, "cat": cat}
+kernels = {
+    "gather": gather,
+    "index_select": index_select,
+    "embedding": embedding,
+    "_embedding_backward": _embedding_backward,
+    "cat": cat,
+}

@@ -28,8 +28,8 @@ _FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
 
 
 class _Engine:
-    """An engine's way to compute the parts of a product: `(a, b, out, bias, by_rows, parts)`, and whether it did; with the
-    same numbers. In an object, since functions that are bound for a namespace have globals of their own.
+    """An engine's way to compute the parts of a product, with the same numbers: `(a, b, out, bias, by_rows, parts)`
+    says whether it did. In an object, since functions that are bound for a namespace have globals of their own.
     """
 
     parts: Callable[..., bool] | None = None

@@ -65,6 +65,27 @@ def test_rows_by_index(engine, numbers, dtype, kind):
     assert (native_picking.embedding(engine, table, index) == table[index]).all()
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+@pytest.mark.parametrize("rows", [1, 5, 300])
+def test_gradients_of_embeddings(engine, numbers, dtype, kind, rows):
+    grad, index = numbers(40, 7, 19, dtype=dtype), _places(40, 7, below=rows).astype(kind)
+    for padding in (-1, 0):
+        expected = np.zeros((rows, 19))
+        np.add.at(expected, index, grad)
+        if padding == 0:
+            expected[0] = 0
+        out = native_picking._embedding_backward(engine, grad, index, rows, padding, False)
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-3 if dtype == "f4" else 1e-11)
+    for bad in (-1, rows):
+        wrong = index.copy()
+        wrong[3, 2] = bad
+        assert native_picking._embedding_backward(engine, grad, wrong, rows, -1, False) is None
+    assert native_picking._embedding_backward(engine, grad, index, rows, -1, True) is None
+    assert native_picking._embedding_backward(engine, grad[..., :3].copy(), index, rows, -1, False) is None
+    assert native_picking._embedding_backward(engine, grad, index[:0], rows, -1, False) is None
+
+
 def test_what_picking_leaves_to_others(engine, numbers):
     x, index = numbers(8, 8), _places(8, 8, below=8)
     assert native_picking.gather(engine, x.T, 0, index) is None
