@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import pickle
@@ -202,15 +203,26 @@ def load_archive(stream, how: Reading, mapped: str) -> Any:
     """The object of a checkpoint in today's format."""
     reader = Reader(stream, mapped=mapped)
     if reader.has("constants.pkl"):
+        return _program(stream, how)
+    data = reader.bytes("data.pkl")
+    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, data)
+
+
+def _program(stream: Any, how: Reading) -> Any:
+    """The module of a TorchScript archive, which no file of weights alone is."""
+    if how.weights_only:
         raise RuntimeError(
             f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {UNSAFE} (the "
             "archive has the record constants.pkl)"
-            if how.weights_only
-            else "the file is a TorchScript archive (it has the record constants.pkl), which torchlite cannot run: "
-            "save the module's state_dict() in PyTorch and load that"
         )
-    data = reader.bytes("data.pkl")
-    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, data)
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call "
+        "'torch.jit.load' directly to silence this warning)",
+        UserWarning,
+        stacklevel=4,
+    )
+    stream.seek(0)
+    return importlib.import_module("torchlite.jit").load(stream, map_location=how.map_location)
 
 
 # -- the format from before PyTorch 1.6 ------------------------------------------------------

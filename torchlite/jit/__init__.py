@@ -34,6 +34,9 @@ class TracingCheckError(Exception):
     """What tracing raises where a second run differs."""
 
 
+_is = isinstance  # this module has another one
+
+
 def annotate(the_type: Any, the_value: Any) -> Any:
     """The value: its type is for TorchScript."""
     return the_value
@@ -108,24 +111,44 @@ def export_opnames(m: Any) -> list[str]:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """RuntimeError: nothing here is a scripted module."""
-    raise RuntimeError(
-        "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
-        "'nn.Module'."
-    )
+    """A copy of a scripted module in eval mode whose weights are constants: it has no parameters and no buffers.
+
+    preserved_attrs: attributes and methods that stay; `forward` does. RuntimeError for what is no ScriptModule, and for
+    one in training.
+    """
+    if not _is(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
+            "'nn.Module'."
+        )
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before "
+            "freezing."
+        )
+    from . import _freezing
+
+    return _freezing.freeze(mod, list(preserved_attrs or ()))
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """RuntimeError: nothing here is a scripted module."""
-    raise RuntimeError(
-        "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
-        "script your 'nn.Module'."
-    )
+    """The module, frozen: what runs it has no other way that would be faster. RuntimeError for what is no
+    ScriptModule.
+    """
+    if not _is(mod, ScriptModule):
+        raise RuntimeError(
+            "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
+            "script your 'nn.Module'."
+        )
+    if next(mod.parameters(), None) is not None or "training" in mod._script.types:
+        return freeze(mod.eval(), preserved_attrs=other_methods)
+    return mod
 
 
 def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
-    """RuntimeError: nothing here is a scripted module."""
-    freeze(mod)
+    """Nothing is left to do for a frozen module. RuntimeError for what is no ScriptModule."""
+    if not _is(mod, ScriptModule):
+        freeze(mod)
 
 
 _strategy = [("STATIC", 2), ("DYNAMIC", 10)]

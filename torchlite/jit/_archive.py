@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
@@ -10,7 +11,7 @@ from typing import Any
 from .._serialization.archive import Reader, corrupt
 
 # What text may be deflated to, for it is parsed into some hundred times its size.
-_FREE, _RATIO, _MOST = 1 << 20, 200, 1 << 28
+_FREE, _RATIO, _MOST = 1 << 18, 200, 1 << 28
 
 
 class ProgramReader(Reader):
@@ -68,4 +69,5 @@ class ProgramReader(Reader):
     def version(self) -> int:
         """The version of the operators that the program means."""
         text = self.bytes("version" if self.has("version") else ".data/version")
-        return int(text.split()[0])
+        found = re.match(rb"\s*(\d{1,9})", text)
+        return int(found[1]) if found is not None else 1

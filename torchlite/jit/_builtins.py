@@ -171,11 +171,14 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable 
     named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
     count, rest = len(positional), [a.name for a in arguments if a.kwarg_only]
     defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
-    if not extra and not any(converts) and not defaults:
+    scaled = bool(args) and len(args) <= count and positional[len(args) - 1].name == "alpha"
+    if not extra and not any(converts) and not defaults and not scaled:
         return overload
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values = [v if c is None else c(v) for c, v in zip(converts, args, strict=False)]
+        if scaled and values[-1] == 1:
+            values.pop()
         for name, value in zip(rest, args[count:], strict=False):
             kwargs[name] = value
         keywords = {}

@@ -219,6 +219,10 @@ class RecursiveScriptModule(ScriptModule):
         before = [*self._parameters.items(), *self._buffers.items()]
         super()._apply(fn, recurse)
         now = {**self._parameters, **self._buffers}
+        listed = {*self._script.parameters, *self._script.buffers}
+        for name, kind in self._script.types.items():  # weights of a frozen module
+            if kind == "Tensor" and name not in listed and isinstance(self._attributes.get(name), Tensor):
+                self._attributes[name] = fn(self._attributes[name])
         moved = {id(old): (old, now[name]) for name, old in before if old is not None and now[name] is not old}
         if moved:
             self.__dict__["_attributes"] = {name: _moved(v, moved) for name, v in self._attributes.items()}
@@ -364,12 +368,6 @@ class ScriptFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _arguments.run(self._function, None, self._script, self.name, args, kwargs)
-
-    def _as_module(self) -> Any:
-        """A module whose `forward` is the function, as files have functions."""
-        return self._wrapped(self)
-
-    _wrapped: Any = None  # put here by what makes functions
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Write the function to a file, for `torch.jit.load`."""

@@ -698,6 +698,10 @@ class Printer(ast.NodeTransformer):
             raise self.wrong(node, "super() is not supported", RuntimeError)
         if called is _LATER:
             if isinstance(node.func, ast.Attribute):
+                owner = self._resolved(node.func.value)
+                if isinstance(owner, types.ModuleType):
+                    said = f"module '{owner.__name__.replace('torchlite', 'torch', 1)}' has no attribute '{node.func.attr}'"
+                    raise self.wrong(node, said, RuntimeError)
                 made = ast.Attribute(self.visit(node.func.value), node.func.attr, ast.Load())
                 return self._with(made, node)
             return self._with(self.visit(node.func), node)

@@ -21,6 +21,7 @@ from .._types.devices import device
 from ..serialization import location_tag
 from ._codes import code_of
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
+from ._program import Program
 from ._runtime import ScriptObject
 
 VERSION = 10  # of the operators' meaning in what is written
@@ -67,7 +68,7 @@ def _records(m: Any, extra: Any) -> list[tuple[str, Any]]:
     """The records of an archive: their names and bytes."""
     root = m
     if isinstance(m, ScriptFunction):
-        root = m._as_module()
+        root = _as_module(m)
     programs = _Programs()
     programs.gather(root)
     data, constants = _Pickle(programs), _Pickle(programs)
@@ -82,6 +83,23 @@ def _records(m: Any, extra: Any) -> list[tuple[str, Any]]:
     for name, value in (extra or {}).items():
         records.append((f"extra/{name}", value.encode() if isinstance(value, str) else bytes(value)))
     return records
+
+
+def _as_module(function: Any) -> Any:
+    """A module whose `forward` is a function, as files have functions."""
+    script = function._script
+    node = script.nodes[function.name]
+    arguments = [*node.args.args, *node.args.kwonlyargs]
+    given = ", ".join(a.arg for a in arguments)
+    head = ast.unparse(node.args)
+    result = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    text = "class PlaceholderModule(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+    text += f"  def forward(self{', ' if head else ''}{head}){result}:\n    return {script.name}({given})\n"
+    old = script.program
+    sources = {**old.sources, "__torch__": old.sources.get("__torch__", "") + text}
+    program = Program(sources, old.constants, old.version)
+    program.ignored, program.unknown = old.ignored, old.unknown
+    return RecursiveScriptModule(program.find("__torch__.PlaceholderModule"))
 
 
 # -- programs --------------------------------------------------------------------------------------

@@ -1,0 +1,148 @@
+"""`torch.jit.script`: Python runs what it makes, and the text that is saved does the same."""
+
+import ast
+import io
+import math
+import zipfile
+from typing import List, Optional  # noqa: UP035
+
+import pytest
+
+import torchlite as torch
+
+from ..graph_models import MODELS
+from . import samples
+from .test_load import ARCHIVE, SAMPLES
+from .test_trace import again, same
+
+SCRIPTED = [name for name, one in MODELS.items() if one.scripts]
+
+
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_models(name):
+    one = MODELS[name]
+    module, inputs = one.make(torch), one.inputs(torch)
+    scripted = torch.jit.script(module)
+    assert [n for n, _ in scripted.named_parameters()] == [n for n, _ in module.named_parameters()]
+    with torch.no_grad():
+        same(scripted(*inputs), module(*inputs))
+        same(again(scripted)(*inputs), module(*inputs))
+
+
+def test_the_language():
+    for name, (module, inputs) in samples.build(torch).items():
+        wanted = ast.literal_eval(ARCHIVE.read(f"sample.{name}.txt").decode())
+        assert samples.plain(again(torch.jit.script(module))(*inputs)) == wanted, name
+    assert len(SAMPLES) >= 14
+
+
+def test_functions():
+    @torch.jit.script
+    def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):  # noqa: UP006, UP045
+        """Its own words."""
+        if more is not None:
+            for one in more:
+                x = x + one
+        return x * scale
+
+    assert isinstance(function, torch.jit.ScriptFunction) and function.__doc__ == "Its own words."
+    assert function(torch.ones(1), [1, 2], 2.0).item() == 8 and torch.jit.script(function) is function
+    assert "def function" in function.code and "graph(" in str(function.graph)
+    out = io.BytesIO()
+    torch.jit.save(function, out)
+    assert torch.jit.load(io.BytesIO(out.getvalue()))(torch.ones(1), [1]).item() == pytest.approx(2 * math.pi)
+
+
+def test_marks():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return self.kept(x) + (100 if torch.jit.is_scripting() else 1)
+
+        def kept(self, x):
+            return x * 2
+
+        @torch.jit.ignore
+        def left(self, x):
+            return x.numpy()
+
+        @torch.jit.export
+        def shown(self, n: int) -> int:
+            return n + 1
+
+    net = Net()
+    scripted = torch.jit.script(net)
+    assert net(torch.zeros(1)).item() == 1 and scripted(torch.zeros(1)).item() == 100
+    assert scripted.shown(2) == 3 and again(scripted).shown(2) == 3 and again(scripted)(torch.zeros(1)).item() == 100
+    assert scripted.left(torch.ones(1)).tolist() == [1.0]
+
+    class Calls(Net):
+        def forward(self, x):
+            return x + torch.as_tensor(self.left(x))
+
+    with pytest.raises(RuntimeError, match="Could not export Python function call 'left'"):
+        torch.jit.script(Calls()).save(io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def f(x):\n  try:\n    return x\n  except ValueError:\n    return x", "try blocks aren't supported"),
+        ("def f(*x):\n  return x", "can't take variable number of arguments"),
+        ("def f(x):\n  return [y for y in x if y]", "Comprehension ifs are not supported"),
+        ("def f(x):\n  return unknown_name(x)", "undefined value unknown_name"),
+        ("def f(x):\n  return torch.no_such_function(x)", "undefined value|no_such_function|no attribute|Unknown"),
+        ("def f(x: list):\n  return x", "without a contained type"),
+        ("def f(x):\n  y = lambda z: z\n  return y(x)", "lambda functions aren't supported"),
+    ],
+)
+def test_what_the_language_does_not_have(tmp_path, source, words):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    import linecache
+
+    linecache.checkcache(str(path))
+    names = {"torch": torch}
+    exec(compile(source, str(path), "exec"), names)  # noqa: S102
+    with pytest.raises(RuntimeError, match=words):
+        torch.jit.script(names["f"])
+
+
+def test_freeze():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout())
+    scripted = torch.jit.script(net)
+    with pytest.raises(RuntimeError, match="modules in eval mode"):
+        torch.jit.freeze(scripted)
+    frozen = torch.jit.freeze(scripted.eval())
+    x = torch.randn(2, 3)
+    same(frozen(x), net.eval()(x))
+    assert not list(frozen.parameters()) and not frozen.state_dict()
+    same(again(frozen)(x), net(x))
+    same(torch.jit.optimize_for_inference(scripted)(x), net(x))
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        torch.jit.freeze(net)
+
+
+def test_archives_of_two_programs_join():
+    class Both(torch.nn.Module):
+        def __init__(self, a, b):
+            super().__init__()
+            self.a, self.b = a, b
+
+        def forward(self, x):
+            return self.a(x) + self.b(x)
+
+    a, b = (torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2)) for _ in range(2))
+    both = torch.jit.script(Both(a, b))
+    x = torch.randn(3, 2)
+    same(both(x), a(x) + b(x))
+    same(again(both)(x), a(x) + b(x))
+
+
+def test_load_of_weights_dispatches(tmp_path):
+    path = str(tmp_path / "x.pt")
+    torch.jit.script(torch.nn.Linear(2, 1)).save(path)
+    with pytest.raises(RuntimeError, match="TorchScript archives"):
+        torch.load(path)
+    with pytest.warns(UserWarning, match="dispatching to 'torch.jit.load'"):
+        assert isinstance(torch.load(path, weights_only=False), torch.jit.ScriptModule)
+    assert zipfile.is_zipfile(path)

@@ -1,0 +1,115 @@
+"""`torch.jit.trace`: what a run does, written down; and that it is the same after `save` and `load`."""
+
+import io
+import warnings
+
+import pytest
+
+import torchlite as torch
+
+from ..graph_models import MODELS
+from .record import leaves
+
+
+def again(module):
+    out = io.BytesIO()
+    torch.jit.save(module, out)
+    return torch.jit.load(io.BytesIO(out.getvalue()))
+
+
+def same(found, wanted, tolerance=1e-5):
+    assert len(leaves(found)) == len(leaves(wanted))
+    for a, b in zip(leaves(found), leaves(wanted), strict=True):
+        torch.testing.assert_close(a.cpu(), b.cpu(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(device, name):
+    one = MODELS[name]
+    module = one.make(torch).to(device)
+    inputs = [x.to(device) for x in one.inputs(torch)]
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(module, tuple(inputs), check_trace=False)
+        tolerance = 1e-5 if str(device) == "cpu" else 1e-4
+        same(traced(*inputs), module(*inputs), tolerance)
+        same(again(traced)(*[x.cpu() for x in inputs]), module.cpu()(*[x.cpu() for x in inputs]), tolerance)
+
+
+@pytest.mark.parametrize("name", ["resnet", "gpt", "vit", "lstm"])
+def test_other_batches(name):
+    one = MODELS[name]
+    module = one.make(torch)
+    with torch.no_grad():
+        traced = torch.jit.trace(module, one.inputs(torch), check_trace=False)
+        same(traced(*one.inputs(torch, 3)), module(*one.inputs(torch, 3)))
+
+
+def test_training_changes_the_same_weights():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU())
+    traced = torch.jit.trace(net, torch.ones(2, 3), check_trace=False)
+    assert [n for n, _ in traced.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert next(traced.parameters()) is next(net.parameters()) and traced[0].weight is net[0].weight
+    before = int(net[1].num_batches_tracked)
+    traced(torch.randn(5, 3)).sum().backward()
+    assert net[0].weight.grad is not None and int(net[1].num_batches_tracked) == before + 1
+
+
+def test_functions_and_structures():
+    def function(pair, more):
+        x, y = pair
+        x = x.clone()
+        x[0] = 3.0
+        x[:, 1] += y[:, 1]
+        return {"sum": x + y, "parts": [x[1:], x[..., None], y[torch.tensor([0, 1])]]}, more["z"].float().view(-1, x.shape[0])
+
+    given = ((torch.ones(2, 3), torch.arange(6.0).view(2, 3)), {"z": torch.arange(4)})
+    with pytest.raises(RuntimeError, match="pass strict=False"):
+        torch.jit.trace(function, given)
+    traced = torch.jit.trace(function, given, strict=False)
+    assert isinstance(traced, torch.jit.ScriptFunction) and "torch.select" in traced.code
+    found, wanted = again(traced)(*given), function(*given)
+    same(found[0]["sum"], wanted[0]["sum"])
+    same(found[0]["parts"], wanted[0]["parts"])
+    same(found[1], wanted[1])
+
+
+def test_values_that_python_reads_warn():
+    def function(x):
+        return x * 2 if x.sum() > 0 else x * 3
+
+    with pytest.warns(torch.jit.TracerWarning, match="Converting a tensor to a Python boolean"):
+        traced = torch.jit.trace(function, torch.ones(2))
+    assert traced(-torch.ones(2)).tolist() == [-2.0, -2.0] and not torch.jit.is_tracing()
+    seen = []
+    torch.jit.trace(lambda x: seen.append(torch.jit.is_tracing()) or x + 1, torch.ones(1), check_trace=False)
+    assert seen == [True]
+
+
+def test_a_run_that_differs_warns():
+    count = [0.0]
+
+    def function(x):
+        count[0] += 1
+        return x + count[0]
+
+    with pytest.warns(torch.jit.TracerWarning, match="does not match the corresponding output"):
+        torch.jit.trace(function, torch.ones(2))
+
+
+def test_methods_and_wrong_inputs():
+    class Two(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+        def other(self, x):
+            return x * 2
+
+    traced = torch.jit.trace_module(Two(), {"forward": torch.ones(1), "other": torch.ones(2)})
+    assert traced(torch.ones(1)).item() == 2 and again(traced).other(torch.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(AttributeError, match="expected torch.nn.Module"):
+        torch.jit.trace_module(3, {})
+    with pytest.raises(AttributeError, match="expected a dictionary"):
+        torch.jit.trace_module(Two(), [])
+    with pytest.raises(RuntimeError, match="cannot be traced"):
+        torch.jit.trace(lambda x: x, (object(),))
