@@ -1,6 +1,7 @@
 """TorchScript archives that somebody damaged or wrote to do harm: made by number, loaded, and run where they load.
 
-`python -m tests.hostile.programs --count 5000` prints what is wrong with how they are taken: nothing of a file may run but
+`python -m tests.hostile.programs --count 5000` prints what is wrong with how they are taken: nothing of a file may
+run but
 forms of the language, no load may hang or take memory that the file does not pay for, and errors are RuntimeErrors (of the byte order, as
 in checkpoints, ValueErrors).
 """
@@ -77,7 +78,15 @@ def archive(records: dict[str, bytes], deflated: bool = False) -> bytes:
 def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2).") -> bytes:
     """An archive of one class `__torch__.M`, whose text is given."""
     data = pickled or b"\x80\2c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89ub."
-    return archive({"data.pkl": data, "code/__torch__.py": text.encode("utf-8", "surrogatepass"), "constants.pkl": constants, "version": b"3\n"}, True)
+    return archive(
+        {
+            "data.pkl": data,
+            "code/__torch__.py": text.encode("utf-8", "surrogatepass"),
+            "constants.pkl": constants,
+            "version": b"3\n",
+        },
+        True,
+    )
 
 
 def _written(rng: random.Random) -> bytes:
@@ -94,7 +103,9 @@ def _written(rng: random.Random) -> bytes:
     )  # fmt: skip
     body = rng.choice(places).format(harm)
     if rng.random() < 0.2:
-        return program(f"{_CLASS}  a : {harm}\n  def forward(self, x: Tensor, y: int={harm}) -> Tensor:\n    return x\n")
+        return program(
+            f"{_CLASS}  a : {harm}\n  def forward(self, x: Tensor, y: int={harm}) -> Tensor:\n    return x\n"
+        )
     return program(f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n    {body}\n")
 
 
@@ -107,9 +118,13 @@ def _deep(rng: random.Random) -> bytes:
     )  # fmt: skip
     if rng.random() < 0.2:
         lines = "".join("  " * (i + 2) + "if x:\n" for i in range(min(n, 300)))
-        return program(f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n{lines}" + "  " * (min(n, 300) + 2) + "return x\n")
+        return program(
+            f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n{lines}" + "  " * (min(n, 300) + 2) + "return x\n"
+        )
     if rng.random() < 0.2:
-        return program(_CLASS + "".join(f"  a{i} : int\n" for i in range(min(n, 20_000))) + "#" * (1 << rng.randrange(10, 24)))
+        return program(
+            _CLASS + "".join(f"  a{i} : int\n" for i in range(min(n, 20_000))) + "#" * (1 << rng.randrange(10, 24))
+        )
     kind = rng.choice(("Tensor", "List[" * n + "int" + "]" * n, "Optional[" * 50 + "int" + "]" * 50))
     return program(f"{_CLASS}  def forward(self, x: {kind}) -> Tensor:\n    return {rng.choice(texts)}\n")
 
@@ -154,7 +169,14 @@ def _damaged(rng: random.Random, whole: list[bytes]) -> bytes:
         for _ in range(rng.choice((1, 2))):
             at = rng.randrange(len(lines))
             indent = len(lines[at]) - len(lines[at].lstrip())
-            lines[at] = rng.choice(("", lines[rng.randrange(len(lines))], " " * indent + "y = " + rng.choice(_EXPRESSIONS), " " * indent + rng.choice(_STATEMENTS).split("\n")[0]))
+            lines[at] = rng.choice(
+                (
+                    "",
+                    lines[rng.randrange(len(lines))],
+                    " " * indent + "y = " + rng.choice(_EXPRESSIONS),
+                    " " * indent + rng.choice(_STATEMENTS).split("\n")[0],
+                )
+            )
         records[name] = "\n".join(lines).encode()
     return archive(records, True)
 
@@ -162,7 +184,11 @@ def _damaged(rng: random.Random, whole: list[bytes]) -> bytes:
 def whole_files() -> list[bytes]:
     """Files of PyTorch's that damaged ones are made of."""
     with zipfile.ZipFile(_RECORDED) as recorded:
-        return [recorded.read(n) for n in recorded.namelist() if n.endswith(".pt") and recorded.getinfo(n).file_size < 30_000]
+        return [
+            recorded.read(n)
+            for n in recorded.namelist()
+            if n.endswith(".pt") and recorded.getinfo(n).file_size < 30_000
+        ]
 
 
 def file(number: int, whole: list[bytes]) -> bytes:
@@ -221,6 +247,8 @@ def check(numbers: range) -> list[str]:
     whole = whole_files()
     found = []
     torch.jit.load(io.BytesIO(whole[0]))
+    torch.nn.LSTM(2, 2)(torch.ones(3, 2) @ torch.ones(2, 2))  # libraries that torchlite loads when it first needs them
+    torch.nn.Conv2d(1, 1, 2)(torch.ones(1, 1, 3, 3))
     tracemalloc.start()
     try:
         with warnings.catch_warnings():

@@ -1,6 +1,7 @@
 """`python -m tests.jit.record`, with PyTorch installed, writes `recorded.zip` anew: TorchScript that PyTorch wrote.
 
-For each model of the list its archive (without the ranges of sources, which nothing needs) traced, scripted or frozen, and
+For each model of the list its archive (without the ranges of sources, which nothing needs) traced, scripted or
+frozen, and
 what PyTorch answers; and samples of the language (`samples.py`) with their answers.
 """
 
@@ -49,6 +50,7 @@ def main() -> None:
 
     warnings.simplefilter("ignore")
     with zipfile.ZipFile(PATH, "w", zipfile.ZIP_DEFLATED) as archive:
+
         def put(name: str, module, answer) -> None:
             archive.writestr(f"{name}.pt", saved(torch, module))
             arrays = io.BytesIO()

@@ -8,7 +8,7 @@ import math
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 
 def plain(value: Any) -> Any:
@@ -34,7 +34,7 @@ def build(torch: Any) -> dict[str, tuple[Any, tuple]]:
     spec: Any = importlib.util.spec_from_file_location("torchscript_samples", path)
     module: Any = importlib.util.module_from_spec(spec)
     module.__dict__.update(
-        torch=torch, Tensor=torch.Tensor, Color=Color, math=math, List=List, Dict=Dict, Optional=Optional, Tuple=Tuple,  # noqa: UP006
+        torch=torch, Tensor=torch.Tensor, Color=Color, math=math, List=List, Dict=Dict, Optional=Optional, Tuple=Tuple,
         Union=Union, NamedTuple=NamedTuple, Any=Any,
     )  # fmt: skip
     sys.modules[module.__name__] = module
@@ -43,7 +43,7 @@ def build(torch: Any) -> dict[str, tuple[Any, tuple]]:
     return {name[6:].lower(): (cls(), (x,)) for name, cls in vars(module).items() if name.startswith("Sample")}
 
 
-SOURCE = '''
+SOURCE = """
 class Pair(NamedTuple):
     x: Tensor
     n: int
@@ -205,4 +205,4 @@ class SampleContexts(torch.nn.Module):
     @torch.jit.unused
     def unused(self, x):
         return x.nothing()
-'''
+"""

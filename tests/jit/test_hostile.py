@@ -11,7 +11,9 @@ from ..hostile import programs
 
 
 def test_a_sample_of_damaged_and_hostile_programs():
-    code = "import sys; from tests.hostile import programs as p; sys.addaudithook(p._watch); print(p.check(range(0, 96)))"
+    code = (
+        "import sys; from tests.hostile import programs as p; sys.addaudithook(p._watch); print(p.check(range(0, 96)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
@@ -32,7 +34,9 @@ def _file(text, folder):
     return str(path)
 
 
-@pytest.mark.parametrize("form", ["x.__class__", "self.__dict__", "().__class__", "__builtins__", "eval(\"1\")", "CONSTANTS.c0"])
+@pytest.mark.parametrize(
+    "form", ["x.__class__", "self.__dict__", "().__class__", "__builtins__", 'eval("1")', "CONSTANTS.c0"]
+)
 def test_refused_forms_name_their_place(form, tmp_path):
     text = f"{programs._CLASS}  def forward(self, x: Tensor) -> Tensor:\n    y = {form}\n    return x\n"
     with pytest.raises(RuntimeError, match="TorchScript|undefined value|no constant"):

@@ -71,7 +71,9 @@ def test_what_a_module_shows():
     module = loaded("sample.contexts")
     assert isinstance(module, torch.jit.ScriptModule) and isinstance(module, torch.nn.Module)
     assert module.original_name == "SampleContexts" and "def forward" in module.code and "graph(" in str(module.graph)
-    assert module.other(5) == "n=5" and "def other" in module.other.code and str(module.other.schema).startswith("other(")
+    assert (
+        module.other(5) == "n=5" and "def other" in module.other.code and str(module.other.schema).startswith("other(")
+    )
     with pytest.raises(torch.jit.Error, match="ValueError: too big"):
         module.other(2000)
     assert module.training and not module.eval().training

@@ -4,7 +4,7 @@ import ast
 import io
 import math
 import zipfile
-from typing import List, Optional  # noqa: UP035
+from typing import List, Optional
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_the_language():
 
 def test_functions():
     @torch.jit.script
-    def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):  # noqa: UP006, UP045
+    def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):
         """Its own words."""
         if more is not None:
             for one in more:
@@ -102,7 +102,7 @@ def test_what_the_language_does_not_have(tmp_path, source, words):
 
     linecache.checkcache(str(path))
     names = {"torch": torch}
-    exec(compile(source, str(path), "exec"), names)  # noqa: S102
+    exec(compile(source, str(path), "exec"), names)
     with pytest.raises(RuntimeError, match=words):
         torch.jit.script(names["f"])
 

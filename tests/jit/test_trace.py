@@ -61,7 +61,9 @@ def test_functions_and_structures():
         x = x.clone()
         x[0] = 3.0
         x[:, 1] += y[:, 1]
-        return {"sum": x + y, "parts": [x[1:], x[..., None], y[torch.tensor([0, 1])]]}, more["z"].float().view(-1, x.shape[0])
+        return {"sum": x + y, "parts": [x[1:], x[..., None], y[torch.tensor([0, 1])]]}, more["z"].float().view(
+            -1, x.shape[0]
+        )
 
     given = ((torch.ones(2, 3), torch.arange(6.0).view(2, 3)), {"z": torch.arange(4)})
     with pytest.raises(RuntimeError, match="pass strict=False"):

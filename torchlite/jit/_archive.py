@@ -1,4 +1,5 @@
-"""The archive of a TorchScript program: a checkpoint's records, and beside them the program's text, which is deflated."""
+"""The archive of a TorchScript program: a checkpoint's records, and beside them the program's text, which is
+deflated."""
 
 from __future__ import annotations
 

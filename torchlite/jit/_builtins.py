@@ -1,6 +1,7 @@
 """The operators of TorchScript by their names.
 
-Overloads are not named in a program, so arguments choose: lists, text and numbers go to `_scalars`, tensors to the overload
+Overloads are not named in a program, so arguments choose: lists, text and numbers go to `_scalars`, tensors to the
+overload
 of `torch.ops.aten` whose schema they fit. What was chosen is kept by the classes of the arguments.
 """
 
@@ -105,9 +106,11 @@ class Operator:
 
     def _chosen(self, args: tuple, kwargs: dict) -> Callable:
         first = args[0] if args else None
-        if self._scalar is not None and not isinstance(first, Tensor) and (
-            first.__class__ not in _NUMBERS or not any(isinstance(a, Tensor) for a in args)
-        ):  # fmt: skip
+        if (
+            self._scalar is not None
+            and not isinstance(first, Tensor)
+            and (first.__class__ not in _NUMBERS or not any(isinstance(a, Tensor) for a in args))
+        ):
             return self._scalar
         if self._own is not None:
             return self._own
@@ -118,7 +121,6 @@ class Operator:
             return found
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
-
 
     def _overload(self, args: tuple, kwargs: dict) -> Callable | None:
         start = len(args)
@@ -312,44 +314,81 @@ def _not(a: Any) -> bool:
 
 # By name; these are asked before `torch.ops.aten` is.
 _OWN: dict[str, Callable] = {
-    "size": _size, "tensor": _tensor, "as_tensor": _as_tensor, "device": _device, "warn": _warn, "len": len,
-    "is_grad_enabled": lambda: MODE.grad, "set_grad_enabled": _set_grad_enabled, "is_autocast_enabled": _autocast,
-    "is_autocast_cpu_enabled": _autocast, "is_scripting": lambda: True, "is_tracing": lambda: False,
-    "wait": lambda future: future.wait(), "list": _list_of, "manual_seed": _seed, "to": _scripted_to,
-    "backends.mha.get_fastpath_enabled": _fast_path, "__is__": lambda a, b: a is b, "__isnot__": lambda a, b: a is not b,
-    "__not__": _not, "__contains__": lambda items, item: bool((items == item).any()), "dim": lambda x: x.ndim,
-    "numel": lambda x: x.numel(), "item": lambda x: x.item(), "str": str, "stride": lambda x, *dim: (
-        x.stride(*dim) if dim else list(x.stride())
-    ),
-    "is_floating_point": lambda x: x.is_floating_point(), "is_complex": lambda x: x.is_complex(), "equal": _equals,
-    "storage_offset": lambda x: x.storage_offset(), "tolist": lambda x: x.tolist(), "index": _index,
+    "size": _size,
+    "tensor": _tensor,
+    "as_tensor": _as_tensor,
+    "device": _device,
+    "warn": _warn,
+    "len": len,
+    "is_grad_enabled": lambda: MODE.grad,
+    "set_grad_enabled": _set_grad_enabled,
+    "is_autocast_enabled": _autocast,
+    "is_autocast_cpu_enabled": _autocast,
+    "is_scripting": lambda: True,
+    "is_tracing": lambda: False,
+    "wait": lambda future: future.wait(),
+    "list": _list_of,
+    "manual_seed": _seed,
+    "to": _scripted_to,
+    "backends.mha.get_fastpath_enabled": _fast_path,
+    "__is__": lambda a, b: a is b,
+    "__isnot__": lambda a, b: a is not b,
+    "__not__": _not,
+    "__contains__": lambda items, item: bool((items == item).any()),
+    "dim": lambda x: x.ndim,
+    "numel": lambda x: x.numel(),
+    "item": lambda x: x.item(),
+    "str": str,
+    "stride": lambda x, *dim: x.stride(*dim) if dim else list(x.stride()),
+    "is_floating_point": lambda x: x.is_floating_point(),
+    "is_complex": lambda x: x.is_complex(),
+    "equal": _equals,
+    "storage_offset": lambda x: x.storage_offset(),
+    "tolist": lambda x: x.tolist(),
+    "index": _index,
     "is_contiguous": lambda x, memory_format=None: (
         x.is_contiguous() if memory_format is None else x.is_contiguous(memory_format=format_of(memory_format))
     ),
-    "get_device": lambda x: x.get_device(), "is_signed": lambda x: x.dtype.is_signed, "requires_grad_": lambda x, mode=True: (
-        x.requires_grad_(mode)
-    ),
-    "element_size": lambda x: x.element_size(), "backward": lambda x, gradient=None, keep=None, create=False, inputs=None: (
-        x.backward(gradient, keep, create)
-    ),
-    "floordiv": lambda a, b: a // b, "__and__": lambda a, b: a & b, "__or__": lambda a, b: a | b, "__xor__": lambda a, b: a ^ b,
-    "__lshift__": lambda a, b: a << b, "__rshift__": lambda a, b: a >> b, "__getitem__": lambda a, b: a[b],
-    "_set_item": lambda x, index, value: x.__setitem__(index, value), "Int": lambda x: int(x.item()),
-    "Float": lambda x: float(x.item()), "Bool": lambda x: bool(x.item()), "IntImplicit": lambda x: int(x.item()),
-    "FloatImplicit": lambda x: float(x.item()), "ScalarImplicit": lambda x: x.item(), "type_as": lambda x, other: (
-        x.to(other.dtype).to(other.device)
-    ),
+    "get_device": lambda x: x.get_device(),
+    "is_signed": lambda x: x.dtype.is_signed,
+    "requires_grad_": lambda x, mode=True: x.requires_grad_(mode),
+    "element_size": lambda x: x.element_size(),
+    "backward": lambda x, gradient=None, keep=None, create=False, inputs=None: x.backward(gradient, keep, create),
+    "floordiv": lambda a, b: a // b,
+    "__and__": lambda a, b: a & b,
+    "__or__": lambda a, b: a | b,
+    "__xor__": lambda a, b: a ^ b,
+    "__lshift__": lambda a, b: a << b,
+    "__rshift__": lambda a, b: a >> b,
+    "__getitem__": lambda a, b: a[b],
+    "_set_item": lambda x, index, value: x.__setitem__(index, value),
+    "Int": lambda x: int(x.item()),
+    "Float": lambda x: float(x.item()),
+    "Bool": lambda x: bool(x.item()),
+    "IntImplicit": lambda x: int(x.item()),
+    "FloatImplicit": lambda x: float(x.item()),
+    "ScalarImplicit": lambda x: x.item(),
+    "type_as": lambda x, other: x.to(other.dtype).to(other.device),
     "_transformer_encoder_layer_fwd": _transformers.encoder_layer,
-    "_native_multi_head_attention": _transformers.attention, "to_padded_tensor": _transformers.padded,
+    "_native_multi_head_attention": _transformers.attention,
+    "to_padded_tensor": _transformers.padded,
     "_nested_tensor_from_mask_left_aligned": _transformers.is_left_aligned,
     "_nested_tensor_from_mask": _transformers.nested_from_mask,
-    "no_grad": _NoGrad, "enable_grad": lambda: _NoGrad(True), "inference_mode": lambda mode=True: _NoGrad(not mode),
-    "is_inference": lambda x: False, "cpu": lambda x: x.cpu(), "is_coalesced": lambda x: x.is_coalesced(),
-    "_shape_as_tensor": lambda x: torch.tensor(list(x.shape)), "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: (
-        list(torch.autograd.grad(outputs, inputs, grads, keep, create, unused))
+    "no_grad": _NoGrad,
+    "enable_grad": lambda: _NoGrad(True),
+    "inference_mode": lambda mode=True: _NoGrad(not mode),
+    "is_inference": lambda x: False,
+    "cpu": lambda x: x.cpu(),
+    "is_coalesced": lambda x: x.is_coalesced(),
+    "_shape_as_tensor": lambda x: torch.tensor(list(x.shape)),
+    "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: list(
+        torch.autograd.grad(outputs, inputs, grads, keep, create, unused)
     ),
-    "sym_size": _size, "hash": id, "get_num_threads": lambda: torch.get_num_threads(), "initial_seed": lambda: torch.initial_seed(),
-}  # fmt: skip
+    "sym_size": _size,
+    "hash": id,
+    "get_num_threads": lambda: torch.get_num_threads(),
+    "initial_seed": lambda: torch.initial_seed(),
+}
 
 
 def _number_to_tensor(value: Any) -> Tensor:
@@ -366,21 +405,55 @@ def _minmax(name: str) -> Callable:
 
 
 _PRIM: dict[str, Callable] = {
-    "RaiseException": fail, "dtype": lambda x: code_of(x.dtype), "device": lambda x: x.device, "NumToTensor": _number_to_tensor,
-    "min": _minmax("min"), "max": _minmax("max"), "abs": lambda x: abs(x), "requires_grad": lambda x: x.requires_grad,
-    "type": _type_of, "is_nested": lambda x: not isinstance(x, Tensor), "data": lambda x: x.detach(), "grad": lambda x: x.grad,
-    "layout": lambda x: code_of(x.layout), "is_cuda": lambda x: x.is_cuda, "shape": lambda x: list(x.shape),
-    "is_sparse": lambda x: x.is_sparse, "is_sparse_csr": lambda x: x.is_sparse_csr, "ndim": lambda x: x.ndim,
-    "index": lambda d: d.index, "itemsize": lambda x: x.element_size(), "nbytes": lambda x: x.nbytes,
-    "is_cpu": lambda x: x.device.type == "cpu", "is_meta": lambda x: x.device.type == "meta", "name": lambda x: None,
-    "unchecked_unwrap_optional": lambda x: x, "unwrap_optional": lambda x: x, "is_quantized": lambda x: False,
-    "is_mkldnn": lambda x: False, "is_mps": lambda x: False, "is_xpu": lambda x: False, "is_vulkan": lambda x: False,
-    "is_xla": lambda x: False, "is_ipu": lambda x: False, "is_maia": lambda x: False, "is_mtia": lambda x: False,
-    "rangelist": lambda n: list(range(n)), "TupleUnpack": tuple, "T": lambda x: x.T, "mT": lambda x: x.mT,
-    "H": lambda x: x.H, "mH": lambda x: x.mH, "real": lambda x: x.real, "imag": lambda x: x.imag,
-    "is_leaf": lambda x: x.is_leaf, "retains_grad": lambda x: x.retains_grad, "output_nr": lambda x: x.output_nr,
-    "names": lambda x: [None] * x.ndim, "_version": lambda x: x._version,
-}  # fmt: skip
+    "RaiseException": fail,
+    "dtype": lambda x: code_of(x.dtype),
+    "device": lambda x: x.device,
+    "NumToTensor": _number_to_tensor,
+    "min": _minmax("min"),
+    "max": _minmax("max"),
+    "abs": lambda x: abs(x),
+    "requires_grad": lambda x: x.requires_grad,
+    "type": _type_of,
+    "is_nested": lambda x: not isinstance(x, Tensor),
+    "data": lambda x: x.detach(),
+    "grad": lambda x: x.grad,
+    "layout": lambda x: code_of(x.layout),
+    "is_cuda": lambda x: x.is_cuda,
+    "shape": lambda x: list(x.shape),
+    "is_sparse": lambda x: x.is_sparse,
+    "is_sparse_csr": lambda x: x.is_sparse_csr,
+    "ndim": lambda x: x.ndim,
+    "index": lambda d: d.index,
+    "itemsize": lambda x: x.element_size(),
+    "nbytes": lambda x: x.nbytes,
+    "is_cpu": lambda x: x.device.type == "cpu",
+    "is_meta": lambda x: x.device.type == "meta",
+    "name": lambda x: None,
+    "unchecked_unwrap_optional": lambda x: x,
+    "unwrap_optional": lambda x: x,
+    "is_quantized": lambda x: False,
+    "is_mkldnn": lambda x: False,
+    "is_mps": lambda x: False,
+    "is_xpu": lambda x: False,
+    "is_vulkan": lambda x: False,
+    "is_xla": lambda x: False,
+    "is_ipu": lambda x: False,
+    "is_maia": lambda x: False,
+    "is_mtia": lambda x: False,
+    "rangelist": lambda n: list(range(n)),
+    "TupleUnpack": tuple,
+    "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "H": lambda x: x.H,
+    "mH": lambda x: x.mH,
+    "real": lambda x: x.real,
+    "imag": lambda x: x.imag,
+    "is_leaf": lambda x: x.is_leaf,
+    "retains_grad": lambda x: x.retains_grad,
+    "output_nr": lambda x: x.output_nr,
+    "names": lambda x: [None] * x.ndim,
+    "_version": lambda x: x._version,
+}
 
 
 def _div_before_4(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
@@ -413,10 +486,12 @@ def _steps_before(name: str) -> Callable:
 
 # Operators that meant something else: by name, the version that changed them.
 _OLD: dict[str, tuple[int, Callable]] = {
-    "torch.div": (4, _div_before_4), "torch.div_": (4, lambda a, b: a.copy_(_div_before_4(a, b))),
-    "torch.full": (5, _full_before_5), "torch.linspace": (8, _steps_before("linspace")),
+    "torch.div": (4, _div_before_4),
+    "torch.div_": (4, lambda a, b: a.copy_(_div_before_4(a, b))),
+    "torch.full": (5, _full_before_5),
+    "torch.linspace": (8, _steps_before("linspace")),
     "torch.logspace": (9, _steps_before("logspace")),
-}  # fmt: skip
+}
 
 
 @functools.cache
@@ -465,9 +540,25 @@ def _cast(name: str) -> Callable:
 
 
 # Methods that convert a tensor, which are no operators.
-METHODS.update({name: _cast(name) for name in (
-    "byte", "char", "double", "float", "int", "long", "half", "bfloat16", "bool", "short", "cpu", "cuda",
-)})  # fmt: skip
+METHODS.update(
+    {
+        name: _cast(name)
+        for name in (
+            "byte",
+            "char",
+            "double",
+            "float",
+            "int",
+            "long",
+            "half",
+            "bfloat16",
+            "bool",
+            "short",
+            "cpu",
+            "cuda",
+        )
+    }
+)
 LOOKUP[:] = [lookup]
 _CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan, "torch.e": math.e}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._types import dtypes
-from .._types import layouts
+from .._types import dtypes, layouts
 
 # By PyTorch's numbers; None for dtypes that torchlite does not have.
 _DTYPES = (

@@ -1,6 +1,7 @@
 """The language of TorchScript: its functions, checked form by form, become Python functions.
 
-A text is parsed by `ast`; only the forms that are listed here are taken over into a new tree, in which every name that is
+A text is parsed by `ast`; only the forms that are listed here are taken over into a new tree, in which every name
+that is
 no local variable is one of ours with a dot in it, which no program can write. The new tree is compiled with empty
 builtins. So what runs is what this module wrote: calls of the operators in `_builtins`, of the program's own functions,
 and of methods by `call` and `get`, which know what they let a program have.
@@ -18,10 +19,20 @@ _INT64 = 1 << 63
 ANNOTATED = frozenset(("annotate", "unchecked_cast"))
 
 _BINARY = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "remainder",
-    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "__and__", ast.BitOr: "__or__", ast.BitXor: "__xor__",
-    ast.LShift: "__lshift__", ast.RShift: "__rshift__",
-}  # fmt: skip
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "__and__",
+    ast.BitOr: "__or__",
+    ast.BitXor: "__xor__",
+    ast.LShift: "__lshift__",
+    ast.RShift: "__rshift__",
+}
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 # What a program calls by its bare name.
 PLAIN = frozenset(
@@ -108,9 +119,14 @@ class Translator:
         blank = [None] * (len(a.args) - len(a.defaults))
         defaults = [None if d is None else (self.constant(d),) for d in (*blank, *a.defaults, *a.kw_defaults)]
         plain = ast.arguments(
-            [], [ast.arg(p.arg, None) for p in a.args], None, [ast.arg(p.arg, None) for p in a.kwonlyargs],
-            [None] * len(a.kwonlyargs), None, [],
-        )  # fmt: skip
+            [],
+            [ast.arg(p.arg, None) for p in a.args],
+            None,
+            [ast.arg(p.arg, None) for p in a.kwonlyargs],
+            [None] * len(a.kwonlyargs),
+            None,
+            [],
+        )
         return plain, defaults
 
     def constant(self, node: ast.AST) -> Any:
@@ -515,17 +531,37 @@ def _stored(node: ast.AST) -> set[str]:
 
 
 _STATEMENTS: dict[type, Any] = {
-    ast.Assign: Translator._assign, ast.AnnAssign: Translator._annotated, ast.AugAssign: Translator._augmented,
-    ast.Return: Translator._return, ast.If: Translator._if, ast.While: Translator._while, ast.For: Translator._for,
-    ast.With: Translator._with, ast.Expr: Translator._expression_statement, ast.Assert: Translator._assert,
-    ast.Raise: Translator._raise, ast.Delete: Translator._delete, ast.FunctionDef: Translator._inner_function,
-    ast.Pass: lambda self, node: [ast.Pass()], ast.Break: lambda self, node: [ast.Break()],
+    ast.Assign: Translator._assign,
+    ast.AnnAssign: Translator._annotated,
+    ast.AugAssign: Translator._augmented,
+    ast.Return: Translator._return,
+    ast.If: Translator._if,
+    ast.While: Translator._while,
+    ast.For: Translator._for,
+    ast.With: Translator._with,
+    ast.Expr: Translator._expression_statement,
+    ast.Assert: Translator._assert,
+    ast.Raise: Translator._raise,
+    ast.Delete: Translator._delete,
+    ast.FunctionDef: Translator._inner_function,
+    ast.Pass: lambda self, node: [ast.Pass()],
+    ast.Break: lambda self, node: [ast.Break()],
     ast.Continue: lambda self, node: [ast.Continue()],
-}  # fmt: skip
+}
 _EXPRESSIONS: dict[type, Any] = {
-    ast.Constant: Translator._literal, ast.Name: Translator._name, ast.Attribute: Translator._attribute,
-    ast.Subscript: Translator._subscript, ast.List: Translator._sequence, ast.Tuple: Translator._sequence,
-    ast.Dict: Translator._dict, ast.UnaryOp: Translator._unary, ast.BinOp: Translator._binary,
-    ast.BoolOp: Translator._both, ast.Compare: Translator._compare, ast.IfExp: Translator._choice,
-    ast.ListComp: Translator._comprehension, ast.DictComp: Translator._comprehension, ast.Call: Translator._call,
-}  # fmt: skip
+    ast.Constant: Translator._literal,
+    ast.Name: Translator._name,
+    ast.Attribute: Translator._attribute,
+    ast.Subscript: Translator._subscript,
+    ast.List: Translator._sequence,
+    ast.Tuple: Translator._sequence,
+    ast.Dict: Translator._dict,
+    ast.UnaryOp: Translator._unary,
+    ast.BinOp: Translator._binary,
+    ast.BoolOp: Translator._both,
+    ast.Compare: Translator._compare,
+    ast.IfExp: Translator._choice,
+    ast.ListComp: Translator._comprehension,
+    ast.DictComp: Translator._comprehension,
+    ast.Call: Translator._call,
+}

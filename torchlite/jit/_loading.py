@@ -1,4 +1,5 @@
-"""`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its classes."""
+"""`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its
+classes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
             raise ValueError(f"The provided filename {path} does not exist")
         if os.path.isdir(path):
             raise ValueError(f"The provided filename {path} is a directory")
-        opened: Any = open(path, "rb")  # noqa: SIM115
+        opened: Any = open(path, "rb")
     else:
         opened = contextlib.nullcontext(f)
     with opened as stream:

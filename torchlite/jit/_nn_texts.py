@@ -65,7 +65,9 @@ def _instance_norm(m: Any) -> tuple[str, str, str]:
     tracked = m.track_running_stats
     mean, var = ("self.running_mean", "self.running_var") if tracked else ("None", "None")
     use = "self.training" if tracked else "True"
-    line = f"return torch.instance_norm(input, self.weight, self.bias, {mean}, {var}, {use}, {m.momentum}, {m.eps}, True)"
+    line = (
+        f"return torch.instance_norm(input, self.weight, self.bias, {mean}, {var}, {use}, {m.momentum}, {m.eps}, True)"
+    )
     return _PLAIN, line, "Tensor"
 
 
@@ -77,7 +79,11 @@ def _pool(name: str, dims: int) -> Callable:
         if name == "max_pool":
             indices = f"_pool{dims}d" if not m.return_indices else f"_pool{dims}d_with_indices"
             rest = f"{kernel}, {stride}, {padding}, {_many(m.dilation, dims)}, {m.ceil_mode}"
-            return _PLAIN, f"return torch.max{indices}(input, {rest})", "Tuple[Tensor, Tensor]" if m.return_indices else "Tensor"
+            return (
+                _PLAIN,
+                f"return torch.max{indices}(input, {rest})",
+                "Tuple[Tensor, Tensor]" if m.return_indices else "Tensor",
+            )
         rest = f"{kernel}, {stride}, {padding}, {m.ceil_mode}, {m.count_include_pad}"
         rest += f", {m.divisor_override}" if dims > 1 else ""
         return _PLAIN, f"return torch.avg_pool{dims}d(input, {rest})", "Tensor"
@@ -143,7 +149,9 @@ def _upsample(m: Any) -> tuple[str, str, str]:
         if dims is None and ("[" in sizes and len(eval_list(sizes)) != d):
             continue
         near = m.mode.startswith("nearest")
-        name = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}.get(m.mode, f"upsample_{m.mode}")
+        name = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}.get(
+            m.mode, f"upsample_{m.mode}"
+        )
         corners = "" if near else f"{bool(m.align_corners)}, "
         lines.append((d, f"return torch.{name}{d}d(input, {sizes}, {corners}{factors})"))
     if len(lines) == 1:
@@ -172,9 +180,13 @@ def _recurrent(m: Any) -> tuple[str, str, str]:
     directions = 2 if m.bidirectional else 1
     place = 0 if m.batch_first else 1
     weights = ", ".join(f"self.{name}" for name in m._flat_weights_names)
-    rest = f"[{weights}], {m.bias}, {m.num_layers}, {float(m.dropout)}, self.training, {m.bidirectional}, {m.batch_first}"
+    rest = (
+        f"[{weights}], {m.bias}, {m.num_layers}, {float(m.dropout)}, self.training, {m.bidirectional}, {m.batch_first}"
+    )
     hidden = m.proj_size or m.hidden_size
-    zeros = "torch.zeros([{n}, torch.size(input, {p}), {h}], dtype=ops.prim.dtype(input), layout=None, device=input.device)"
+    zeros = (
+        "torch.zeros([{n}, torch.size(input, {p}), {h}], dtype=ops.prim.dtype(input), layout=None, device=input.device)"
+    )
     first = zeros.format(n=m.num_layers * directions, p=place, h=hidden)
     second = zeros.format(n=m.num_layers * directions, p=place, h=m.hidden_size)
     state = "Tuple[Tensor, Tensor]" if cells else "Tensor"
@@ -233,7 +245,11 @@ def _attention(m: Any) -> tuple[str, str, str]:
     else:
         weights = ["self.q_proj_weight", "self.k_proj_weight", "self.v_proj_weight"]
     for i, (name, weight) in enumerate(zip(("query", "key", "value"), weights, strict=True)):
-        bias = "None" if m.in_proj_bias is None else f"torch.slice(self.in_proj_bias, 0, {i * width}, {(i + 1) * width}, 1)"
+        bias = (
+            "None"
+            if m.in_proj_bias is None
+            else f"torch.slice(self.in_proj_bias, 0, {i * width}, {(i + 1) * width}, 1)"
+        )
         shape = f"[torch.size({name}, 0), torch.size({name}, 1), {heads}, {size}]"
         lines.append(f"{name[0]} = torch.transpose(torch.view(torch.linear({name}, {weight}, {bias}), {shape}), 1, 2)")
     lines += [
@@ -276,9 +292,7 @@ def _activation_name(function: Any) -> str | None:
 
 
 def _encoder_layer(m: Any) -> tuple[str, str, str]:
-    attend = (
-        "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, src_key_padding_mask, False, src_mask, True, is_causal)[0])"
-    )
+    attend = "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, src_key_padding_mask, False, src_mask, True, is_causal)[0])"
     feed = "self.dropout2.forward(self.linear2.forward(self.dropout.forward({1})))"
 
     def fed(text: str) -> str:
@@ -290,15 +304,13 @@ def _encoder_layer(m: Any) -> tuple[str, str, str]:
     else:
         lines = f"x = self.norm1.forward(torch.add(src, {attend.format('src')}))\n"
         lines += f"return self.norm2.forward(torch.add(x, {fed('x')}))"
-    parameters = (
-        "src: Tensor, src_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, is_causal: bool=False"
-    )
+    parameters = "src: Tensor, src_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, is_causal: bool=False"
     return parameters, lines, "Tensor"
 
 
 def _decoder_layer(m: Any) -> tuple[str, str, str]:
-    own = "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0])"  # fmt: skip
-    other = "self.dropout2.forward(self.multihead_attn.forward({0}, memory, memory, memory_key_padding_mask, False, memory_mask, True, memory_is_causal)[0])"  # fmt: skip
+    own = "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0])"
+    other = "self.dropout2.forward(self.multihead_attn.forward({0}, memory, memory, memory_key_padding_mask, False, memory_mask, True, memory_is_causal)[0])"
 
     def fed(text: str) -> str:
         return f"self.dropout3.forward(self.linear2.forward(self.dropout.forward({_activated(m, f'self.linear1.forward({text})')})))"
@@ -375,57 +387,105 @@ def _pad(mode: str) -> Callable:
 
 
 TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
-    "Linear": _of("torch.linear(input, self.weight, self.bias)"), "Identity": _of("input"), "Flatten": _flatten,
+    "Linear": _of("torch.linear(input, self.weight, self.bias)"),
+    "Identity": _of("input"),
+    "Flatten": _flatten,
     "Bilinear": _of("torch.bilinear(input1, input2, self.weight, self.bias)", "input1: Tensor, input2: Tensor"),
-    **{f"Conv{d}d": _convolution(d) for d in (1, 2, 3)}, **{f"ConvTranspose{d}d": _transposed(d) for d in (1, 2, 3)},
-    **{f"BatchNorm{d}d": _batch_norm for d in (1, 2, 3)}, **{f"InstanceNorm{d}d": _instance_norm for d in (1, 2, 3)},
-    "LayerNorm": lambda m: (_PLAIN, f"return torch.layer_norm(input, {list(m.normalized_shape)}, self.weight, self.bias, {m.eps})", "Tensor"),
+    **{f"Conv{d}d": _convolution(d) for d in (1, 2, 3)},
+    **{f"ConvTranspose{d}d": _transposed(d) for d in (1, 2, 3)},
+    **{f"BatchNorm{d}d": _batch_norm for d in (1, 2, 3)},
+    **{f"InstanceNorm{d}d": _instance_norm for d in (1, 2, 3)},
+    "LayerNorm": lambda m: (
+        _PLAIN,
+        f"return torch.layer_norm(input, {list(m.normalized_shape)}, self.weight, self.bias, {m.eps})",
+        "Tensor",
+    ),
     "GroupNorm": _of("torch.group_norm(input, {m.num_groups}, self.weight, self.bias, {m.eps})"),
-    "RMSNorm": lambda m: (_PLAIN, f"return torch.rms_norm(input, {list(m.normalized_shape)}, self.weight, {m.eps})", "Tensor"),
-    "LocalResponseNorm": None, "Embedding": _embedding, "EmbeddingBag": _bag, "Upsample": _upsample, "Sequential": _chain,
-    "UpsamplingNearest2d": _upsample, "UpsamplingBilinear2d": _upsample,
-    **{f"MaxPool{d}d": _pool("max_pool", d) for d in (1, 2, 3)}, **{f"AvgPool{d}d": _pool("avg_pool", d) for d in (1, 2, 3)},
+    "RMSNorm": lambda m: (
+        _PLAIN,
+        f"return torch.rms_norm(input, {list(m.normalized_shape)}, self.weight, {m.eps})",
+        "Tensor",
+    ),
+    "LocalResponseNorm": None,
+    "Embedding": _embedding,
+    "EmbeddingBag": _bag,
+    "Upsample": _upsample,
+    "Sequential": _chain,
+    "UpsamplingNearest2d": _upsample,
+    "UpsamplingBilinear2d": _upsample,
+    **{f"MaxPool{d}d": _pool("max_pool", d) for d in (1, 2, 3)},
+    **{f"AvgPool{d}d": _pool("avg_pool", d) for d in (1, 2, 3)},
     **{f"AdaptiveAvgPool{d}d": _adaptive("avg", d) for d in (1, 2, 3)},
     **{f"AdaptiveMaxPool{d}d": _adaptive("max", d) for d in (1, 2, 3)},
-    "Dropout": _dropout("dropout"), "Dropout1d": _dropout("feature_dropout"), "Dropout2d": _dropout("feature_dropout"),
-    "Dropout3d": _dropout("feature_dropout"), "AlphaDropout": _dropout("alpha_dropout"),
-    "FeatureAlphaDropout": _dropout("feature_alpha_dropout"), "LSTM": _recurrent, "GRU": _recurrent, "RNN": _recurrent,
-    "LSTMCell": _cell, "GRUCell": _cell, "RNNCell": _cell, "MultiheadAttention": _attention,
-    "TransformerEncoderLayer": _encoder_layer, "TransformerDecoderLayer": _decoder_layer, "TransformerEncoder": _encoder,
-    "TransformerDecoder": _decoder, "Transformer": _transformer,
-    "ReLU": _activation("relu", "torch.{name}(input)"), "SiLU": _activation("silu", "torch.{name}(input)"),
-    "Hardswish": _activation("hardswish", "torch.{name}(input)"), "Mish": _activation("mish", "torch.{name}(input)"),
-    "Hardsigmoid": _activation("hardsigmoid", "torch.{name}(input)"), "SELU": _activation("selu", "torch.{name}(input)"),
+    "Dropout": _dropout("dropout"),
+    "Dropout1d": _dropout("feature_dropout"),
+    "Dropout2d": _dropout("feature_dropout"),
+    "Dropout3d": _dropout("feature_dropout"),
+    "AlphaDropout": _dropout("alpha_dropout"),
+    "FeatureAlphaDropout": _dropout("feature_alpha_dropout"),
+    "LSTM": _recurrent,
+    "GRU": _recurrent,
+    "RNN": _recurrent,
+    "LSTMCell": _cell,
+    "GRUCell": _cell,
+    "RNNCell": _cell,
+    "MultiheadAttention": _attention,
+    "TransformerEncoderLayer": _encoder_layer,
+    "TransformerDecoderLayer": _decoder_layer,
+    "TransformerEncoder": _encoder,
+    "TransformerDecoder": _decoder,
+    "Transformer": _transformer,
+    "ReLU": _activation("relu", "torch.{name}(input)"),
+    "SiLU": _activation("silu", "torch.{name}(input)"),
+    "Hardswish": _activation("hardswish", "torch.{name}(input)"),
+    "Mish": _activation("mish", "torch.{name}(input)"),
+    "Hardsigmoid": _activation("hardsigmoid", "torch.{name}(input)"),
+    "SELU": _activation("selu", "torch.{name}(input)"),
     "ReLU6": _activation("hardtanh", "torch.{name}(input, 0., 6.)"),
     "Hardtanh": _activation("hardtanh", "torch.{name}(input, {m.min_val}, {m.max_val})"),
     "LeakyReLU": _activation("leaky_relu", "torch.{name}(input, {m.negative_slope})"),
-    "ELU": _activation("elu", "torch.{name}(input, {m.alpha})"), "CELU": _activation("celu", "torch.{name}(input, {m.alpha})"),
+    "ELU": _activation("elu", "torch.{name}(input, {m.alpha})"),
+    "CELU": _activation("celu", "torch.{name}(input, {m.alpha})"),
     "Threshold": _activation("threshold", "torch.{name}(input, {m.threshold}, {m.value})"),
     "GELU": lambda m: (_PLAIN, f'return torch.gelu(input, approximate="{m.approximate}")', "Tensor"),
-    "Tanh": _of("torch.tanh(input)"), "Sigmoid": _of("torch.sigmoid(input)"), "LogSigmoid": _of("torch.log_sigmoid(input)"),
-    "Softplus": _of("torch.softplus(input, {m.beta}, {m.threshold})"), "PReLU": _of("torch.prelu(input, self.weight)"),
-    "Softsign": _of("torch.div(input, torch.add(torch.abs(input), 1))"), "Tanhshrink": _of("torch.sub(input, torch.tanh(input))"),
-    "Softshrink": _of("torch.softshrink(input, {m.lambd})"), "Hardshrink": _of("torch.hardshrink(input, {m.lambd})"),
-    "Softmax": _softmax("softmax"), "LogSoftmax": _softmax("log_softmax"), "GLU": _of("torch.glu(input, {m.dim})"),
+    "Tanh": _of("torch.tanh(input)"),
+    "Sigmoid": _of("torch.sigmoid(input)"),
+    "LogSigmoid": _of("torch.log_sigmoid(input)"),
+    "Softplus": _of("torch.softplus(input, {m.beta}, {m.threshold})"),
+    "PReLU": _of("torch.prelu(input, self.weight)"),
+    "Softsign": _of("torch.div(input, torch.add(torch.abs(input), 1))"),
+    "Tanhshrink": _of("torch.sub(input, torch.tanh(input))"),
+    "Softshrink": _of("torch.softshrink(input, {m.lambd})"),
+    "Hardshrink": _of("torch.hardshrink(input, {m.lambd})"),
+    "Softmax": _softmax("softmax"),
+    "LogSoftmax": _softmax("log_softmax"),
+    "GLU": _of("torch.glu(input, {m.dim})"),
     "Softmin": lambda m: (_PLAIN, f"return torch.softmax(torch.neg(input), {m.dim}, None)", "Tensor"),
-    "Softmax2d": _of("torch.softmax(input, -3, None)"), "PixelShuffle": _of("torch.pixel_shuffle(input, {m.upscale_factor})"),
+    "Softmax2d": _of("torch.softmax(input, -3, None)"),
+    "PixelShuffle": _of("torch.pixel_shuffle(input, {m.upscale_factor})"),
     "PixelUnshuffle": _of("torch.pixel_unshuffle(input, {m.downscale_factor})"),
     "ChannelShuffle": _of("torch.channel_shuffle(input, {m.groups})"),
     "Unflatten": lambda m: (_PLAIN, f"return torch.unflatten(input, {m.dim}, {list(m.unflattened_size)})", "Tensor"),
     "CosineSimilarity": _of("torch.cosine_similarity(x1, x2, {m.dim}, {m.eps})", "x1: Tensor, x2: Tensor"),
-    "MSELoss": _loss("torch.mse_loss(input, target, {r})"), "L1Loss": _loss("torch.l1_loss(input, target, {r})"),
+    "MSELoss": _loss("torch.mse_loss(input, target, {r})"),
+    "L1Loss": _loss("torch.l1_loss(input, target, {r})"),
     "SmoothL1Loss": _loss("torch.smooth_l1_loss(input, target, {r}, {m.beta})"),
     "HuberLoss": _loss("torch.huber_loss(input, target, {r}, {m.delta})"),
     "BCELoss": _loss("torch.binary_cross_entropy(input, target, self.weight, {r})"),
-    "BCEWithLogitsLoss": _loss("torch.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, {r})"),
-    "CrossEntropyLoss": _loss("torch.cross_entropy_loss(input, target, self.weight, {r}, {m.ignore_index}, {m.label_smoothing})"),
+    "BCEWithLogitsLoss": _loss(
+        "torch.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, {r})"
+    ),
+    "CrossEntropyLoss": _loss(
+        "torch.cross_entropy_loss(input, target, self.weight, {r}, {m.ignore_index}, {m.label_smoothing})"
+    ),
     "NLLLoss": _loss("torch.nll_loss_nd(input, target, self.weight, {r}, {m.ignore_index})"),
     "KLDivLoss": _loss("torch.kl_div(input, target, {r}, log_target={m.log_target})"),
-    **{f"ZeroPad{d}d": _pad("constant") for d in (1, 2, 3)}, **{f"ConstantPad{d}d": _pad("constant") for d in (1, 2, 3)},
+    **{f"ZeroPad{d}d": _pad("constant") for d in (1, 2, 3)},
+    **{f"ConstantPad{d}d": _pad("constant") for d in (1, 2, 3)},
     **{f"ReflectionPad{d}d": _pad("reflect") for d in (1, 2, 3)},
     **{f"ReplicationPad{d}d": _pad("replicate") for d in (1, 2, 3)},
     **{f"CircularPad{d}d": _pad("circular") for d in (1, 2, 3)},
-}  # fmt: skip
+}
 del TEXTS["LocalResponseNorm"]
 WITHOUT_FORWARD = frozenset(("ModuleList", "ModuleDict", "ParameterList", "ParameterDict"))
 
@@ -449,17 +509,19 @@ _SCALED = (
     "  return torch.{0}(input, {1})\n"
 )
 _REDUCED = (
-    "def {0}(input: Tensor, target: Tensor, reduction: str=\"mean\") -> Tensor:\n  code = 1\n"
-    "  if reduction == \"none\":\n    code = 0\n  elif reduction == \"sum\":\n    code = 2\n"
+    'def {0}(input: Tensor, target: Tensor, reduction: str="mean") -> Tensor:\n  code = 1\n'
+    '  if reduction == "none":\n    code = 0\n  elif reduction == "sum":\n    code = 2\n'
     "  return torch.{0}(input, target, code)\n"
 )
 FUNCTIONS: dict[str, str] = {
     **{name: _INPLACE.format(name) for name in ("relu", "silu", "hardswish", "hardsigmoid", "mish", "selu")},
     **{name: _SOFTMAX.format(name) for name in ("softmax", "log_softmax")},
-    "dropout": _DROPOUT.format("dropout", "dropout"), "alpha_dropout": _DROPOUT.format("alpha_dropout", "alpha_dropout"),
+    "dropout": _DROPOUT.format("dropout", "dropout"),
+    "alpha_dropout": _DROPOUT.format("alpha_dropout", "alpha_dropout"),
     **{f"dropout{d}d": _DROPOUT.format(f"dropout{d}d", "feature_dropout") for d in (1, 2, 3)},
     "leaky_relu": _SCALED.format("leaky_relu", "negative_slope", "negative_slope: float=0.01"),
-    "elu": _SCALED.format("elu", "alpha", "alpha: float=1."), "celu": _SCALED.format("celu", "alpha", "alpha: float=1."),
+    "elu": _SCALED.format("elu", "alpha", "alpha: float=1."),
+    "celu": _SCALED.format("celu", "alpha", "alpha: float=1."),
     "hardtanh": _SCALED.format("hardtanh", "min_val, max_val", "min_val: float=-1., max_val: float=1."),
     "relu6": "def relu6(input: Tensor, inplace: bool=False) -> Tensor:\n  if inplace:\n    return torch.hardtanh_(input, 0., 6.)\n"
     "  return torch.hardtanh(input, 0., 6.)\n",
@@ -471,19 +533,19 @@ FUNCTIONS: dict[str, str] = {
     "eps: float=1e-05) -> Tensor:\n  return torch.batch_norm(input, weight, bias, running_mean, running_var, training, "
     "momentum, eps, True)\n",
     "cross_entropy": "def cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor]=None, "
-    "size_average: Optional[bool]=None, ignore_index: int=-100, reduce: Optional[bool]=None, reduction: str=\"mean\", "
-    "label_smoothing: float=0.) -> Tensor:\n  code = 1\n  if reduction == \"none\":\n    code = 0\n  elif reduction == "
-    "\"sum\":\n    code = 2\n  return torch.cross_entropy_loss(input, target, weight, code, ignore_index, label_smoothing)\n",
+    'size_average: Optional[bool]=None, ignore_index: int=-100, reduce: Optional[bool]=None, reduction: str="mean", '
+    'label_smoothing: float=0.) -> Tensor:\n  code = 1\n  if reduction == "none":\n    code = 0\n  elif reduction == '
+    '"sum":\n    code = 2\n  return torch.cross_entropy_loss(input, target, weight, code, ignore_index, label_smoothing)\n',
     "normalize": "def normalize(input: Tensor, p: float=2., dim: int=1, eps: float=1e-12) -> Tensor:\n"
     "  return torch.div(input, torch.expand_as(torch.clamp_min(torch.norm(input, p, [dim], True), eps), input))\n",
     "interpolate": "def interpolate(input: Tensor, size: Optional[List[int]]=None, scale_factor: Optional[List[float]]=None, "
-    "mode: str=\"nearest\", align_corners: Optional[bool]=None) -> Tensor:\n  corners = False\n"
-    "  if align_corners is not None:\n    corners = align_corners\n  if mode == \"bilinear\":\n"
-    "    return torch.upsample_bilinear2d(input, size, corners, scale_factor)\n  if mode == \"bicubic\":\n"
-    "    return torch.upsample_bicubic2d(input, size, corners, scale_factor)\n  if mode == \"linear\":\n"
-    "    return torch.upsample_linear1d(input, size, corners, scale_factor)\n  if mode == \"trilinear\":\n"
+    'mode: str="nearest", align_corners: Optional[bool]=None) -> Tensor:\n  corners = False\n'
+    '  if align_corners is not None:\n    corners = align_corners\n  if mode == "bilinear":\n'
+    '    return torch.upsample_bilinear2d(input, size, corners, scale_factor)\n  if mode == "bicubic":\n'
+    '    return torch.upsample_bicubic2d(input, size, corners, scale_factor)\n  if mode == "linear":\n'
+    '    return torch.upsample_linear1d(input, size, corners, scale_factor)\n  if mode == "trilinear":\n'
     "    return torch.upsample_trilinear3d(input, size, corners, scale_factor)\n  if torch.dim(input) == 3:\n"
     "    return torch.upsample_nearest1d(input, size, scale_factor)\n  if torch.dim(input) == 5:\n"
     "    return torch.upsample_nearest3d(input, size, scale_factor)\n"
     "  return torch.upsample_nearest2d(input, size, scale_factor)\n",
-}  # fmt: skip
+}

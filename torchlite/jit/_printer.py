@@ -1,6 +1,7 @@
 """A program's text from Python's: the user's own statements, with names resolved to what they mean.
 
-Nothing is inferred: the importer of programs knows operators, slices and methods of tensors itself. What is no TorchScript
+Nothing is inferred: the importer of programs knows operators, slices and methods of tensors itself. What is no
+TorchScript
 is refused here with PyTorch's errors.
 """
 
@@ -34,192 +35,28 @@ from ._tracing import path_of
 _LATER = object()
 
 
-class NotSupportedError(RuntimeError):
-    """A form of Python that TorchScript does not have."""
-
-
-class FrontendError(NotSupportedError):
-    """A form of Python that TorchScript cannot read."""
-
-
-class UnsupportedNodeError(NotSupportedError):
-    """A kind of statement or expression that TorchScript does not have."""
-
+from ._writer import NotSupportedError, UnsupportedNodeError, Writer, source_of
 
 _UNSUPPORTED: dict[type, str] = {
-    ast.Try: "try blocks aren't", ast.Lambda: "lambda functions aren't", ast.Yield: "yield expressions aren't",
-    ast.YieldFrom: "yield from expressions aren't", ast.Await: "await expressions aren't", ast.Global: "global variables aren't",
-    ast.Nonlocal: "nonlocal variables aren't", ast.ClassDef: "class definitions aren't", ast.Import: "import statements aren't",
-    ast.ImportFrom: "import statements aren't", ast.AsyncFunctionDef: "async function definitions aren't",
-    ast.SetComp: "set comprehensions aren't", ast.GeneratorExp: "generator expressions aren't", ast.Set: "set literals aren't",
-    ast.NamedExpr: "named expressions aren't", ast.Match: "match statements aren't",
-}  # fmt: skip
-_CONTAINERS = {"List": "List", "list": "List", "Dict": "Dict", "dict": "Dict", "Tuple": "Tuple", "tuple": "Tuple"}
+    ast.Try: "try blocks aren't",
+    ast.Lambda: "lambda functions aren't",
+    ast.Yield: "yield expressions aren't",
+    ast.YieldFrom: "yield from expressions aren't",
+    ast.Await: "await expressions aren't",
+    ast.Global: "global variables aren't",
+    ast.Nonlocal: "nonlocal variables aren't",
+    ast.ClassDef: "class definitions aren't",
+    ast.Import: "import statements aren't",
+    ast.ImportFrom: "import statements aren't",
+    ast.AsyncFunctionDef: "async function definitions aren't",
+    ast.SetComp: "set comprehensions aren't",
+    ast.GeneratorExp: "generator expressions aren't",
+    ast.Set: "set literals aren't",
+    ast.NamedExpr: "named expressions aren't",
+    ast.Match: "match statements aren't",
+}
 _MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
 _POOLS = frozenset(("max_pool1d", "max_pool2d", "max_pool3d"))
-_NO_GRAD = (
-    "class no_grad:\n  prev : bool\n"
-    "  def __init__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n    self.prev = False\n    return None\n"
-    "  def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n"
-    "    self.prev = torch.is_grad_enabled()\n    torch.set_grad_enabled(False)\n    return None\n"
-    "  def __exit__(self: __torch__.torch.autograd.grad_mode.no_grad, exc_type: Any, exc_value: Any, traceback: Any) -> "
-    "NoneType:\n    torch.set_grad_enabled(self.prev)\n    return None\n"
-)
-
-
-def source_of(function: Any) -> tuple[ast.FunctionDef, str]:
-    """The definition of a function, and where it is. OSError in PyTorch's words where its text cannot be had."""
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        raise OSError(
-            f"Can't get source for {function}. TorchScript requires source access in order to carry out compilation, make "
-            "sure original .py files are available."
-        ) from None
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:  # a part of a longer expression
-        tree = ast.Module([], [])
-    found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
-    if found is None or function.__name__ == "<lambda>":
-        raise RuntimeError("Expected a single top-level function")
-    return found, text
-
-
-class Writer:
-    """The texts of a program that is being made: functions and classes that are named in it."""
-
-    def __init__(self) -> None:
-        self.sources: dict[str, str] = {}
-        self.constants: list[Any] = []
-        self._functions: dict[int, str] = {}
-        self._keep: list[Any] = []
-        self._taken: dict[str, int] = {}
-        self.ignored: list[str] = []  # functions that Python keeps: what calls them is not saved
-        self.unknown: list[str] = []  # layers that have no text
-
-    def add(self, module: str, text: str) -> None:
-        """Put a definition into a module."""
-        self.sources[module] = self.sources.get(module, "") + text
-
-    def name_for(self, obj: Any) -> str:
-        """A name that nothing else in the program has."""
-        module = str(getattr(obj, "__module__", None) or "__main__")
-        parts = ["__torch__", *(() if module == "__main__" else module.split("."))]
-        if parts[1:2] == ["torchlite"]:
-            parts[1] = "torch"
-        parts = [p if p.isidentifier() else "_" for p in parts]
-        last = obj.__name__ if obj.__name__.isidentifier() else "_lambda"
-        whole = ".".join([*parts, last])
-        count = self._taken.get(whole, 0)
-        self._taken[whole] = count + 1
-        return whole if not count else ".".join([*parts, f"___torch_mangle_{count}", last])
-
-    def function(self, function: Any) -> str:
-        """The name of a user's function in the program."""
-        if id(function) in self._functions:
-            return self._functions[id(function)]
-        self._keep.append(function)
-        name = self._functions[id(function)] = self.name_for(function)
-        module, _, last = name.rpartition(".")
-        self.add(module, Printer(self, function, None).definition(last))
-        return name
-
-    def library_function(self, name: str) -> str:
-        """The name of a function of `torch.nn.functional` in the program."""
-        whole = f"__torch__.torch.nn.functional.{name}"
-        if whole not in self._taken:
-            self._taken[whole] = 1
-            self.add("__torch__.torch.nn.functional", FUNCTIONS[name])
-        return whole
-
-    def no_grad(self) -> str:
-        """The name of the class of `torch.no_grad()` in the program."""
-        whole = "__torch__.torch.autograd.grad_mode.no_grad"
-        if whole not in self._taken:
-            self._taken[whole] = 1
-            self.add("__torch__.torch.autograd.grad_mode", _NO_GRAD)
-        return whole
-
-    def cls(self, cls: type) -> str:
-        """The name of a user's class (a named tuple, an enumeration, or one with methods) in the program."""
-        if id(cls) in self._functions:
-            return self._functions[id(cls)]
-        self._keep.append(cls)
-        name = self._functions[id(cls)] = self.name_for(cls)
-        module, _, last = name.rpartition(".")
-        cls._script_name = name  # type: ignore[attr-defined]
-        if issubclass(cls, enum.Enum):
-            self.add(module, f"class {last}(Enum):\n" + "".join(f"  {n} = {m.value!r}\n" for n, m in cls.__members__.items()))
-        elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            hints = typing.get_type_hints(cls)
-            fields = [f"  {n} : {self.type(hints.get(n, Tensor))}\n" for n in cls._fields]
-            cls._script_fields = {n: self.type(hints.get(n, Tensor)) for n in cls._fields}  # type: ignore[attr-defined]
-            self.add(module, f"class {last}(NamedTuple):\n" + "".join(fields))
-        else:
-            self.add(module, self._class_text(cls, name, last))
-        return name
-
-    def _class_text(self, cls: type, name: str, last: str) -> str:
-        init = cls.__dict__.get("__init__")
-        fields = {n: self.type(t) for n, t in getattr(cls, "__annotations__", {}).items()}
-        methods = []
-        for key, value in cls.__dict__.items():
-            function = value.fget if isinstance(value, property) else value
-            if not isinstance(function, types.FunctionType) or is_ignored_fn(function):
-                continue
-            called = f"__{key}_getter" if isinstance(value, property) else key
-            printer = Printer(self, function, None, owner=name)
-            methods.append(textwrap.indent(printer.definition(called), "  "))
-            fields |= {n: k for n, k in printer.fields.items() if n not in fields}
-        if init is not None and not methods:
-            raise RuntimeError(f"the class {cls.__name__} has no methods that TorchScript knows")
-        return f"class {last}:\n" + "".join(f"  {n} : {k}\n" for n, k in fields.items()) + "".join(methods or ["  pass\n"])
-
-    def constant(self, value: Any) -> str:
-        """The expression of a constant of the program."""
-        self.constants.append(value)
-        return f"CONSTANTS.c{len(self.constants) - 1}"
-
-    def type(self, kind: Any) -> str:
-        """The text of an annotation. RuntimeError for what is no type of TorchScript."""
-        if kind is None or kind is type(None):
-            return "NoneType"
-        if kind is Tensor or kind is torch.nn.Parameter or kind is inspect.Parameter.empty:
-            return "Tensor"
-        if kind in (int, float, bool, str, complex):
-            return kind.__name__
-        if kind is Any or kind is typing.Any:
-            return "Any"
-        if kind is device_type:
-            return "Device"
-        if kind in (dtypes.dtype, layout, memory_format):
-            return "int"
-        if kind is torch.Size:
-            return "List[int]"
-        if kind in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
-            shown = _CONTAINERS[getattr(kind, "__name__", None) or kind._name]
-            raise RuntimeError(f"Attempted to use {shown} without a contained type. Please add a contained type, e.g. {shown}[int]")
-        origin, inner = typing.get_origin(kind), typing.get_args(kind)
-        if origin in (typing.Union, types.UnionType):
-            rest = [self.type(i) for i in inner if i is not type(None)]
-            whole = rest[0] if len(rest) == 1 else f"Union[{', '.join(rest)}]"
-            return f"Optional[{whole}]" if type(None) in inner and len(rest) == 1 else (
-                f"Union[{', '.join([*rest, 'NoneType'])}]" if type(None) in inner else whole
-            )  # fmt: skip
-        if origin in (list, dict, tuple):
-            return f"{origin.__name__.capitalize()}[{', '.join(self.type(i) for i in inner) or '()'}]"
-        if origin is typing.Final:
-            return self.type(inner[0])
-        if origin is torch.futures.Future:
-            return f"Future[{self.type(inner[0])}]"
-        if isinstance(kind, type) and (issubclass(kind, (tuple, enum.Enum)) or getattr(kind, "_torchscript_class", False)):
-            return self.cls(kind)
-        if isinstance(kind, type) and issubclass(kind, torch.nn.Module):
-            raise RuntimeError(f"Unknown type name '{kind.__name__}'")
-        if isinstance(kind, type) and not kind.__module__.startswith(("torchlite", "builtins", "typing")):
-            return self.cls(kind)
-        raise RuntimeError(f"Unknown type annotation: '{getattr(kind, '__name__', kind)}'")
 
 
 class Printer(ast.NodeTransformer):
@@ -243,9 +80,15 @@ class Printer(ast.NodeTransformer):
         """The function's text, under a name."""
         node = self._node
         if node.args.vararg or node.args.kwarg:
-            raise self.wrong(node, "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults")
+            raise self.wrong(
+                node,
+                "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults",
+            )
         if any(d is not None for d in node.args.kw_defaults):
-            raise self.wrong(node, "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults")
+            raise self.wrong(
+                node,
+                "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults",
+            )
         try:
             hints = typing.get_type_hints(self._function, {**self._globals})
         except (NameError, TypeError) as error:
@@ -261,11 +104,17 @@ class Printer(ast.NodeTransformer):
         blank = len(node.args.args) + len(node.args.kwonlyargs) - len(node.args.defaults)
         texts = []
         for place, a in enumerate(args):
-            kind = comment[0][place] if comment and place < len(comment[0]) else self._writer.type(hints.get(a.arg, Tensor))
+            kind = (
+                comment[0][place]
+                if comment and place < len(comment[0])
+                else self._writer.type(hints.get(a.arg, Tensor))
+            )
             at = place + len(first) - blank
             default = "" if at < 0 else f"={self._default(node.args.defaults[at])}"
             texts.append(f"{a.arg}: {kind}{default}")
-        result = f" -> {comment[1]}" if comment else f" -> {self._writer.type(hints['return'])}" if "return" in hints else ""
+        result = (
+            f" -> {comment[1]}" if comment else f" -> {self._writer.type(hints['return'])}" if "return" in hints else ""
+        )
         if is_ignored_fn(self._function):
             said = f"The method {name} is left to Python (@unused or @ignore), and cannot be called in TorchScript"
             if not should_drop(self._function):
@@ -289,7 +138,7 @@ class Printer(ast.NodeTransformer):
         return None
 
     def _default(self, node: ast.AST) -> str:
-        value = eval(compile(ast.Expression(node), "<default>", "eval"), self._globals)  # noqa: S307  the user's own program
+        value = eval(compile(ast.Expression(node), "<default>", "eval"), self._globals)
         return self._literal(value)
 
     def wrong(self, node: ast.AST, why: str, kind: type = NotSupportedError) -> Exception:
@@ -320,10 +169,16 @@ class Printer(ast.NodeTransformer):
                 return _LATER
             if isinstance(owner, torch.nn.Module):
                 return getattr(owner, node.attr, _LATER)
-            return getattr(owner, node.attr, _LATER) if not isinstance(owner, (Tensor, int, float, str, list, dict)) else _LATER
+            return (
+                getattr(owner, node.attr, _LATER)
+                if not isinstance(owner, (Tensor, int, float, str, list, dict))
+                else _LATER
+            )
         if isinstance(node, ast.Subscript):
             owner = self._resolved(node.value)
-            if isinstance(owner, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)) and isinstance(node.slice, ast.Constant):
+            if isinstance(owner, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)) and isinstance(
+                node.slice, ast.Constant
+            ):
                 return owner[node.slice.value]
         return _LATER
 
@@ -362,7 +217,9 @@ class Printer(ast.NodeTransformer):
             return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, list):
             return f"[{', '.join(map(self._literal, value))}]"
-        raise RuntimeError(f"python value of type '{type(value).__name__}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead.")
+        raise RuntimeError(
+            f"python value of type '{type(value).__name__}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead."
+        )
 
     def visit_Name(self, node: ast.Name) -> Any:
         """A variable, a constant from outside, or a module that a loop goes over."""
@@ -387,7 +244,9 @@ class Printer(ast.NodeTransformer):
             owner = self._resolved(node.value)
             if isinstance(owner, torch.nn.Module) and not hasattr(owner, node.attr):
                 if isinstance(node.ctx, ast.Load):
-                    raise self.wrong(node, f"Module '{type(owner).__name__}' has no attribute '{node.attr}' ", RuntimeError)
+                    raise self.wrong(
+                        node, f"Module '{type(owner).__name__}' has no attribute '{node.attr}' ", RuntimeError
+                    )
             if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id == self._self:
                 self.fields.setdefault(node.attr, "Tensor")
             return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
@@ -464,7 +323,11 @@ class Printer(ast.NodeTransformer):
             return values[0] if None not in values else None
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             value = self._resolved(node.left)
-            if value is not _LATER and isinstance(node.comparators[0], ast.Constant) and (value is None or isinstance(value, (torch.nn.Module, Tensor))):
+            if (
+                value is not _LATER
+                and isinstance(node.comparators[0], ast.Constant)
+                and (value is None or isinstance(value, (torch.nn.Module, Tensor)))
+            ):
                 return (value is None) is isinstance(node.ops[0], ast.Is)
         value = self._resolved(node) if isinstance(node, (ast.Name, ast.Attribute)) else _LATER
         if self._is_constant(node) and isinstance(value, bool):
@@ -527,7 +390,13 @@ class Printer(ast.NodeTransformer):
             if called is reversed:
                 inner = self._modules_of(node.args[0])
                 return None if inner is None else inner[::-1]
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values", "keys", "children", "named_children"):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in (
+                "items",
+                "values",
+                "keys",
+                "children",
+                "named_children",
+            ):
                 owner = self._resolved(node.func.value)
                 path = self._module_path(node.func.value)
                 if isinstance(owner, torch.nn.Module) and path is not None:
@@ -576,7 +445,12 @@ class Printer(ast.NodeTransformer):
         if len(node.targets) != 1:
             raise self.wrong(node, "Performing multiple assignments in a single statement is not supported")
         target = node.targets[0]
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == self._self and self._owner:
+        if (
+            isinstance(target, ast.Attribute)
+            and isinstance(target.value, ast.Name)
+            and target.value.id == self._self
+            and self._owner
+        ):
             self.fields.setdefault(target.attr, self._guessed(node.value))
         if isinstance(target, ast.Name):
             made = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
@@ -590,12 +464,19 @@ class Printer(ast.NodeTransformer):
         if isinstance(node, ast.Name):
             hints = typing.get_type_hints(self._function, self._globals)
             return self._writer.type(hints.get(node.id, Tensor))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("int", "float", "bool", "str"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("int", "float", "bool", "str")
+        ):
             return node.func.id
         return "Tensor"
 
     def _annotation(self, node: ast.AST) -> str:
-        value = eval(compile(ast.Expression(node), "<annotation>", "eval"), {**self._globals, "torch": self._globals.get("torch", torch)})  # noqa: S307
+        value = eval(
+            compile(ast.Expression(node), "<annotation>", "eval"),
+            {**self._globals, "torch": self._globals.get("torch", torch)},
+        )
         if isinstance(value, str):
             return self._annotation(ast.parse(value, mode="eval").body)
         return self._writer.type(value)
@@ -692,7 +573,12 @@ class Printer(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         """A call of an operator, a function, a class, a module or a method."""
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            raise self.wrong(node, "keyword-arg expansion is not supported" if any(k.arg is None for k in node.keywords) else "cannot use starred expressions in a call")
+            raise self.wrong(
+                node,
+                "keyword-arg expansion is not supported"
+                if any(k.arg is None for k in node.keywords)
+                else "cannot use starred expressions in a call",
+            )
         called = self._resolved(node.func)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             raise self.wrong(node, "super() is not supported", RuntimeError)
@@ -711,7 +597,11 @@ class Printer(ast.NodeTransformer):
         return self._with(self._expr(self._callable(called, node)), node)
 
     def _with(self, function: ast.expr, node: ast.Call) -> ast.Call:
-        return ast.Call(function, [self.visit(a) for a in node.args], [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords])
+        return ast.Call(
+            function,
+            [self.visit(a) for a in node.args],
+            [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
+        )
 
     def _special(self, called: Any, node: ast.Call) -> Any:
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
@@ -720,15 +610,23 @@ class Printer(ast.NodeTransformer):
             known = self._known(node)
             if known is not None:
                 return ast.Constant(known)
-            return ast.Call(ast.Name("isinstance", ast.Load()), [self.visit(node.args[0]), self._kinds(node.args[1])], [])
+            return ast.Call(
+                ast.Name("isinstance", ast.Load()), [self.visit(node.args[0]), self._kinds(node.args[1])], []
+            )
         if of_jit and name == "annotate":
-            return ast.Call(ast.Name("annotate", ast.Load()), [self._expr(self._annotation(node.args[0])), self.visit(node.args[1])], [])
+            return ast.Call(
+                ast.Name("annotate", ast.Load()),
+                [self._expr(self._annotation(node.args[0])), self.visit(node.args[1])],
+                [],
+            )
         if of_jit and name in ("is_scripting", "is_tracing"):
             return ast.Constant(name == "is_scripting")
         if of_jit and name == "_unwrap_optional":
             return ast.Call(self._expr("ops.prim.unchecked_unwrap_optional"), [self.visit(node.args[0])], [])
         if of_jit and name == "fork":
-            return ast.Call(ast.Name("fork", ast.Load()), [self._forked(node.args[0]), *map(self.visit, node.args[1:])], [])
+            return ast.Call(
+                ast.Name("fork", ast.Load()), [self._forked(node.args[0]), *map(self.visit, node.args[1:])], []
+            )
         if of_jit and name == "wait":
             return ast.Call(self._expr("torch.wait"), [self.visit(node.args[0])], [])
         if called is typing.cast:
@@ -786,13 +684,19 @@ class Printer(ast.NodeTransformer):
         if isinstance(called, torch.nn.Module):
             path = self._module_path(node.func if isinstance(node, ast.Call) else node)
             if path is None:
-                raise self.wrong(node, f"module of type {type(called).__name__} is not a part of this module", RuntimeError)
+                raise self.wrong(
+                    node, f"module of type {type(called).__name__} is not a part of this module", RuntimeError
+                )
             return f"{path}.forward"
         if isinstance(called, types.MethodType) and called.__self__ is self._module:
             self.used.add(called.__name__)
             return f"{self._self}.{called.__name__}"
         if isinstance(called, types.MethodType) and isinstance(called.__self__, torch.nn.Module):
-            path = self._module_path(node.func.value) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            path = (
+                self._module_path(node.func.value)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+                else None
+            )
             if path is not None:
                 return f"{path}.{called.__name__}"
         if isinstance(called, ScriptFunction):
@@ -801,7 +705,37 @@ class Printer(ast.NodeTransformer):
         if original is not None:
             called = original
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        if called in (min, max, abs, len, range, print, int, float, bool, str, complex, list, tuple, dict, sorted, enumerate, zip, round, sum, any, all, ord, chr, hex, oct, bin, divmod, hash, reversed):
+        if called in (
+            min,
+            max,
+            abs,
+            len,
+            range,
+            print,
+            int,
+            float,
+            bool,
+            str,
+            complex,
+            list,
+            tuple,
+            dict,
+            sorted,
+            enumerate,
+            zip,
+            round,
+            sum,
+            any,
+            all,
+            ord,
+            chr,
+            hex,
+            oct,
+            bin,
+            divmod,
+            hash,
+            reversed,
+        ):
             return name
         if _MATH.get(name) is called:
             return f"torch.{'mathremainder' if name == 'remainder' else name}"
@@ -834,10 +768,18 @@ class Printer(ast.NodeTransformer):
             space, _, last = packet.partition("::")
             return f"torch.{last}" if space == "aten" else f"ops.{space}.{last}"
         if module.startswith("torchlite") or getattr(called, "op", None) is not None or module in ("torch", "builtins"):
-            if getattr(torch.ops.aten, name, None) is not None or name in ("as_tensor", "tensor", "manual_seed", "is_grad_enabled", "device"):
+            if getattr(torch.ops.aten, name, None) is not None or name in (
+                "as_tensor",
+                "tensor",
+                "manual_seed",
+                "is_grad_enabled",
+                "device",
+            ):
                 return f"torch.{name}"
             raise self.wrong(node, f"Unknown builtin op: aten::{name}", RuntimeError)
         if isinstance(called, types.FunctionType):
             return self._writer.function(called)
         raise self.wrong(node, f"Python builtin {called!r} is currently not supported in Torchscript", RuntimeError)
 
+
+Writer.printer = Printer

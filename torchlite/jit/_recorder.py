@@ -1,6 +1,7 @@
 """Records a run as statements of TorchScript.
 
-While it runs, tensors are of a class whose sizes and reads of values report to the recorder, and an interceptor sees each
+While it runs, tensors are of a class whose sizes and reads of values report to the recorder, and an interceptor sees
+each
 op as the program called it: so `flatten` stays `flatten`, and a size that was asked of a tensor is asked again by the
 program, whatever its arguments' sizes are then.
 """
@@ -28,11 +29,24 @@ from ._state import STATE, TracerWarning
 Parameter = torch.nn.Parameter
 # What an argument of a schema is called in a record.
 _OTHER_NAMES = {
-    "self": ("input",), "input": ("self",), "train": ("training",), "size": ("shape", "sizes"), "sizes": ("size", "shape"),
-    "shape": ("size",), "split_size": ("split_size_or_sections",), "split_sizes": ("split_size_or_sections",),
-    "dims": ("dim",), "dim": ("dims", "axis"), "cudnn_enable": ("cudnn_enabled",), "cudnn_enabled": ("cudnn_enable",),
-    "other": ("value", "tensor2"), "exponent": ("other",), "tensors": ("seq",), "repeats": ("sizes",), "src": ("value",),
-}  # fmt: skip
+    "self": ("input",),
+    "input": ("self",),
+    "train": ("training",),
+    "size": ("shape", "sizes"),
+    "sizes": ("size", "shape"),
+    "shape": ("size",),
+    "split_size": ("split_size_or_sections",),
+    "split_sizes": ("split_size_or_sections",),
+    "dims": ("dim",),
+    "dim": ("dims", "axis"),
+    "cudnn_enable": ("cudnn_enabled",),
+    "cudnn_enabled": ("cudnn_enable",),
+    "other": ("value", "tensor2"),
+    "exponent": ("other",),
+    "tensors": ("seq",),
+    "repeats": ("sizes",),
+    "src": ("value",),
+}
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 _REDUCTION = {"none": 0, "mean": 1, "sum": 2}
 
@@ -69,7 +83,13 @@ def _int_text(value: Any) -> str:
     return value.text if isinstance(value, TracedSize) else repr(int(value))
 
 
-for _name, _operator in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("floordiv", "floordiv"), ("mod", "remainder")):
+for _name, _operator in (
+    ("add", "add"),
+    ("sub", "sub"),
+    ("mul", "mul"),
+    ("floordiv", "floordiv"),
+    ("mod", "remainder"),
+):
     setattr(TracedSize, f"__{_name}__", _arithmetic(f"__{_name}__", _operator))
     setattr(TracedSize, f"__r{_name}__", _arithmetic(f"__r{_name}__", _operator, True))
 
@@ -135,24 +155,65 @@ def _numel(self: Any) -> Any:
 
 
 _BODY: dict[str, Any] = {
-    "__slots__": (), "_is_plain": True, "__module__": "torch", "shape": property(_shape), "size": _size, "numel": _numel,
+    "__slots__": (),
+    "_is_plain": True,
+    "__module__": "torch",
+    "shape": property(_shape),
+    "size": _size,
+    "numel": _numel,
     "nelement": _numel,
-    "__bool__": _reading("__bool__", "boolean"), "__int__": _reading("__int__", "integer"),
-    "__float__": _reading("__float__", "float"), "item": _reading("item", "number"), "tolist": _reading("tolist", "list"),
-    "__index__": _reading("__index__", "index"), "numpy": _reading("numpy", "NumPy array"),
-    **{name: _recorded_method(name) for name in (
-        "__getitem__", "__setitem__", "detach", "to", "cpu", "cuda", "type_as", "float", "double", "half", "long", "int",
-        "bool", "bfloat16", "detach_", "short", "byte", "char", "new_zeros", "new_ones", "new_full", "new_empty",
-    ) if hasattr(Tensor, name)},
-}  # fmt: skip
+    "__bool__": _reading("__bool__", "boolean"),
+    "__int__": _reading("__int__", "integer"),
+    "__float__": _reading("__float__", "float"),
+    "item": _reading("item", "number"),
+    "tolist": _reading("tolist", "list"),
+    "__index__": _reading("__index__", "index"),
+    "numpy": _reading("numpy", "NumPy array"),
+    **{
+        name: _recorded_method(name)
+        for name in (
+            "__getitem__",
+            "__setitem__",
+            "detach",
+            "to",
+            "cpu",
+            "cuda",
+            "type_as",
+            "float",
+            "double",
+            "half",
+            "long",
+            "int",
+            "bool",
+            "bfloat16",
+            "detach_",
+            "short",
+            "byte",
+            "char",
+            "new_zeros",
+            "new_ones",
+            "new_full",
+            "new_empty",
+        )
+        if hasattr(Tensor, name)
+    },
+}
 TracedTensor: Any = type("Tensor", (Tensor,), dict(_BODY))
 TracedParameter: Any = type("Parameter", (Parameter,), dict(_BODY))
 _CLASSES = {Tensor: TracedTensor, Parameter: TracedParameter}
 _BACK = {TracedTensor: Tensor, TracedParameter: Parameter}
 _CASTS = {
-    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "bool": "bool",
-    "bfloat16": "bfloat16", "short": "int16", "byte": "uint8", "char": "int8",
-}  # fmt: skip
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+    "bool": "bool",
+    "bfloat16": "bfloat16",
+    "short": "int16",
+    "byte": "uint8",
+    "char": "int8",
+}
 
 
 class Recorder(Interceptor):
@@ -410,11 +471,20 @@ class Recorder(Interceptor):
     def _set(self, where: str, owner: Any, index: Any, value: Any) -> None:
         parts = _parts(index, owner.ndim)
         if any(isinstance(p, (Tensor, list)) for p in parts):
-            given = self.text(value) if isinstance(value, Tensor) else f"torch.tensor({self.text(value)}, dtype={code_of(owner.dtype)})"
+            given = (
+                self.text(value)
+                if isinstance(value, Tensor)
+                else f"torch.tensor({self.text(value)}, dtype={code_of(owner.dtype)})"
+            )
             plain = all(isinstance(p, (Tensor, list)) or p == slice(None) for p in parts)
             if plain:
-                names = ["None" if isinstance(p, slice) else self.name(p if isinstance(p, Tensor) else torch.tensor(p)) for p in parts]
-                self.statement(f"torch.index_put_({where}, annotate(List[Optional[Tensor]], [{', '.join(names)}]), {given})")
+                names = [
+                    "None" if isinstance(p, slice) else self.name(p if isinstance(p, Tensor) else torch.tensor(p))
+                    for p in parts
+                ]
+                self.statement(
+                    f"torch.index_put_({where}, annotate(List[Optional[Tensor]], [{', '.join(names)}]), {given})"
+                )
                 return
             raise RuntimeError("torch.jit.trace: tensors and slices in one index are not written down yet")
         place = self._indexed(where, owner, index)
@@ -486,7 +556,15 @@ def _parts(index: Any, ndim: int) -> list:
 
 def _renamed(op: Any, writes: bool) -> list[str]:
     """Other names of the library that an op may have."""
-    names = {"_filled": ["full"], "_new": ["empty"], "max_dim": ["max"], "min_dim": ["min"], "_where": ["where"], "var_correction": ["var"], "std_correction": ["std"]}
+    names = {
+        "_filled": ["full"],
+        "_new": ["empty"],
+        "max_dim": ["max"],
+        "min_dim": ["min"],
+        "_where": ["where"],
+        "var_correction": ["var"],
+        "std_correction": ["std"],
+    }
     return [n + "_" * writes for n in names.get(op.name, ())]
 
 
@@ -494,7 +572,9 @@ def _pool(dims: int) -> Any:
     def statement(self: Recorder, v: dict) -> str | None:
         if v.get("return_indices"):
             return None
-        listed = [_many(v[n], dims) if v.get(n) is not None else [] for n in ("kernel_size", "stride", "padding", "dilation")]
+        listed = [
+            _many(v[n], dims) if v.get(n) is not None else [] for n in ("kernel_size", "stride", "padding", "dilation")
+        ]
         listed[1] = listed[1] or listed[0]
         texts = ", ".join(self.text(x) for x in listed)
         return f"torch.max_pool{dims}d({self.name(v['input'])}, {texts}, {bool(v['ceil_mode'])})"
@@ -523,7 +603,11 @@ def _arange(self: Recorder, v: dict) -> str:
     if end is None:
         start, end = 0, start
     kind = v.get("dtype")
-    texts = [self.text(end)] if (start, step) == (0, 1) and not isinstance(start, TracedSize) else list(map(self.text, (start, end, step)))
+    texts = (
+        [self.text(end)]
+        if (start, step) == (0, 1) and not isinstance(start, TracedSize)
+        else list(map(self.text, (start, end, step)))
+    )
     where = v.get("device")
     made = f"dtype={self.text(kind)}, layout=None, device={self.text(where)}, pin_memory=False"
     return f"torch.arange({', '.join(texts)}, {made})"
@@ -531,13 +615,33 @@ def _arange(self: Recorder, v: dict) -> str:
 
 def _bag(self: Recorder, v: dict) -> str:
     mode = v["mode"] if isinstance(v["mode"], int) else _MODES[v["mode"]]
-    texts = map(self.text, (v["weight"], v["indices"], v["offsets"], v["scale_grad_by_freq"], mode, v["sparse"], v["per_sample_weights"], v["include_last_offset"], v["padding_idx"]))  # fmt: skip
+    texts = map(
+        self.text,
+        (
+            v["weight"],
+            v["indices"],
+            v["offsets"],
+            v["scale_grad_by_freq"],
+            mode,
+            v["sparse"],
+            v["per_sample_weights"],
+            v["include_last_offset"],
+            v["padding_idx"],
+        ),
+    )
     return f"torch.embedding_bag({', '.join(texts)})"
 
 
 def _resized(self: Recorder, v: dict) -> str | None:
     mode, dims = v["mode"], v["input"].ndim - 2
-    names = {"nearest": "nearest", "nearest-exact": "_nearest_exact", "linear": "linear", "bilinear": "bilinear", "bicubic": "bicubic", "trilinear": "trilinear"}  # fmt: skip
+    names = {
+        "nearest": "nearest",
+        "nearest-exact": "_nearest_exact",
+        "linear": "linear",
+        "bilinear": "bilinear",
+        "bicubic": "bicubic",
+        "trilinear": "trilinear",
+    }
     if mode not in names or v.get("antialias") or v.get("recompute_scale_factor"):
         return None
     near = mode.startswith("nearest")
@@ -588,8 +692,19 @@ def _divided(self: Recorder, v: dict) -> str | None:
 
 
 _SPECIAL: dict[str, Any] = {
-    **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)}, **{f"avg_pool{d}d": _average(d) for d in (1, 2, 3)},
-    "arange": _arange, "embedding_bag": _bag, "interpolate": _resized, "_cross_entropy": _loss, "prelu": _prelu,
-    "pad": _padded, "sub": _swapped, "_sub": _swapped, "add": _commuted("add"), "_add": _commuted("add"),
-    "mul": _commuted("mul"), "div": _divided, "_div": _divided,
-}  # fmt: skip
+    **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)},
+    **{f"avg_pool{d}d": _average(d) for d in (1, 2, 3)},
+    "arange": _arange,
+    "embedding_bag": _bag,
+    "interpolate": _resized,
+    "_cross_entropy": _loss,
+    "prelu": _prelu,
+    "pad": _padded,
+    "sub": _swapped,
+    "_sub": _swapped,
+    "add": _commuted("add"),
+    "_add": _commuted("add"),
+    "mul": _commuted("mul"),
+    "div": _divided,
+    "_div": _divided,
+}

@@ -1,4 +1,5 @@
-"""What a program's functions call beside operators: attributes, methods, conversions. Each looks at what it is given, and
+"""What a program's functions call beside operators: attributes, methods, conversions. Each looks at what it is given,
+and
 lets a program have nothing but the values of its language.
 """
 
@@ -276,11 +277,18 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
         return dict(zip(names, self, strict=True))
 
     body |= {
-        "__new__": make, "__repr__": show, "_fields": names, "_script_fields": dict(fields), "_script_name": path,
-        "__slots__": (), "__module__": "torchlite.jit", "_asdict": as_dict, "_field_defaults": (
-            dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-        ), "__reduce__": lambda self: (_plain_tuple, (tuple(self),)), "__deepcopy__": _copied,
-    }  # fmt: skip
+        "__new__": make,
+        "__repr__": show,
+        "_fields": names,
+        "_script_fields": dict(fields),
+        "_script_name": path,
+        "__slots__": (),
+        "__module__": "torchlite.jit",
+        "_asdict": as_dict,
+        "_field_defaults": (dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))),
+        "__reduce__": lambda self: (_plain_tuple, (tuple(self),)),
+        "__deepcopy__": _copied,
+    }
     return type(name, (tuple,), body)
 
 
@@ -442,17 +450,52 @@ def _zip(*items: Any) -> Any:
 
 
 GLOBALS: dict[str, Any] = {
-    "own.get": get, "own.set": store, "own.call": call, "own.invoke": invoke, "own.new": new, "own.slice": make_slice,
-    "own.iterate": iterate, "own.context": context, "own.failed": failed, "own.raise": fail, "own.number": number,
-    "own.isinstance": lambda value, test: test(value), "own.fork": fork, "own.change": change, "number.inf": math.inf,
-    "number.nan": math.nan, "number.infj": complex(0, math.inf), "number.nanj": complex(0, math.nan),
-    "plain.int": to_int, "plain.float": lambda value: float(_item(value)), "plain.bool": bool,
-    "plain.complex": lambda *values: complex(*_arguments(*values)), "plain.str": _scalars.text, "plain.print": _print,
-    "plain.range": _range, "plain.len": _length, "plain.min": _pick("min"), "plain.max": _pick("max"),
-    "plain.abs": _through("abs"), "plain.sorted": _scalars.sorted_, "plain.list": lambda items=(): list(iterate(items)),
-    "plain.tuple": lambda items: tuple(iterate(items)), "plain.dict": _scalars.dict_of, "plain.enumerate": _enumerate,
-    "plain.zip": _zip, "plain.reversed": lambda items: list(iterate(items))[::-1], "plain.round": _through("round"),
-    "plain.hash": hash, "plain.ord": ord, "plain.chr": chr, "plain.hex": hex, "plain.oct": oct, "plain.bin": bin,
-    "plain.divmod": divmod, "plain.sum": _through("sum"), "plain.any": _through("any"), "plain.all": _through("all"),
+    "own.get": get,
+    "own.set": store,
+    "own.call": call,
+    "own.invoke": invoke,
+    "own.new": new,
+    "own.slice": make_slice,
+    "own.iterate": iterate,
+    "own.context": context,
+    "own.failed": failed,
+    "own.raise": fail,
+    "own.number": number,
+    "own.isinstance": lambda value, test: test(value),
+    "own.fork": fork,
+    "own.change": change,
+    "number.inf": math.inf,
+    "number.nan": math.nan,
+    "number.infj": complex(0, math.inf),
+    "number.nanj": complex(0, math.nan),
+    "plain.int": to_int,
+    "plain.float": lambda value: float(_item(value)),
+    "plain.bool": bool,
+    "plain.complex": lambda *values: complex(*_arguments(*values)),
+    "plain.str": _scalars.text,
+    "plain.print": _print,
+    "plain.range": _range,
+    "plain.len": _length,
+    "plain.min": _pick("min"),
+    "plain.max": _pick("max"),
+    "plain.abs": _through("abs"),
+    "plain.sorted": _scalars.sorted_,
+    "plain.list": lambda items=(): _scalars.list_of(iterate(items)),
+    "plain.tuple": lambda items: tuple(_scalars.list_of(iterate(items))),
+    "plain.dict": _scalars.dict_of,
+    "plain.enumerate": _enumerate,
+    "plain.zip": _zip,
+    "plain.reversed": lambda items: list(iterate(items))[::-1],
+    "plain.round": _through("round"),
+    "plain.hash": hash,
+    "plain.ord": ord,
+    "plain.chr": chr,
+    "plain.hex": hex,
+    "plain.oct": oct,
+    "plain.bin": bin,
+    "plain.divmod": divmod,
+    "plain.sum": _through("sum"),
+    "plain.any": _through("any"),
+    "plain.all": _through("all"),
     "plain.hasattr": _has,
-}  # fmt: skip
+}

@@ -1,6 +1,7 @@
 """TorchScript's operators on numbers, text, lists and dicts.
 
-Integers have 64 bits, as PyTorch's, so no program makes long ones; lists and text that an operator repeats have a length
+Integers have 64 bits, as PyTorch's, so no program makes long ones; lists and text that an operator repeats have a
+length
 that is bounded.
 """
 
@@ -274,7 +275,9 @@ def dict_of(items: Any = (), *rest: Any) -> dict:
 
 
 def list_of(items: Any = ()) -> list:
-    """A list of what a list, text or range has."""
+    """A list of what a list, text or range has. RuntimeError for a range that is too long."""
+    if items.__class__ is range and len(items) > _LONGEST:
+        raise RuntimeError(f"a list of {len(items)} numbers would be too long")
     return list(items)
 
 
@@ -302,56 +305,152 @@ _TEXT = (
     "rsplit"
 ).split()
 _REAL = {
-    "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log10": math.log10, "log2": math.log2, "log1p": math.log1p,
-    "expm1": math.expm1, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
-    "atan": math.atan, "atan2": math.atan2, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
-    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh, "erf": math.erf, "erfc": math.erfc,
-    "gamma": math.gamma, "lgamma": math.lgamma, "fmod": math.fmod, "copysign": math.copysign, "fabs": math.fabs,
-    "degrees": math.degrees, "radians": math.radians, "ldexp": lambda x, n: math.ldexp(x, max(-5000, min(5000, n))),
-}  # fmt: skip
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log10": math.log10,
+    "log2": math.log2,
+    "log1p": math.log1p,
+    "expm1": math.expm1,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": math.acosh,
+    "atanh": math.atanh,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "gamma": math.gamma,
+    "lgamma": math.lgamma,
+    "fmod": math.fmod,
+    "copysign": math.copysign,
+    "fabs": math.fabs,
+    "degrees": math.degrees,
+    "radians": math.radians,
+    "ldexp": lambda x, n: math.ldexp(x, max(-5000, min(5000, n))),
+}
 
 # By name; what is here is meant where no tensor is an argument, or the first one is a list, a dict or text.
 SCALARS: dict[str, Callable] = {
     **{name: getattr(str, name) for name in _TEXT},
     **{name: _real(function) for name, function in _REAL.items()},
     **{name: _padding(name) for name in ("center", "ljust", "rjust", "zfill")},
-    "add": add, "sub": sub, "mul": mul, "div": div, "floordiv": lambda a, b: wrapped(a // b),
-    "floor_divide": lambda a, b: wrapped(a // b), "remainder": operator.mod, "pow": power, "neg": lambda a: wrapped(-a),
-    "add_": lambda a, b, alpha=1: _extended(a, b), "rsub": lambda a, b, alpha=1: wrapped(b - a * alpha), "abs": abs,
-    "eq": _equal, "ne": _not_equal, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-    "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "bitwise_not": operator.invert,
-    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
-    "__lshift__": shift_left, "__rshift__": lambda a, b: a >> min(b, 64), "__not__": operator.not_, "logical_not": operator.not_,
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "div": div,
+    "floordiv": lambda a, b: wrapped(a // b),
+    "floor_divide": lambda a, b: wrapped(a // b),
+    "remainder": operator.mod,
+    "pow": power,
+    "neg": lambda a: wrapped(-a),
+    "add_": lambda a, b, alpha=1: _extended(a, b),
+    "rsub": lambda a, b, alpha=1: wrapped(b - a * alpha),
+    "abs": abs,
+    "eq": _equal,
+    "ne": _not_equal,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "__and__": operator.and_,
+    "__or__": operator.or_,
+    "__xor__": operator.xor,
+    "bitwise_not": operator.invert,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "__lshift__": shift_left,
+    "__rshift__": lambda a, b: a >> min(b, 64),
+    "__not__": operator.not_,
+    "logical_not": operator.not_,
     "__range_length": lambda low, high, step: len(range(low, high, step)),
-    "__derive_index": lambda index, start, step: wrapped(start + index * step), "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": contains,
-    "__getitem__": operator.getitem, "_set_item": set_item, "Delete": delete,
-    "append": _append, "extend": lambda items, more: items.extend(more), "insert": _insert, "pop": _pop,
-    "remove": _remove, "reverse": lambda items: items.reverse(), "sort": _sort, "index": lambda items, item, *rest: (
+    "__derive_index": lambda index, start, step: wrapped(start + index * step),
+    "__is__": operator.is_,
+    "__isnot__": operator.is_not,
+    "__contains__": contains,
+    "__getitem__": operator.getitem,
+    "_set_item": set_item,
+    "Delete": delete,
+    "append": _append,
+    "extend": lambda items, more: items.extend(more),
+    "insert": _insert,
+    "pop": _pop,
+    "remove": _remove,
+    "reverse": lambda items: items.reverse(),
+    "sort": _sort,
+    "index": lambda items, item, *rest: (
         index_of(items, item) if items.__class__ is list else _find("index")(items, item, *rest)
     ),
-    "rindex": _find("rindex"), "find": _find("find"), "rfind": _find("rfind"), "replace": _replace,
+    "rindex": _find("rindex"),
+    "find": _find("find"),
+    "rfind": _find("rfind"),
+    "replace": _replace,
     "count": lambda items, item, *rest: (
         sum(same(one, item) for one in items) if items.__class__ is list else items.count(item, *rest)
     ),
-    "clear": lambda items: items.clear(), "copy": lambda items: items.copy(), "len": len, "list": list_of,
-    "dict": dict_of, "keys": lambda items: list(items.keys()), "values": lambda items: list(items.values()),
-    "items": lambda items: list(items.items()), "get": _get, "setdefault": lambda items, key, value: (
-        items.setdefault(key, value)
-    ),
-    "popitem": lambda items: items.popitem(), "update": lambda items, more: items.update(more), "slice": _slice,
-    "format": formatted, "percentFormat": percent, "join": _join, "split": lambda value, separator=None, most=-1: (
-        value.split(separator, most)
-    ),
-    "expandtabs": _expandtabs, "ord": ord, "chr": chr, "hex": hex, "oct": oct, "bin": bin, "hash": hash,
-    "floor": lambda a: math.floor(a), "ceil": lambda a: math.ceil(a), "round": _round, "trunc": math.trunc,
-    "sum": lambda items, *rest: wrapped(sum(items)), "any": lambda items: any(items), "all": lambda items: all(items),
-    "max": max, "min": min, "sorted": sorted_, "divmod": divmod, "factorial": _factorial,
-    "gcd": math.gcd, "modf": math.modf, "frexp": math.frexp, "isnan": math.isnan, "isinf": math.isinf,
-    "isfinite": math.isfinite, "mathremainder": math.remainder, "str": text, "equal": _equal,
-    "polar": lambda a, b: complex(a * math.cos(b), a * math.sin(b)), "real": lambda a: a.real, "imag": lambda a: a.imag,
-    "angle": lambda a: math.atan2(a.imag, a.real), "conj": lambda a: a.conjugate(),
-    "Int": lambda a: int(a), "Float": lambda a: float(a), "Bool": lambda a: bool(a), "item": lambda a: a,
-    }  # fmt: skip
+    "clear": lambda items: items.clear(),
+    "copy": lambda items: items.copy(),
+    "len": len,
+    "list": list_of,
+    "dict": dict_of,
+    "keys": lambda items: list(items.keys()),
+    "values": lambda items: list(items.values()),
+    "items": lambda items: list(items.items()),
+    "get": _get,
+    "setdefault": lambda items, key, value: items.setdefault(key, value),
+    "popitem": lambda items: items.popitem(),
+    "update": lambda items, more: items.update(more),
+    "slice": _slice,
+    "format": formatted,
+    "percentFormat": percent,
+    "join": _join,
+    "split": lambda value, separator=None, most=-1: value.split(separator, most),
+    "expandtabs": _expandtabs,
+    "ord": ord,
+    "chr": chr,
+    "hex": hex,
+    "oct": oct,
+    "bin": bin,
+    "hash": hash,
+    "floor": lambda a: math.floor(a),
+    "ceil": lambda a: math.ceil(a),
+    "round": _round,
+    "trunc": math.trunc,
+    "sum": lambda items, *rest: wrapped(sum(items)),
+    "any": lambda items: any(items),
+    "all": lambda items: all(items),
+    "max": max,
+    "min": min,
+    "sorted": sorted_,
+    "divmod": divmod,
+    "factorial": _factorial,
+    "gcd": math.gcd,
+    "modf": math.modf,
+    "frexp": math.frexp,
+    "isnan": math.isnan,
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
+    "mathremainder": math.remainder,
+    "str": text,
+    "equal": _equal,
+    "polar": lambda a, b: complex(a * math.cos(b), a * math.sin(b)),
+    "real": lambda a: a.real,
+    "imag": lambda a: a.imag,
+    "angle": lambda a: math.atan2(a.imag, a.real),
+    "conj": lambda a: a.conjugate(),
+    "Int": lambda a: int(a),
+    "Float": lambda a: float(a),
+    "Bool": lambda a: bool(a),
+    "item": lambda a: a,
+}
 
 
 def _extended(a: Any, b: Any) -> Any:

@@ -15,12 +15,13 @@ import torchlite as torch
 from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._nn_texts import TEXTS, WITHOUT_FORWARD
-from ._printer import Printer, Writer
+from ._printer import Printer
 from ._program import Program
 from ._saving import type_of
 from ._state import Attribute
 from ._tracing import class_name, declared, function_of
 from ._unpickling import set_attribute
+from ._writer import Writer
 
 _OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward"}
 

@@ -23,10 +23,19 @@ _numbers = itertools.count()
 
 
 def trace(
-    func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
-    check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
-    _compilation_unit: Any = None, example_kwarg_inputs: Any = None, _store_inputs: bool = True,
-) -> Any:  # fmt: skip
+    func: Any,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
+) -> Any:
     """The program of what a function or module does with example inputs.
 
     Returns a module or function that does the same, in the same order, with other inputs: values that Python read
@@ -59,10 +68,19 @@ def trace(
 
 
 def trace_module(
-    mod: Any, inputs: Any, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
-    check_tolerance: float = 1e-5, strict: bool = True, _force_outplace: bool = False, _module_class: Any = None,
-    _compilation_unit: Any = None, example_inputs_is_kwarg: bool = False, _store_inputs: bool = True,
-) -> Any:  # fmt: skip
+    mod: Any,
+    inputs: Any,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
     """As `trace`, for several methods of a module: `inputs` has example inputs by the methods' names."""
     if not isinstance(mod, torch.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
@@ -131,7 +149,9 @@ class _Classes:
         for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
             lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
         lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
-        lines += [declared(n, "NoneType") for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
+        lines += [
+            declared(n, "NoneType") for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None
+        ]
         lines.append("  training : bool\n")
         for child_name, child in module._modules.items():
             if child is not None:
@@ -242,9 +262,17 @@ def function_of(program: Program, path: str) -> Any:
 
 
 def _written(
-    name: str, run: Any, signature: Any, args: tuple, kwargs: dict, known: dict[int, str], tensors: list,
-    checking: _Checking, start: int, owner: str | None,
-) -> tuple[str, list]:  # fmt: skip
+    name: str,
+    run: Any,
+    signature: Any,
+    args: tuple,
+    kwargs: dict,
+    known: dict[int, str],
+    tensors: list,
+    checking: _Checking,
+    start: int,
+    owner: str | None,
+) -> tuple[str, list]:
     """The text of a function that does what a run with these inputs did, and its constants."""
     names = _parameter_names(signature, args, kwargs)
     copies = [_copied(value) for value in (*args, *kwargs.values())]
@@ -301,7 +329,9 @@ def _copied(value: Any) -> Any:
     if value is None or isinstance(value, (int, float, str)):
         return value
     raise RuntimeError(
-        "Type 'Tuple[" + type(value).__name__ + "]' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and "
+        "Type 'Tuple["
+        + type(value).__name__
+        + "]' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and "
         "Tuples of Tensors can be traced"
     )
 
@@ -329,12 +359,19 @@ def _kind(value: Any) -> str:
     if isinstance(value, list):
         return f"List[{_kind(value[0]) if value else 'Tensor'}]"
     if isinstance(value, dict):
-        return f"Dict[{_kind(next(iter(value)))}, {_kind(next(iter(value.values())))}]" if value else "Dict[str, Tensor]"
+        return (
+            f"Dict[{_kind(next(iter(value)))}, {_kind(next(iter(value.values())))}]" if value else "Dict[str, Tensor]"
+        )
     return type_of(value)
 
 
 def _output(recorder: Recorder, value: Any, strict: bool) -> str:
-    if isinstance(value, Tensor) or isinstance(value, (int, float, str)) and not isinstance(value, bool) or value is None:
+    if (
+        isinstance(value, Tensor)
+        or isinstance(value, (int, float, str))
+        and not isinstance(value, bool)
+        or value is None
+    ):
         return recorder.text(value)
     if isinstance(value, bool):
         return repr(value)

@@ -44,7 +44,8 @@ def padded(nested: Any, padding: float, output_size: Any = None) -> Any:
 
 
 def _scores(mask: Any, kind: Any, batch: int, like: Any) -> Any:
-    """What is added to scores: (L, L) for an attention mask (0), (N, 1, 1, S) for a padding mask (1), both together (2)."""
+    """What is added to scores: (L, L) for an attention mask (0), (N, 1, 1, S) for a padding mask (1), both together
+    (2)."""
     if mask is None:
         return None
     if kind == 1:
@@ -55,10 +56,20 @@ def _scores(mask: Any, kind: Any, batch: int, like: Any) -> Any:
 
 
 def attention(
-    query: Any, key: Any, value: Any, embed_dim: int, num_head: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any,
-    proj_bias: Any, mask: Any = None, need_weights: bool = True, average_attn_weights: bool = True,
+    query: Any,
+    key: Any,
+    value: Any,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    mask: Any = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
     mask_type: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Attention of several heads: the result, and the weights where they are wanted (else None)."""
     nested = query if isinstance(query, Nested) else None
     if nested is not None:
@@ -84,11 +95,27 @@ def attention(
 
 
 def encoder_layer(
-    src: Any, embed_dim: int, num_heads: int, qkv_weight: Any, qkv_bias: Any, proj_weight: Any, proj_bias: Any,
-    use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Any, norm_bias_1: Any, norm_weight_2: Any,
-    norm_bias_2: Any, ffn_weight_1: Any, ffn_bias_1: Any, ffn_weight_2: Any, ffn_bias_2: Any, mask: Any = None,
+    src: Any,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    proj_weight: Any,
+    proj_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Any,
+    norm_bias_1: Any,
+    norm_weight_2: Any,
+    norm_bias_2: Any,
+    ffn_weight_1: Any,
+    ffn_bias_1: Any,
+    ffn_weight_2: Any,
+    ffn_bias_2: Any,
+    mask: Any = None,
     mask_type: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A layer of a transformer's encoder, without dropout."""
     nested = src if isinstance(src, Nested) else None
     x = src if nested is None else nested.tensor

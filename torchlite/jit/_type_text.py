@@ -13,16 +13,28 @@ from ._language import dotted
 from ._runtime import SCRIPTED
 
 _PLAIN: dict[str, Callable[[Any], bool]] = {
-    "Tensor": lambda v: isinstance(v, Tensor), "int": lambda v: v.__class__ is int, "bool": lambda v: v.__class__ is bool,
-    "float": lambda v: v.__class__ is float, "complex": lambda v: v.__class__ is complex,
-    "str": lambda v: v.__class__ is str, "NoneType": lambda v: v is None, "None": lambda v: v is None,
-    "Device": lambda v: v.__class__ is device, "Any": lambda v: True, "t": lambda v: True,
-    "number": lambda v: v.__class__ in (int, float, complex, bool), "list": lambda v: v.__class__ is list,
-    "tuple": lambda v: isinstance(v, tuple), "dict": lambda v: v.__class__ is dict,
-    "Dict": lambda v: v.__class__ is dict, "List": lambda v: v.__class__ is list, "Tuple": lambda v: isinstance(v, tuple),
-    "AnyList": lambda v: v.__class__ is list, "AnyTuple": lambda v: isinstance(v, tuple),
+    "Tensor": lambda v: isinstance(v, Tensor),
+    "int": lambda v: v.__class__ is int,
+    "bool": lambda v: v.__class__ is bool,
+    "float": lambda v: v.__class__ is float,
+    "complex": lambda v: v.__class__ is complex,
+    "str": lambda v: v.__class__ is str,
+    "NoneType": lambda v: v is None,
+    "None": lambda v: v is None,
+    "Device": lambda v: v.__class__ is device,
+    "Any": lambda v: True,
+    "t": lambda v: True,
+    "number": lambda v: v.__class__ in (int, float, complex, bool),
+    "list": lambda v: v.__class__ is list,
+    "tuple": lambda v: isinstance(v, tuple),
+    "dict": lambda v: v.__class__ is dict,
+    "Dict": lambda v: v.__class__ is dict,
+    "List": lambda v: v.__class__ is list,
+    "Tuple": lambda v: isinstance(v, tuple),
+    "AnyList": lambda v: v.__class__ is list,
+    "AnyTuple": lambda v: isinstance(v, tuple),
     "Future": lambda v: isinstance(v, Future),
-}  # fmt: skip
+}
 
 
 def checker_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:

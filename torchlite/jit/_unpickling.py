@@ -17,8 +17,11 @@ from ._program import ScriptClass
 from ._runtime import ScriptObject
 
 _LISTS = {
-    "build_intlist": (int,), "build_boollist": (bool,), "build_doublelist": (float, int), "build_tensorlist": (Tensor,),
-}  # fmt: skip
+    "build_intlist": (int,),
+    "build_boollist": (bool,),
+    "build_doublelist": (float, int),
+    "build_tensorlist": (Tensor,),
+}
 
 
 class _Builder:
@@ -132,12 +135,15 @@ class ProgramUnpickler(RestrictedUnpickler):
 
 
 ProgramUnpickler.handlers = RestrictedUnpickler.handlers | {
-    pickle.REDUCE: ProgramUnpickler._reduce, pickle.NEWOBJ: ProgramUnpickler._new, pickle.BUILD: ProgramUnpickler._build,
-}  # fmt: skip
+    pickle.REDUCE: ProgramUnpickler._reduce,
+    pickle.NEWOBJ: ProgramUnpickler._new,
+    pickle.BUILD: ProgramUnpickler._build,
+}
 
 
 def set_attribute(target: Any, name: str, value: Any) -> None:
-    """Give an object an attribute of its file, where it belongs. UnpicklingError for one that its class does not have."""
+    """Give an object an attribute of its file, where it belongs. UnpicklingError for one that its class does not
+    have."""
     script = target._script
     if name not in script.types:
         raise pickle.UnpicklingError(f"the class {script.name} has no attribute {name[:100]}")

@@ -1,0 +1,212 @@
+"""The texts of a program that is being made from Python: functions, classes and types, each under one name."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import textwrap
+import types
+import typing
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch.call import Tensor
+from .._jit_internal import is_ignored_fn
+from .._types import dtypes
+from .._types.devices import device as device_type
+from .._types.layouts import layout, memory_format
+from ._nn_texts import FUNCTIONS
+
+_LATER = object()
+
+
+class NotSupportedError(RuntimeError):
+    """A form of Python that TorchScript does not have."""
+
+
+class FrontendError(NotSupportedError):
+    """A form of Python that TorchScript cannot read."""
+
+
+class UnsupportedNodeError(NotSupportedError):
+    """A kind of statement or expression that TorchScript does not have."""
+
+
+_CONTAINERS = {"List": "List", "list": "List", "Dict": "Dict", "dict": "Dict", "Tuple": "Tuple", "tuple": "Tuple"}
+_NO_GRAD = (
+    "class no_grad:\n  prev : bool\n"
+    "  def __init__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n    self.prev = False\n    return None\n"
+    "  def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n"
+    "    self.prev = torch.is_grad_enabled()\n    torch.set_grad_enabled(False)\n    return None\n"
+    "  def __exit__(self: __torch__.torch.autograd.grad_mode.no_grad, exc_type: Any, exc_value: Any, traceback: Any) -> "
+    "NoneType:\n    torch.set_grad_enabled(self.prev)\n    return None\n"
+)
+
+
+def source_of(function: Any) -> tuple[ast.FunctionDef, str]:
+    """The definition of a function, and where it is. OSError in PyTorch's words where its text cannot be had."""
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise OSError(
+            f"Can't get source for {function}. TorchScript requires source access in order to carry out compilation, make "
+            "sure original .py files are available."
+        ) from None
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:  # a part of a longer expression
+        tree = ast.Module([], [])
+    found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
+    if found is None or function.__name__ == "<lambda>":
+        raise RuntimeError("Expected a single top-level function")
+    return found, text
+
+
+class Writer:
+    """The texts of a program that is being made: functions and classes that are named in it."""
+
+    printer: Any = None  # the class that rewrites functions, put here by `_printer`
+
+    def __init__(self) -> None:
+        self.sources: dict[str, str] = {}
+        self.constants: list[Any] = []
+        self._functions: dict[int, str] = {}
+        self._keep: list[Any] = []
+        self._taken: dict[str, int] = {}
+        self.ignored: list[str] = []  # functions that Python keeps: what calls them is not saved
+        self.unknown: list[str] = []  # layers that have no text
+
+    def add(self, module: str, text: str) -> None:
+        """Put a definition into a module."""
+        self.sources[module] = self.sources.get(module, "") + text
+
+    def name_for(self, obj: Any) -> str:
+        """A name that nothing else in the program has."""
+        module = str(getattr(obj, "__module__", None) or "__main__")
+        parts = ["__torch__", *(() if module == "__main__" else module.split("."))]
+        if parts[1:2] == ["torchlite"]:
+            parts[1] = "torch"
+        parts = [p if p.isidentifier() else "_" for p in parts]
+        last = obj.__name__ if obj.__name__.isidentifier() else "_lambda"
+        whole = ".".join([*parts, last])
+        count = self._taken.get(whole, 0)
+        self._taken[whole] = count + 1
+        return whole if not count else ".".join([*parts, f"___torch_mangle_{count}", last])
+
+    def function(self, function: Any) -> str:
+        """The name of a user's function in the program."""
+        if id(function) in self._functions:
+            return self._functions[id(function)]
+        self._keep.append(function)
+        name = self._functions[id(function)] = self.name_for(function)
+        module, _, last = name.rpartition(".")
+        self.add(module, self.printer(self, function, None).definition(last))
+        return name
+
+    def library_function(self, name: str) -> str:
+        """The name of a function of `torch.nn.functional` in the program."""
+        whole = f"__torch__.torch.nn.functional.{name}"
+        if whole not in self._taken:
+            self._taken[whole] = 1
+            self.add("__torch__.torch.nn.functional", FUNCTIONS[name])
+        return whole
+
+    def no_grad(self) -> str:
+        """The name of the class of `torch.no_grad()` in the program."""
+        whole = "__torch__.torch.autograd.grad_mode.no_grad"
+        if whole not in self._taken:
+            self._taken[whole] = 1
+            self.add("__torch__.torch.autograd.grad_mode", _NO_GRAD)
+        return whole
+
+    def cls(self, cls: type) -> str:
+        """The name of a user's class (a named tuple, an enumeration, or one with methods) in the program."""
+        if id(cls) in self._functions:
+            return self._functions[id(cls)]
+        self._keep.append(cls)
+        name = self._functions[id(cls)] = self.name_for(cls)
+        module, _, last = name.rpartition(".")
+        cls._script_name = name  # type: ignore[attr-defined]
+        if issubclass(cls, enum.Enum):
+            self.add(
+                module, f"class {last}(Enum):\n" + "".join(f"  {n} = {m.value!r}\n" for n, m in cls.__members__.items())
+            )
+        elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
+            hints = typing.get_type_hints(cls)
+            fields = [f"  {n} : {self.type(hints.get(n, Tensor))}\n" for n in cls._fields]
+            cls._script_fields = {n: self.type(hints.get(n, Tensor)) for n in cls._fields}  # type: ignore[attr-defined]
+            self.add(module, f"class {last}(NamedTuple):\n" + "".join(fields))
+        else:
+            self.add(module, self._class_text(cls, name, last))
+        return name
+
+    def _class_text(self, cls: type, name: str, last: str) -> str:
+        init = cls.__dict__.get("__init__")
+        fields = {n: self.type(t) for n, t in getattr(cls, "__annotations__", {}).items()}
+        methods = []
+        for key, value in cls.__dict__.items():
+            function = value.fget if isinstance(value, property) else value
+            if not isinstance(function, types.FunctionType) or is_ignored_fn(function):
+                continue
+            called = f"__{key}_getter" if isinstance(value, property) else key
+            printer = self.printer(self, function, None, owner=name)
+            methods.append(textwrap.indent(printer.definition(called), "  "))
+            fields |= {n: k for n, k in printer.fields.items() if n not in fields}
+        if init is not None and not methods:
+            raise RuntimeError(f"the class {cls.__name__} has no methods that TorchScript knows")
+        return (
+            f"class {last}:\n" + "".join(f"  {n} : {k}\n" for n, k in fields.items()) + "".join(methods or ["  pass\n"])
+        )
+
+    def constant(self, value: Any) -> str:
+        """The expression of a constant of the program."""
+        self.constants.append(value)
+        return f"CONSTANTS.c{len(self.constants) - 1}"
+
+    def type(self, kind: Any) -> str:
+        """The text of an annotation. RuntimeError for what is no type of TorchScript."""
+        if kind is None or kind is type(None):
+            return "NoneType"
+        if kind is Tensor or kind is torch.nn.Parameter or kind is inspect.Parameter.empty:
+            return "Tensor"
+        if kind in (int, float, bool, str, complex):
+            return kind.__name__
+        if kind is Any or kind is typing.Any:
+            return "Any"
+        if kind is device_type:
+            return "Device"
+        if kind in (dtypes.dtype, layout, memory_format):
+            return "int"
+        if kind is torch.Size:
+            return "List[int]"
+        if kind in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):
+            shown = _CONTAINERS[getattr(kind, "__name__", None) or kind._name]
+            raise RuntimeError(
+                f"Attempted to use {shown} without a contained type. Please add a contained type, e.g. {shown}[int]"
+            )
+        origin, inner = typing.get_origin(kind), typing.get_args(kind)
+        if origin in (typing.Union, types.UnionType):
+            rest = [self.type(i) for i in inner if i is not type(None)]
+            whole = rest[0] if len(rest) == 1 else f"Union[{', '.join(rest)}]"
+            return (
+                f"Optional[{whole}]"
+                if type(None) in inner and len(rest) == 1
+                else (f"Union[{', '.join([*rest, 'NoneType'])}]" if type(None) in inner else whole)
+            )
+        if origin in (list, dict, tuple):
+            return f"{origin.__name__.capitalize()}[{', '.join(self.type(i) for i in inner) or '()'}]"
+        if origin is typing.Final:
+            return self.type(inner[0])
+        if origin is torch.futures.Future:
+            return f"Future[{self.type(inner[0])}]"
+        if isinstance(kind, type) and (
+            issubclass(kind, (tuple, enum.Enum)) or getattr(kind, "_torchscript_class", False)
+        ):
+            return self.cls(kind)
+        if isinstance(kind, type) and issubclass(kind, torch.nn.Module):
+            raise RuntimeError(f"Unknown type name '{kind.__name__}'")
+        if isinstance(kind, type) and not kind.__module__.startswith(("torchlite", "builtins", "typing")):
+            return self.cls(kind)
+        raise RuntimeError(f"Unknown type annotation: '{getattr(kind, '__name__', kind)}'")
