@@ -1,6 +1,6 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block. Other ways,
-where they are faster, are in `conv_depthwise`, `winograd` (3x3, many channels) and `conv_taps` (stride 1, long rows);
-each says with `fits(plan, dtype)` whether a convolution is one of its own.
+where they are faster, are in `conv_depthwise`, `winograd` (3x3, many channels), `conv_taps` (stride 1, long rows) and
+`conv_patches` (windows side by side); each says with `fits(plan, dtype)` whether a convolution is one of its own.
 
 Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
 rows) and does all that belongs to it. Where weights outweigh images (the last layers of a network), the columns of the
@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import compiled, conv_depthwise, conv_taps, onednn, winograd
+from . import compiled, conv_depthwise, conv_patches, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
 from .blocks import buffer, run, sum_of_shares
 from .rows import row_sums
@@ -227,6 +227,8 @@ def _correlate(x, weight, bias, plan):
         return out
     if conv_taps.fits(plan, x.dtype):
         return conv_taps.correlate(x, weight, bias, plan, out)
+    if conv_patches.fits(plan, x.dtype):
+        return conv_patches.correlate(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
     columns_of = _columns_of(x, plan)
     if plan.by_filters:
@@ -315,6 +317,8 @@ def _spread(g, weight, bias, plan):
         return _add_bias(out, bias)
     if conv_depthwise.fits(plan, g.dtype):
         return _add_bias(conv_depthwise.spread(g, weight, plan, out), bias)
+    if conv_patches.fits_back(plan, g.dtype):
+        return _add_bias(conv_patches.spread(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
         back = _plan(
@@ -492,6 +496,8 @@ def _weight_gradient(g, x, shape, plan):
         return gradient
     if conv_taps.fits(plan, x.dtype):
         return conv_taps.weight_gradient(g, x, gradient, plan)
+    if conv_patches.fits(plan, x.dtype):
+        return conv_patches.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
     columns_of = _columns_of(x, plan)
     if plan.by_filters:

@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import threads
 from torchlite._settings.switches import SWITCHES
-from torchlite_numpy import compiled, conv, winograd
+from torchlite_numpy import compiled, conv, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)
@@ -265,3 +265,46 @@ def test_the_gradient_of_a_bias(rng, monkeypatch, shape, last, dtype):
     assert got.dtype == g.dtype and np.abs(got - wanted).max() < 1e-3
     monkeypatch.setattr(threads, "_count", 1)
     assert conv._bias_gradient(g).tobytes() == got.tobytes()
+
+
+# -- patches side by side ------------------------------------------------------------------------------
+
+PATCHES = [
+    (5, 3, 20, (48, 32), 16, 16),
+    (1, 3, 7, (40, 27), 8, 8),  # part of the image is in no patch
+    (6, 4, 5, (21, 23), (5, 8), (5, 8)),
+    (3, 2, 4, (9, 17), (9, 17), (9, 17)),
+    (4, 3, 6, (83,), 8, 8),
+    (2, 3, 6, (4, 9, 17), (2, 4, 8), (2, 4, 8)),
+]
+
+
+@pytest.mark.parametrize(("batch", "channels", "filters", "size", "kernel", "stride"), PATCHES)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, stride, dtype):
+    calls = []
+    for name in ("correlate", "spread", "weight_gradient"):
+        real = getattr(conv_patches, name)
+        monkeypatch.setattr(conv_patches, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
+    x, w = case(rng, batch, channels, filters, size, kernel, dtype=dtype)
+    found = check(rng, x, w, stride, bias=rng.standard_normal(filters).astype(dtype))
+    assert sorted(calls) == ["correlate", "spread", "weight_gradient"]
+    monkeypatch.setattr(threads, "_count", 1)
+    again = conv.convolution(x, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
+    monkeypatch.setattr(threads, "_count", 3)
+    other = conv.convolution(x, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
+    assert np.array_equal(again, other) and again.shape == found[0].shape
+    turned = np.asfortranarray(x)
+    third = conv.convolution(turned, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
+    np.testing.assert_allclose(third, again, rtol=1e-4, atol=1e-4)
+
+
+def test_patches_where_it_pays():
+    def fits(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
+        plan = conv._plan(2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups)
+        return conv_patches.fits(plan, np.dtype(dtype)), conv_patches.fits_back(plan, np.dtype(dtype))
+
+    assert fits(16, 16) == fits(8, 8) == (True, True) and fits(4, 4) == (False, True) and fits(2, 2) == (False, False)
+    for options in ({"padding": 1}, {"dilation": 2}, {"groups": 2}, {"dtype": "c8"}):
+        assert fits(8, 8, **options) == (False, False)
+    assert fits(8, 4) == (False, False)
