@@ -227,3 +227,38 @@ def test_added_ops_have_rules_for_classes():
     assert op(torch.ones(1)).item() == 2
     Wrapped.names.clear()
     assert type(op(Wrapped(torch.ones(1)))) is Wrapped and Wrapped.names == ["dispatch_test.op.default"]
+
+
+def test_a_subclass_sees_the_librarys_ops():
+    seen = []
+
+    class Wrapped(torch.Tensor):
+        @staticmethod
+        def __new__(cls, held):
+            made = torch.Tensor._make_wrapper_subclass(
+                cls, held.size(), dtype=held.dtype, device=held.device, strides=held.stride()
+            )
+            made.held = held
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append(str(func).removeprefix("aten."))
+            args, kwargs = pytree.tree_map_only(Wrapped, lambda w: w.held, (args, kwargs or {}))
+            return pytree.tree_map_only(torch.Tensor, Wrapped, func(*args, **kwargs))
+
+    from torchlite.utils import _pytree as pytree
+
+    held = torch.rand(2, 4, 6, 6)
+    calls = {
+        "_adaptive_avg_pool2d.default": lambda x: F.adaptive_avg_pool2d(x, 3),
+        "max_pool2d_with_indices.default": lambda x: F.max_pool2d(x, 2),
+        "upsample_bilinear2d.default": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+        "native_group_norm.default": lambda x: F.group_norm(x, 2),
+        "native_batch_norm.default": lambda x: F.batch_norm(x, None, None, training=True),
+        "view.default": lambda x: x.reshape(8, 36),
+    }
+    for name, call in calls.items():
+        seen.clear()
+        assert torch.allclose(call(Wrapped(held)).held, call(held), atol=1e-6)
+        assert seen[0] == name

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._dispatch import call
 from .._dispatch.interceptors import dispatching_classes, stack
-from .._dispatch.runtime import GLOBALS
+from .._dispatch.runtime import GLOBALS, MODE
 from .._dispatch.signatures import NUMBERS_AS_TENSORS
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema
@@ -71,17 +71,21 @@ class AtenOverload(OpOverload):
 
         run, self._by_position = runner(self)
         if not self.is_implicit:
-            run = self._seen(run) if getattr(run, "op", None) is None else run
+            record = getattr(run, "op", None)
+            run = run if record is not None and not record.is_implicit else self._seen(run, record is not None)
         self._run = run
         return run
 
-    def _seen(self, run: Any) -> Any:
-        """What computes the op where no class of an argument with `__torch_dispatch__` does."""
+    def _seen(self, run: Any, has_record: bool) -> Any:
+        """What computes the op where no class of an argument with `__torch_dispatch__` does. A record whose result gets
+        a history runs all the same: its parts come to the class, and have theirs.
+        """
 
         @functools.wraps(run)
         def seen(*args: Any, **kwargs: Any) -> Any:
-            classes = dispatching_classes((*args, *kwargs.values()))
-            if classes:
+            values = (*args, *kwargs.values())
+            classes = dispatching_classes(values)
+            if classes and not (has_record and MODE.grad and call._any_wants(values)):
                 return classes[0].__torch_dispatch__(self, classes, args, kwargs)
             return run(*args, **kwargs)
 
@@ -131,8 +135,3 @@ class AtenPacket(OpOverloadPacket):
         raise RuntimeError(
             "Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(words)
         )
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor."""
-    return isinstance(value, call.Tensor)

@@ -360,6 +360,11 @@ def recorded(op: Op, values: list, result: Any) -> Any:
 
 def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
     """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first."""
+    lowered = None if writes or (MODE.grad and call._any_wants(values)) else _lowerings().get(op.name)
+    if lowered is not None:  # by overloads that the classes see; with a gradient it is one op, which has its history
+        result = lowered(*values)
+        if result is not NotImplemented:
+            return _first(op, result)
     ordered: list = []
     for cls in classes:
         place = next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered))

@@ -196,6 +196,12 @@ def _batch_norm(
     return run(normalize, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
+def _batch_norm_train(input: Any, weight: Any, bias: Any, eps: float) -> Any:
+    """With the batch's mean and variance."""
+    found, mean, scale = run(aten.native_batch_norm.default, input, weight, bias, None, None, True, 0.0, eps)
+    return found, mean, run(aten.sub.Tensor, run(aten.pow.Tensor_Scalar, scale, -2), eps)
+
+
 def _instance_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
@@ -483,7 +489,7 @@ LOWERED: dict[str, Callable] = {
     "_adaptive_max_pool": _adaptive_max_pool(None), "_fractional_max_pool": _fractional,
     **{f"max_unpool{d}d": _max_unpool(d) for d in (1, 2, 3)},
     "_resize": _resize, "_grid_sample": _grid_sample, "pad": _pad,
-    "batch_norm": _batch_norm, "instance_norm": _instance_norm, "_group_norm": _group_norm, "layer_norm": _layer_norm,
+    "batch_norm": _batch_norm, "_batch_norm_train": _batch_norm_train, "instance_norm": _instance_norm, "_group_norm": _group_norm, "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
     "nll_loss": _nll, "l1_loss": _l1, "logsigmoid": _first_of("log_sigmoid_forward"),
     "_lstm_layer": _lstm_layer, "_gru_layer": _gru_layer, "embedding_bag": _embedding_bag, "_sdpa": _attention,
