@@ -114,7 +114,7 @@ class FxGraphDrawer:
     >>> import torchlite as torch
     >>> from torchlite.fx.passes.graph_drawer import FxGraphDrawer
     >>> drawer = FxGraphDrawer(torch.fx.symbolic_trace(lambda x: torch.relu(x)), "picture")
-    >>> print(drawer.get_dot_graph().to_string().splitlines()[-3])
+    >>> print(drawer.get_dot_graph().to_string().splitlines()[-2])
     "relu" -> "output";
     """
 
