@@ -276,7 +276,17 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
         """The values by the fields' names."""
         return dict(zip(names, self, strict=True))
 
+    def of_items(cls: Any, items: Any) -> Any:
+        """The tuple of values in the fields' order."""
+        return cls(*items)
+
+    def replaced(self: Any, **values: Any) -> Any:
+        """A copy with other values for some fields."""
+        return type(self)(**(as_dict(self) | values))
+
     body |= {
+        "_make": classmethod(of_items),
+        "_replace": replaced,
         "__new__": make,
         "__repr__": show,
         "_fields": names,
