@@ -2,7 +2,8 @@
 
 `python -m tests.hostile.programs --count 5000` prints what is wrong with how they are taken: nothing of a file may
 run but
-forms of the language, no load may hang or take memory that the file does not pay for, and errors are RuntimeErrors (of the byte order, as
+forms of the language, no load may hang or take memory that the file does not pay for, and errors are RuntimeErrors
+(of the byte order, as
 in checkpoints, ValueErrors).
 """
 
@@ -23,39 +24,155 @@ import torchlite as torch
 
 _RECORDED = pathlib.Path(__file__).parents[1] / "jit" / "recorded.zip"
 SECONDS, SPARE, TREE = 10, 48 << 20, 500  # TREE: bytes that Python's parser takes for one of a text that is all nodes
-_ALLOWED = (RuntimeError, ValueError, TypeError, IndexError, KeyError, ZeroDivisionError, NotImplementedError, AttributeError, OverflowError)  # fmt: skip
+_ALLOWED = (
+    RuntimeError,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    ZeroDivisionError,
+    NotImplementedError,
+    AttributeError,
+    OverflowError,
+)
 _FORBIDDEN = {
-    "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.remove", "os.rename", "os.mkdir", "os.rmdir",
-    "os.putenv", "subprocess.Popen", "socket.connect", "socket.bind", "shutil.rmtree", "ctypes.dlopen",
-}  # fmt: skip
+    "os.system",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.putenv",
+    "subprocess.Popen",
+    "socket.connect",
+    "socket.bind",
+    "shutil.rmtree",
+    "ctypes.dlopen",
+}
 _CLASS = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
 _EXPRESSIONS = (
-    "().__class__.__bases__", "x.__class__", "x.__reduce_ex__(2)", "self.__dict__", "self.__class__", "self._modules",
-    "self.forward.__globals__", "torch.__builtins__", "torch.load(\"/etc/passwd\")", "torch.save(x, \"/tmp/harm\")",
-    "torch.from_file(\"/etc/passwd\", False, 10)", "ops.prim.__class__", "ops.aten.__init__", "torch.ops.load_library(\"a\")",
-    "ops.os.system(\"true\")", "ops._C.system(\"true\")", "__import__(\"os\")", "eval(\"1\")", "exec(\"1\")", "open(\"/etc/passwd\")",
-    "getattr(x, \"__class__\")", "getattr(self, \"__init__\")", "\"{0.__class__}\".format(x)", "torch.format(\"{0.__class__}\", x)",
-    "torch.format(\"{!r}\", x)", "torch.percentFormat(\"%999999999d\", 3)", "(lambda: 1)()", "[y for y in [1] for z in [2]]",
-    "torch.mul([1], 9000000000)", "torch.mul(\"a\", 9000000000)", "torch.zfill(\"a\", 9000000000)", "9 ** 9 ** 9 ** 9",
-    "torch.pow(10, 1000000000)", "1 << 1000000000", "torch.__lshift__(1, 1000000000)", "f\"{x}\"", "(yield 1)", "(await x)",
-    "*x", "{**x}", "x if x else x.__class__", "CONSTANTS.c99", "CONSTANTS.__class__", "CONSTANTS.c0.__class__",
-    "__torch__.M.__class__", "__torch__.os.system(\"true\")", "__torch__.M.__new__(__torch__.M)", "globals()", "vars(self)",
-    "__builtins__", "__name__", "torch.expandtabs(\"\\t\", 9000000000)", "b\"bytes\"", "...", "0x" + "f" * 400, "1" * 5000,
-    "(y := 1)", "x[().__class__]", "self.training.__class__", "torch.ops.aten.add(x, x)", "hasattr(x, \"__class__\")",
-    "torch.hash(x)", "torch.list(range(9000000000))", "isinstance(x, ().__class__)", "isinstance(x, __import__)",
-    "annotate(__import__(\"os\"), x)", "unchecked_cast(().__class__, x)", "fork(__import__, \"os\")", "fork(self.__init__)",
-    "torch.backends.__class__", "torch.nn.Module()", "torch._C", "x.numpy()", "x.untyped_storage()", "x.register_hook(x)",
-    "x.data_ptr()", "x.storage()", "x.share_memory_()", "torch.set_num_threads(1)", "print.__self__", "str.format(x)",
-    "\"a\".join.__self__", "x.__getitem__.__globals__", "[].append.__self__", "torch.jit.load(\"x\")", "torch.tensor.__module__",
-)  # fmt: skip
+    "().__class__.__bases__",
+    "x.__class__",
+    "x.__reduce_ex__(2)",
+    "self.__dict__",
+    "self.__class__",
+    "self._modules",
+    "self.forward.__globals__",
+    "torch.__builtins__",
+    'torch.load("/etc/passwd")',
+    'torch.save(x, "/tmp/harm")',
+    'torch.from_file("/etc/passwd", False, 10)',
+    "ops.prim.__class__",
+    "ops.aten.__init__",
+    'torch.ops.load_library("a")',
+    'ops.os.system("true")',
+    'ops._C.system("true")',
+    '__import__("os")',
+    'eval("1")',
+    'exec("1")',
+    'open("/etc/passwd")',
+    'getattr(x, "__class__")',
+    'getattr(self, "__init__")',
+    '"{0.__class__}".format(x)',
+    'torch.format("{0.__class__}", x)',
+    'torch.format("{!r}", x)',
+    'torch.percentFormat("%999999999d", 3)',
+    "(lambda: 1)()",
+    "[y for y in [1] for z in [2]]",
+    "torch.mul([1], 9000000000)",
+    'torch.mul("a", 9000000000)',
+    'torch.zfill("a", 9000000000)',
+    "9 ** 9 ** 9 ** 9",
+    "torch.pow(10, 1000000000)",
+    "1 << 1000000000",
+    "torch.__lshift__(1, 1000000000)",
+    'f"{x}"',
+    "(yield 1)",
+    "(await x)",
+    "*x",
+    "{**x}",
+    "x if x else x.__class__",
+    "CONSTANTS.c99",
+    "CONSTANTS.__class__",
+    "CONSTANTS.c0.__class__",
+    "__torch__.M.__class__",
+    '__torch__.os.system("true")',
+    "__torch__.M.__new__(__torch__.M)",
+    "globals()",
+    "vars(self)",
+    "__builtins__",
+    "__name__",
+    'torch.expandtabs("\\t", 9000000000)',
+    'b"bytes"',
+    "...",
+    "0x" + "f" * 400,
+    "1" * 5000,
+    "(y := 1)",
+    "x[().__class__]",
+    "self.training.__class__",
+    "torch.ops.aten.add(x, x)",
+    'hasattr(x, "__class__")',
+    "torch.hash(x)",
+    "torch.list(range(9000000000))",
+    "isinstance(x, ().__class__)",
+    "isinstance(x, __import__)",
+    'annotate(__import__("os"), x)',
+    "unchecked_cast(().__class__, x)",
+    'fork(__import__, "os")',
+    "fork(self.__init__)",
+    "torch.backends.__class__",
+    "torch.nn.Module()",
+    "torch._C",
+    "x.numpy()",
+    "x.untyped_storage()",
+    "x.register_hook(x)",
+    "x.data_ptr()",
+    "x.storage()",
+    "x.share_memory_()",
+    "torch.set_num_threads(1)",
+    "print.__self__",
+    "str.format(x)",
+    '"a".join.__self__',
+    "x.__getitem__.__globals__",
+    "[].append.__self__",
+    'torch.jit.load("x")',
+    "torch.tensor.__module__",
+)
 _STATEMENTS = (
-    "import os", "from os import system", "global x", "nonlocal x", "class A: pass", "try:\n  pass\nexcept E:\n  pass",
-    "def g(a=().__class__):\n  return a", "async def g():\n  pass", "del x.__class__", "x.__class__ = x", "self.__class__ = x",
-    "__builtins__ = x", "__class__ = x", "raise SystemExit", "raise __import__(\"os\")", "with open(\"/etc/passwd\") as f:\n  pass",
-    "with x:\n  pass", "for x.__class__ in [1]:\n  pass", "for i in self:\n  pass", "for i in range(3):\n  pass\nelse:\n  pass",
-    "return ().__class__", "@print\ndef g():\n  pass", "def g(*a):\n  return a", "x: ().__class__ = 1", "self.training.x = 1",
-    "x[().__class__] = 1", "assert False, ().__class__", "match x:\n  case _:\n    pass", "self.forward = 1", "*a, b = x",
-)  # fmt: skip
+    "import os",
+    "from os import system",
+    "global x",
+    "nonlocal x",
+    "class A: pass",
+    "try:\n  pass\nexcept E:\n  pass",
+    "def g(a=().__class__):\n  return a",
+    "async def g():\n  pass",
+    "del x.__class__",
+    "x.__class__ = x",
+    "self.__class__ = x",
+    "__builtins__ = x",
+    "__class__ = x",
+    "raise SystemExit",
+    'raise __import__("os")',
+    'with open("/etc/passwd") as f:\n  pass',
+    "with x:\n  pass",
+    "for x.__class__ in [1]:\n  pass",
+    "for i in self:\n  pass",
+    "for i in range(3):\n  pass\nelse:\n  pass",
+    "return ().__class__",
+    "@print\ndef g():\n  pass",
+    "def g(*a):\n  return a",
+    "x: ().__class__ = 1",
+    "self.training.x = 1",
+    "x[().__class__] = 1",
+    "assert False, ().__class__",
+    "match x:\n  case _:\n    pass",
+    "self.forward = 1",
+    "*a, b = x",
+)
 _seen: list[str] = []
 _watching = False
 
@@ -96,11 +213,21 @@ def _written(rng: random.Random) -> bytes:
         return program(f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n    {body}\n    return x\n")
     harm = rng.choice(_EXPRESSIONS)
     places = (
-        "y = {0}\n    return x", "return torch.add(x, {0})", "if {0}:\n      pass\n    return x", "self.training = {0}\n    return x",
-        "for i in {0}:\n      pass\n    return x", "y = [{0}]\n    return y[0]", "y = torch.format(\"{{}}\", {0})\n    return y",
-        "while {0}:\n      return x\n    return x", "y, z = ({0}, x)\n    return y", "return ({0}).forward(x)", "x[{0}] = 1\n    return x",
-        "with {0}:\n      pass\n    return x", "y = annotate(List[int], {0})\n    return y", "def g():\n      return {0}\n    return fork(g)",
-    )  # fmt: skip
+        "y = {0}\n    return x",
+        "return torch.add(x, {0})",
+        "if {0}:\n      pass\n    return x",
+        "self.training = {0}\n    return x",
+        "for i in {0}:\n      pass\n    return x",
+        "y = [{0}]\n    return y[0]",
+        'y = torch.format("{{}}", {0})\n    return y',
+        "while {0}:\n      return x\n    return x",
+        "y, z = ({0}, x)\n    return y",
+        "return ({0}).forward(x)",
+        "x[{0}] = 1\n    return x",
+        "with {0}:\n      pass\n    return x",
+        "y = annotate(List[int], {0})\n    return y",
+        "def g():\n      return {0}\n    return fork(g)",
+    )
     body = rng.choice(places).format(harm)
     if rng.random() < 0.2:
         return program(
@@ -113,9 +240,17 @@ def _deep(rng: random.Random) -> bytes:
     """Texts that are deep, long, or ask for more than they hold."""
     n = rng.choice((200, 3000, 100_000))
     texts = (
-        "(" * n + "x" + ")" * n, "-" * n + "x", "[" * n + "]" * n, "x" + ".a" * n, "x" + "[0]" * n, "not " * n + "x",
-        " + ".join(["x"] * n), "torch.neg(" * n + "x" + ")" * n, "x if x else " * n + "x", " and ".join(["x"] * n),
-    )  # fmt: skip
+        "(" * n + "x" + ")" * n,
+        "-" * n + "x",
+        "[" * n + "]" * n,
+        "x" + ".a" * n,
+        "x" + "[0]" * n,
+        "not " * n + "x",
+        " + ".join(["x"] * n),
+        "torch.neg(" * n + "x" + ")" * n,
+        "x if x else " * n + "x",
+        " and ".join(["x"] * n),
+    )
     if rng.random() < 0.2:
         lines = "".join("  " * (i + 2) + "if x:\n" for i in range(min(n, 300)))
         return program(
@@ -131,16 +266,37 @@ def _deep(rng: random.Random) -> bytes:
 
 def _pickled(rng: random.Random) -> bytes:
     """Pickles that name, call or build what no program's does."""
-    text = f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n    return x\nclass E(Enum):\n  A = 1\nclass P(NamedTuple):\n  a : int\nclass I(ModuleInterface):\n  pass\n"
+    text = (
+        f"{_CLASS}  def forward(self, x: Tensor) -> Tensor:\n    return x\nclass E(Enum):\n  A = 1\nclass "
+        "P(NamedTuple):\n  a : int\nclass I(ModuleInterface):\n  pass\n"
+    )
     m, training = b"c__torch__\nM\n)\x81", b"X\x08\0\0\0training"
     pieces = (
-        b"cos\nsystem\n(X\x04\0\0\0truetR.", b"cbuiltins\neval\n(X\1\0\0\x001tR.", m + b"}(X\x09\0\0\0__class__Nub.",
-        b"c__torch__\nM\n(K\1t\x81.", b"c__torch__\nE\n(K\2tR.", b"c__torch__\nE\nK\1R.", b"c__torch__\nP\n(K\1K\2t\x81.",
-        b"c__torch__\nI\n)\x81.", b"c__torch__\nNo\n)\x81.", b"c__torch__.torch.nn\nModule\n)\x81.", b"c__torch__\nforward\n)R.",
-        m + b"q\0}(" + training + b"h\0ub.", m + b"}(" + training + m + b"ub.", b"ctorch.jit._pickle\nbuild_intlist\n(](X\1\0\0\0aetR.",
-        b"ctorch.jit._pickle\nrestore_type_tag\n(K\1K\1tR.", b"ctorch.jit._pickle\nunknown\n)R.", m + b"Nb.", m + b"(K\1K\2tb.", b"K\1.",
-        b"ctorch.nn\nModule\n)\x81.", b"ctorchlite.jit\nload\n(X\1\0\0\0atR.", m + b"q\0}(X\1\0\0\0ah\0ub.", b"]" * 5000 + b".", b"(" * 100 + b"t.",
-    )  # fmt: skip
+        b"cos\nsystem\n(X\x04\0\0\0truetR.",
+        b"cbuiltins\neval\n(X\1\0\0\x001tR.",
+        m + b"}(X\x09\0\0\0__class__Nub.",
+        b"c__torch__\nM\n(K\1t\x81.",
+        b"c__torch__\nE\n(K\2tR.",
+        b"c__torch__\nE\nK\1R.",
+        b"c__torch__\nP\n(K\1K\2t\x81.",
+        b"c__torch__\nI\n)\x81.",
+        b"c__torch__\nNo\n)\x81.",
+        b"c__torch__.torch.nn\nModule\n)\x81.",
+        b"c__torch__\nforward\n)R.",
+        m + b"q\0}(" + training + b"h\0ub.",
+        m + b"}(" + training + m + b"ub.",
+        b"ctorch.jit._pickle\nbuild_intlist\n(](X\1\0\0\0aetR.",
+        b"ctorch.jit._pickle\nrestore_type_tag\n(K\1K\1tR.",
+        b"ctorch.jit._pickle\nunknown\n)R.",
+        m + b"Nb.",
+        m + b"(K\1K\2tb.",
+        b"K\1.",
+        b"ctorch.nn\nModule\n)\x81.",
+        b"ctorchlite.jit\nload\n(X\1\0\0\0atR.",
+        m + b"q\0}(X\1\0\0\0ah\0ub.",
+        b"]" * 5000 + b".",
+        b"(" * 100 + b"t.",
+    )
     return program(text, b"\x80\2" + rng.choice(pieces), rng.choice((b"\x80\2).", b"\x80\2" + rng.choice(pieces))))
 
 

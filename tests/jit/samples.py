@@ -8,7 +8,7 @@ import math
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
 
 
 def plain(value: Any) -> Any:
@@ -34,7 +34,7 @@ def build(torch: Any) -> dict[str, tuple[Any, tuple]]:
     spec: Any = importlib.util.spec_from_file_location("torchscript_samples", path)
     module: Any = importlib.util.module_from_spec(spec)
     module.__dict__.update(
-        torch=torch, Tensor=torch.Tensor, Color=Color, math=math, List=List, Dict=Dict, Optional=Optional, Tuple=Tuple,
+        torch=torch, Tensor=torch.Tensor, Color=Color, math=math, List=List, Dict=Dict, Optional=Optional, Tuple=Tuple,  # noqa: UP006
         Union=Union, NamedTuple=NamedTuple, Any=Any,
     )  # fmt: skip
     sys.modules[module.__name__] = module
@@ -170,7 +170,8 @@ class SampleMethods(torch.nn.Module):
     def forward(self, x: Tensor):
         if x.dtype == torch.float32:
             x = x.to(torch.float64)
-        return -x, x @ x.t(), ~(x > 2), (x > 0) & (x < 2), x.view(-1)[1:5:2], torch.ones_like(x), x.shape[0] + x.size(-1)
+        y = x.view(-1)[1:5:2]
+        return -x, x @ x.t(), ~(x > 2), (x > 0) & (x < 2), y, torch.ones_like(x), x.shape[0] + x.size(-1)
 
 class SampleUnions(torch.nn.Module):
     def one(self, v: Union[int, str]) -> str:

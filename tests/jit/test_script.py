@@ -4,7 +4,7 @@ import ast
 import io
 import math
 import zipfile
-from typing import List, Optional
+from typing import List, Optional  # noqa: UP035
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_the_language():
 
 def test_functions():
     @torch.jit.script
-    def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):
+    def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):  # noqa: UP006, UP045
         """Its own words."""
         if more is not None:
             for one in more:

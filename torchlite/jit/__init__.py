@@ -87,7 +87,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
     f: a path or a binary file. map_location: the device for the tensors; by default the one they were on. _extra_files:
     a dict whose values are filled in from the file. Nothing of the file runs before the module is called, and then only
-    forms of TorchScript. ValueError for a file that is not there, RuntimeError (which names the part) for a damaged one.
+    forms of TorchScript. ValueError for a file that is not there, RuntimeError (which names the part) for a damaged
+    one.
     """
     from . import _loading
 
@@ -123,7 +124,8 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         )
     if mod.training:
         raise RuntimeError(
-            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before "
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+            "before "
             "freezing."
         )
     from . import _freezing

@@ -37,7 +37,8 @@ _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: 
 # What a program calls by its bare name.
 PLAIN = frozenset(
     (
-        "int float bool str complex print range len min max abs sorted list tuple dict enumerate zip reversed round hash "
+        "int float bool str complex print range len min max abs sorted list tuple dict enumerate zip reversed "
+        "round hash "
         "ord chr hex oct bin divmod sum any all hasattr"
     ).split()
 )

@@ -41,7 +41,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
             raise ValueError(f"The provided filename {path} does not exist")
         if os.path.isdir(path):
             raise ValueError(f"The provided filename {path} is a directory")
-        opened: Any = open(path, "rb")
+        opened: Any = open(path, "rb")  # noqa: SIM115  closed by the block below
     else:
         opened = contextlib.nullcontext(f)
     with opened as stream:

@@ -49,7 +49,10 @@ def _transposed(dims: int) -> Callable:
 
 def _batch_norm(m: Any) -> tuple[str, str, str]:
     if not m.track_running_stats:
-        line = f"return torch.batch_norm(input, self.weight, self.bias, None, None, True, {m.momentum or 0.0}, {m.eps}, True)"
+        line = (
+            f"return torch.batch_norm(input, self.weight, self.bias, None, None, True, {m.momentum or 0.0}, "
+            f"{m.eps}, True)"
+        )
         return _PLAIN, line, "Tensor"
     factor = repr(float(m.momentum)) if m.momentum is not None else "1.0 / float(self.num_batches_tracked)"
     return (
@@ -231,7 +234,10 @@ def _attention(m: Any) -> tuple[str, str, str]:
     heads, size, width = m.num_heads, m.head_dim, m.embed_dim
     if m.bias_k is not None or m.add_zero_attn:
         raise NotImplementedError("MultiheadAttention with bias_k or add_zero_attn")
-    turn = "query = torch.transpose(query, 0, 1)\n  key = torch.transpose(key, 0, 1)\n  value = torch.transpose(value, 0, 1)"
+    turn = (
+        "query = torch.transpose(query, 0, 1)\n  key = torch.transpose(key, 0, 1)\n  value = "
+        "torch.transpose(value, 0, 1)"
+    )
     lines = [
         "batched = torch.dim(query) == 3",
         "if not batched:\n  query = torch.unsqueeze(query, 0)\n  key = torch.unsqueeze(key, 0)\n"
@@ -292,7 +298,10 @@ def _activation_name(function: Any) -> str | None:
 
 
 def _encoder_layer(m: Any) -> tuple[str, str, str]:
-    attend = "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, src_key_padding_mask, False, src_mask, True, is_causal)[0])"
+    attend = (
+        "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, src_key_padding_mask, False, src_mask, "
+        "True, is_causal)[0])"
+    )
     feed = "self.dropout2.forward(self.linear2.forward(self.dropout.forward({1})))"
 
     def fed(text: str) -> str:
@@ -304,16 +313,26 @@ def _encoder_layer(m: Any) -> tuple[str, str, str]:
     else:
         lines = f"x = self.norm1.forward(torch.add(src, {attend.format('src')}))\n"
         lines += f"return self.norm2.forward(torch.add(x, {fed('x')}))"
-    parameters = "src: Tensor, src_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, is_causal: bool=False"
+    parameters = (
+        "src: Tensor, src_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, "
+        "is_causal: bool=False"
+    )
     return parameters, lines, "Tensor"
 
 
 def _decoder_layer(m: Any) -> tuple[str, str, str]:
-    own = "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0])"
-    other = "self.dropout2.forward(self.multihead_attn.forward({0}, memory, memory, memory_key_padding_mask, False, memory_mask, True, memory_is_causal)[0])"
+    own = (
+        "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, tgt_key_padding_mask, False, tgt_mask, "
+        "True, tgt_is_causal)[0])"
+    )
+    other = (
+        "self.dropout2.forward(self.multihead_attn.forward({0}, memory, memory, memory_key_padding_mask, "
+        "False, memory_mask, True, memory_is_causal)[0])"
+    )
 
     def fed(text: str) -> str:
-        return f"self.dropout3.forward(self.linear2.forward(self.dropout.forward({_activated(m, f'self.linear1.forward({text})')})))"
+        hidden = _activated(m, f"self.linear1.forward({text})")
+        return f"self.dropout3.forward(self.linear2.forward(self.dropout.forward({hidden})))"
 
     if m.norm_first:
         lines = f"n = self.norm1.forward(tgt)\nx = torch.add(tgt, {own.format('n')})\nn = self.norm2.forward(x)\n"
@@ -362,7 +381,8 @@ def _transformer(m: Any) -> tuple[str, str, str]:
     )
     lines = "memory = self.encoder.forward(src, src_mask, src_key_padding_mask, src_is_causal)\n"
     lines += (
-        "return self.decoder.forward(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, "
+        "return self.decoder.forward(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, "
+        "memory_key_padding_mask, "
         "tgt_is_causal, memory_is_causal)"
     )
     return parameters, lines, "Tensor"
@@ -523,11 +543,14 @@ FUNCTIONS: dict[str, str] = {
     "elu": _SCALED.format("elu", "alpha", "alpha: float=1."),
     "celu": _SCALED.format("celu", "alpha", "alpha: float=1."),
     "hardtanh": _SCALED.format("hardtanh", "min_val, max_val", "min_val: float=-1., max_val: float=1."),
-    "relu6": "def relu6(input: Tensor, inplace: bool=False) -> Tensor:\n  if inplace:\n    return torch.hardtanh_(input, 0., 6.)\n"
+    "relu6": "def relu6(input: Tensor, inplace: bool=False) -> Tensor:\n  if inplace:\n    return "
+    "torch.hardtanh_(input, 0., 6.)\n"
     "  return torch.hardtanh(input, 0., 6.)\n",
     **{name: _REDUCED.format(name) for name in ("mse_loss", "l1_loss", "soft_margin_loss")},
-    "embedding": "def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int]=None) -> Tensor:\n  place = -1\n"
-    "  if padding_idx is not None:\n    place = padding_idx\n  return torch.embedding(weight, input, place, False, False)\n",
+    "embedding": "def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int]=None) -> Tensor:\n  "
+    "place = -1\n"
+    "  if padding_idx is not None:\n    place = padding_idx\n  return torch.embedding(weight, input, place, "
+    "False, False)\n",
     "batch_norm": "def batch_norm(input: Tensor, running_mean: Optional[Tensor], running_var: Optional[Tensor], "
     "weight: Optional[Tensor]=None, bias: Optional[Tensor]=None, training: bool=False, momentum: float=0.1, "
     "eps: float=1e-05) -> Tensor:\n  return torch.batch_norm(input, weight, bias, running_mean, running_var, training, "
@@ -535,10 +558,12 @@ FUNCTIONS: dict[str, str] = {
     "cross_entropy": "def cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor]=None, "
     'size_average: Optional[bool]=None, ignore_index: int=-100, reduce: Optional[bool]=None, reduction: str="mean", '
     'label_smoothing: float=0.) -> Tensor:\n  code = 1\n  if reduction == "none":\n    code = 0\n  elif reduction == '
-    '"sum":\n    code = 2\n  return torch.cross_entropy_loss(input, target, weight, code, ignore_index, label_smoothing)\n',
+    '"sum":\n    code = 2\n  return torch.cross_entropy_loss(input, target, weight, code, ignore_index, '
+    "label_smoothing)\n",
     "normalize": "def normalize(input: Tensor, p: float=2., dim: int=1, eps: float=1e-12) -> Tensor:\n"
     "  return torch.div(input, torch.expand_as(torch.clamp_min(torch.norm(input, p, [dim], True), eps), input))\n",
-    "interpolate": "def interpolate(input: Tensor, size: Optional[List[int]]=None, scale_factor: Optional[List[float]]=None, "
+    "interpolate": "def interpolate(input: Tensor, size: Optional[List[int]]=None, scale_factor: "
+    "Optional[List[float]]=None, "
     'mode: str="nearest", align_corners: Optional[bool]=None) -> Tensor:\n  corners = False\n'
     '  if align_corners is not None:\n    corners = align_corners\n  if mode == "bilinear":\n'
     '    return torch.upsample_bilinear2d(input, size, corners, scale_factor)\n  if mode == "bicubic":\n'

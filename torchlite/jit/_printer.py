@@ -31,12 +31,9 @@ from ._modules import ScriptFunction
 from ._nn_texts import FUNCTIONS
 from ._saving import type_of
 from ._tracing import path_of
-
-_LATER = object()
-
-
 from ._writer import NotSupportedError, UnsupportedNodeError, Writer, source_of
 
+_LATER = object()
 _UNSUPPORTED: dict[type, str] = {
     ast.Try: "try blocks aren't",
     ast.Lambda: "lambda functions aren't",
@@ -82,12 +79,14 @@ class Printer(ast.NodeTransformer):
         if node.args.vararg or node.args.kwarg:
             raise self.wrong(
                 node,
-                "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults",
+                "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
+                "defaults",
             )
         if any(d is not None for d in node.args.kw_defaults):
             raise self.wrong(
                 node,
-                "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults",
+                "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
+                "defaults",
             )
         try:
             hints = typing.get_type_hints(self._function, {**self._globals})
@@ -218,7 +217,8 @@ class Printer(ast.NodeTransformer):
         if isinstance(value, list):
             return f"[{', '.join(map(self._literal, value))}]"
         raise RuntimeError(
-            f"python value of type '{type(value).__name__}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it in as an argument or use a local varible instead."
+            f"python value of type '{type(value).__name__}' cannot be used as a value. Perhaps it is a closed "
+            "over global variable? If so, please consider passing it in as an argument or use a local varible instead."
         )
 
     def visit_Name(self, node: ast.Name) -> Any:
@@ -586,7 +586,10 @@ class Printer(ast.NodeTransformer):
             if isinstance(node.func, ast.Attribute):
                 owner = self._resolved(node.func.value)
                 if isinstance(owner, types.ModuleType):
-                    said = f"module '{owner.__name__.replace('torchlite', 'torch', 1)}' has no attribute '{node.func.attr}'"
+                    said = (
+                        f"module '{owner.__name__.replace('torchlite', 'torch', 1)}' has no attribute "
+                        f"'{node.func.attr}'"
+                    )
                     raise self.wrong(node, said, RuntimeError)
                 made = ast.Attribute(self.visit(node.func.value), node.func.attr, ast.Load())
                 return self._with(made, node)

@@ -103,7 +103,8 @@ TracedSize.__neg__ = _negative  # type: ignore[method-assign]
 
 def _warn(kind: str) -> None:
     warnings.warn(
-        f"Converting a tensor to a Python {kind} might cause the trace to be incorrect. We can't record the data flow of "
+        f"Converting a tensor to a Python {kind} might cause the trace to be incorrect. We can't record the data "
+        "flow of "
         "Python values, so this value will be treated as a constant in the future. This means that the trace might not "
         "generalize to other inputs!",
         TracerWarning,
@@ -657,7 +658,10 @@ def _loss(self: Recorder, v: dict) -> str | None:
     reduction = v["reduction"]
     code = reduction if isinstance(reduction, int) else _REDUCTION[reduction]
     weight = self.text(v.get("weight"))
-    return f"torch.cross_entropy_loss({self.name(v['input'])}, {self.name(v['target'])}, {weight}, {code}, {v['ignore_index']}, 0.)"
+    return (
+        f"torch.cross_entropy_loss({self.name(v['input'])}, {self.name(v['target'])}, {weight}, {code}, "
+        f"{v['ignore_index']}, 0.)"
+    )
 
 
 def _prelu(self: Recorder, v: dict) -> str:
@@ -667,7 +671,10 @@ def _prelu(self: Recorder, v: dict) -> str:
 def _padded(self: Recorder, v: dict) -> str:
     pad = list(v["pad"])
     value = v.get("value")
-    return f"torch.pad({self.name(v['input'])}, {self.text(pad)}, {self.text(v['mode'])}, {'None' if value is None else self.text(float(value))})"
+    return (
+        f"torch.pad({self.name(v['input'])}, {self.text(pad)}, {self.text(v['mode'])}, "
+        f"{'None' if value is None else self.text(float(value))})"
+    )
 
 
 def _swapped(self: Recorder, v: dict) -> str | None:

@@ -377,7 +377,10 @@ def failed(said: Any) -> None:
     fail(f"AssertionError: {said}")
 
 
-_HEAD = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):\n"
+_HEAD = (
+    "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
+    "call last):\n"
+)
 
 
 def fail(message: Any = "", kind: Any = None, *rest: Any) -> None:

@@ -143,8 +143,10 @@ class _Programs:
         self._keep.append(program)
         if program.ignored:
             raise RuntimeError(
-                f"Could not export Python function call '{program.ignored[0]}'. Remove calls to Python functions before "
-                "export. Did you forget to add @script or @script_method annotation? If this is a nn.ModuleList, add it "
+                f"Could not export Python function call '{program.ignored[0]}'. Remove calls to Python functions "
+                "before "
+                "export. Did you forget to add @script or @script_method annotation? If this is a nn.ModuleList, "
+                "add it "
                 "to __constants__"
             )
         if program.unknown:

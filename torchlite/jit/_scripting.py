@@ -42,7 +42,7 @@ def script(obj: Any) -> Any:
         return _script_class(obj)
     if isinstance(obj, (types.FunctionType, types.MethodType)) or hasattr(obj, "__original_fn"):
         return _script_function(obj)
-    if callable(obj) and hasattr(type(obj), "__call__") and inspect.isroutine(obj):
+    if inspect.isroutine(obj):
         raise RuntimeError(f"torch.jit.script takes functions of Python, not {obj!r}")
     if hasattr(obj, "__dict__") and type(obj).__module__ != "builtins":
         _script_class(type(obj))

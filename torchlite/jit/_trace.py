@@ -19,7 +19,8 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> A
     """The program of what a function or module does with example inputs: `torch.jit.trace`.
 
     func: a function or Module. example_inputs: a tensor or a tuple of inputs. check_trace: whether the program is
-    compared with another run (a TracerWarning where they differ). strict: whether lists and dicts are refused as outputs.
+    compared with another run (a TracerWarning where they differ). strict: whether lists and dicts are refused as
+    outputs.
     Values that Python reads of tensors are as they were for the example, with a TracerWarning; sizes are asked of the
     inputs. RuntimeError for inputs and outputs that no program has.
     """

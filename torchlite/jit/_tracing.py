@@ -381,9 +381,11 @@ def _output(recorder: Recorder, value: Any, strict: bool) -> str:
     if isinstance(value, (list, dict)) and strict:
         raise RuntimeError(
             f"Encountering a {type(value).__name__} at the output of the tracer might cause the trace to be incorrect, "
-            "this is only valid if the container structure does not change based on the module's inputs. Consider using "
+            "this is only valid if the container structure does not change based on the module's inputs. "
+            "Consider using "
             "a constant container instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` "
-            "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to allow this "
+            "instead). If you absolutely need this and know the side effects, pass strict=False to trace() to "
+            "allow this "
             "behavior."
         )
     if isinstance(value, list):

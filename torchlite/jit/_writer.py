@@ -19,8 +19,6 @@ from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from ._nn_texts import FUNCTIONS
 
-_LATER = object()
-
 
 class NotSupportedError(RuntimeError):
     """A form of Python that TorchScript does not have."""
@@ -37,10 +35,12 @@ class UnsupportedNodeError(NotSupportedError):
 _CONTAINERS = {"List": "List", "list": "List", "Dict": "Dict", "dict": "Dict", "Tuple": "Tuple", "tuple": "Tuple"}
 _NO_GRAD = (
     "class no_grad:\n  prev : bool\n"
-    "  def __init__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n    self.prev = False\n    return None\n"
+    "  def __init__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n    self.prev = False\n    "
+    "return None\n"
     "  def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:\n"
     "    self.prev = torch.is_grad_enabled()\n    torch.set_grad_enabled(False)\n    return None\n"
-    "  def __exit__(self: __torch__.torch.autograd.grad_mode.no_grad, exc_type: Any, exc_value: Any, traceback: Any) -> "
+    "  def __exit__(self: __torch__.torch.autograd.grad_mode.no_grad, exc_type: Any, exc_value: Any, traceback: "
+    "Any) -> "
     "NoneType:\n    torch.set_grad_enabled(self.prev)\n    return None\n"
 )
 
@@ -51,7 +51,8 @@ def source_of(function: Any) -> tuple[ast.FunctionDef, str]:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
         raise OSError(
-            f"Can't get source for {function}. TorchScript requires source access in order to carry out compilation, make "
+            f"Can't get source for {function}. TorchScript requires source access in order to carry out "
+            "compilation, make "
             "sure original .py files are available."
         ) from None
     try:
@@ -181,7 +182,7 @@ class Writer:
             return "int"
         if kind is torch.Size:
             return "List[int]"
-        if kind in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):
+        if kind in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
             shown = _CONTAINERS[getattr(kind, "__name__", None) or kind._name]
             raise RuntimeError(
                 f"Attempted to use {shown} without a contained type. Please add a contained type, e.g. {shown}[int]"
