@@ -84,7 +84,10 @@ def topk(device: Any, input: Any, k: Any, dim: Any = -1, largest: Any = True, so
         return None
     shape, length = (*input.shape[:-1], k), input.shape[-1]
     values, places = np.empty(shape, input.dtype), np.empty(shape, np.int64)
-    _firsts[input.dtype](device, input.size // length, input.nbytes, input, values, places, length, k, bool(largest))
+    # Work of 1.4 ns an element, as eight passes.
+    _firsts[input.dtype](
+        device, input.size // length, 8 * input.nbytes, input, values, places, length, k, bool(largest)
+    )
     return values, places
 
 

@@ -204,7 +204,7 @@ def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool =
     out = np.empty(index.shape, input.dtype)
     after, picked = math.prod(index.shape[d + 1 :]), index.shape[d]
     count = index.size // (picked if after == 1 else after)
-    nbytes = index.nbytes + 2 * out.nbytes
+    nbytes = 4 * index.nbytes  # what is looked up in lies anywhere
     done = _GATHERS[input.itemsize](device, count, nbytes, input, index, out, input.shape[d], picked, after)
     return out if done else None
 

@@ -54,7 +54,7 @@ _ORDERS = "cumsum cumprod cummax cummin sort kthvalue median_dim median_all mode
 _MOVES = " repeat tril triu gather"
 
 # The argument whose elements count, where it is not the first tensor.
-_BY = {"gather": 2}
+_BY = {"gather": 2, "_cross_entropy_backward": 1}
 
 # By engine and op, dtypes that it leaves to NumPy, for it is slower (1.0 to 3.2) where another engine is not.
 _WITHOUT: dict[str, dict[str, tuple]] = {

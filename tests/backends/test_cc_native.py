@@ -378,3 +378,26 @@ def test_what_optimizers_leave_to_others(engine, numbers):
         ([p.astype("f2")], [p.astype("f2")], buffer), ([p[:0]], [p[:0]], buffer[:0]),
     ):  # fmt: skip
         assert native_optim._fused_sgd(engine, params, grads, state, {}, *options) is None
+
+
+def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
+    """The gradient of a loss is a number; what costs are the scores."""
+    from torchlite_engines import bridge, table
+
+    asked = []
+    monkeypatch.setattr(bridge, "serve", lambda device, name, args, options: asked.append(name))
+
+    class Served:
+        name, least, products = "cc", dict.fromkeys(table.COSTS, 100), None
+
+        def device(self):
+            return engine
+
+        def own(self, plain):
+            return {}
+
+    found = table.kernels_over({"_cross_entropy_backward": lambda *given: None}, Served())
+    for rows in (5, 20):
+        scores, target = np.ones((rows, 10), "f4"), np.zeros(rows, "i8")
+        found["_cross_entropy_backward"](np.ones((), "f4"), scores, target, None, scores[:, 0], -100, "mean")
+    assert asked == ["_cross_entropy_backward"]
