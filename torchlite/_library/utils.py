@@ -51,5 +51,7 @@ def mutates_and_returns_first_arg(op: Any) -> bool:
         return False
     first: Argument = schema.arguments[0]
     written = [a for a in schema.arguments if a.is_write]
-    alias = schema.returns[0].alias_info
-    return written == [first] and alias is not None and alias.before_set == first.alias_info.before_set
+    own, returned = first.alias_info, schema.returns[0].alias_info
+    if own is None or returned is None or written != [first]:
+        return False
+    return bool(own.before_set == returned.before_set)
