@@ -94,13 +94,13 @@ class Operator:
         self._runs: dict[Any, Callable] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key: Any = tuple([a.__class__ for a in args])
+        key: Any = tuple([a.__class__ if a.__class__ is not list else frozenset(map(type, a)) for a in args])
         if kwargs:
             key = key, tuple(kwargs), tuple([a.__class__ for a in kwargs.values()])
         run = self._runs.get(key)
         if run is None:
             run = self._chosen(args, kwargs)
-            if not any(a.__class__ is list for a in (*args, *kwargs.values())):
+            if not any(a.__class__ is list for a in kwargs.values()):
                 self._runs[key] = run
         return run(*args, **kwargs)
 
@@ -175,7 +175,7 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable 
     defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
     scaled = bool(args) and len(args) <= count and positional[len(args) - 1].name == "alpha"
     if not extra and not any(converts) and not defaults and not scaled:
-        return overload
+        return _direct(overload, kwargs)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         values = [v if c is None else c(v) for c, v in zip(converts, args, strict=False)]
@@ -191,6 +191,12 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable 
         return overload(*values, **keywords)
 
     return run
+
+
+def _direct(overload: Any, kwargs: dict) -> Callable:
+    """What computes an overload, without the way there: arguments were compared with its schema."""
+    run = overload._run or overload._found()
+    return overload if kwargs and overload._by_position else run
 
 
 def _is_default(value: Any, default: Any) -> bool:

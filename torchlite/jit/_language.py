@@ -73,9 +73,9 @@ class Translator:
     class of the program will be found, `names.operator(name)` checks an operator's.
     """
 
-    def __init__(self, names: Any, where: str, fields: dict[str, str] | None = None):
+    def __init__(self, names: Any, where: str, owner: Any = None):
         self._names, self._where = names, where
-        self._fields = fields or {}  # attributes of `self` by where they lie
+        self._owner = owner  # the class whose method it is
         self._self: str | None = None
         self._locals: set[str] = set()
         self._depth = 0
@@ -210,7 +210,8 @@ class Translator:
             self._check_name(target, target.id)
             return [ast.Assign([ast.Name(target.id, ast.Store())], value)]
         if isinstance(target, (ast.Tuple, ast.List)):
-            names, later = [], []
+            names: list[ast.expr] = []
+            later: list[ast.stmt] = []
             for part in target.elts:
                 if isinstance(part, ast.Name):
                     self._check_name(part, part.id)
@@ -374,12 +375,24 @@ class Translator:
                 return self._global(path)
             if root == "torch":
                 return self._global(self._names.attribute(path, self.wrong, node))
-        if isinstance(node.value, ast.Name) and node.value.id == self._self is not None:
-            place = self._fields.get(node.attr)
-            if place is not None:
-                table = ast.Attribute(ast.Name(self._self, ast.Load()), place, ast.Load())
-                return ast.Subscript(table, ast.Constant(node.attr), ast.Load())
+        owner = self._class_of(node.value)
+        place = None if owner is None else self._names.places(owner).get(node.attr)
+        if place is not None:
+            table = ast.Attribute(self.expression(node.value), place, ast.Load())
+            return ast.Subscript(table, ast.Constant(node.attr), ast.Load())
         return self._own("get", self.expression(node.value), ast.Constant(node.attr))
+
+    def _class_of(self, node: ast.AST) -> Any:
+        """The class of the module that an expression is, where its text says which: `self`, and what lies in it."""
+        if isinstance(node, ast.Name):
+            return self._owner if node.id == self._self is not None else None
+        if isinstance(node, ast.Attribute):
+            owner, name = self._class_of(node.value), node.attr
+        elif isinstance(node, ast.Call) and dotted(node.func) == "getattr" and len(node.args) == 2:
+            owner, name = self._class_of(node.args[0]), getattr(node.args[1], "value", None)
+        else:
+            return None
+        return None if owner is None else self._names.module_class(owner, name)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         return ast.Subscript(self.expression(node.value), self._index(node.slice), ast.Load())
@@ -401,7 +414,7 @@ class Translator:
     def _dict(self, node: ast.Dict) -> ast.expr:
         if any(key is None for key in node.keys):
             raise self.wrong(node, "there is no ** in TorchScript")
-        keys = [self.expression(k) for k in node.keys if k is not None]
+        keys: list[ast.expr | None] = [self.expression(k) for k in node.keys if k is not None]
         return ast.Dict(keys, [self.expression(v) for v in node.values])
 
     def _unary(self, node: ast.UnaryOp) -> ast.expr:

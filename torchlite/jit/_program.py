@@ -53,6 +53,7 @@ class Program:
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._trees: dict[str, dict[str, ast.stmt]] = {}
         self._found: dict[str, Any] = {}
+        self._places_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
         self._busy = False
 
@@ -105,6 +106,18 @@ class Program:
             raise wrong(node, f"Unknown class '{path[:200]}'")
         self.globals[f"{path}.__new__"] = found
         return f"{path}.__new__"
+
+    def places(self, owner: ScriptClass) -> dict[str, str]:
+        """Where the attributes of a class's objects lie, by name: those whose place is known."""
+        if owner.name not in self._places_of:
+            self._places_of[owner.name] = _places(owner)
+        return self._places_of[owner.name]
+
+    def module_class(self, owner: ScriptClass, name: Any) -> ScriptClass | None:
+        """The class of a submodule that a class declares; None for other attributes, and for interfaces."""
+        kind = owner.types.get(name, "")
+        found = self.find(kind) if kind.startswith("__torch__.") else None
+        return found if isinstance(found, ScriptClass) and found.kind == "Module" else None
 
     def member(self, path: str) -> Any:
         """A member of an enumeration; None for what is none."""
@@ -267,7 +280,7 @@ class Program:
     def _methods(self, made: ScriptClass, node: ast.FunctionDef) -> None:
         path = f"{made.name}.{node.name}"
         module = made.name.rpartition(".")[0]
-        function = Translator(self, self._place(made.name) + f", {node.name}", _places(made)).function(node, True)
+        function = Translator(self, self._place(made.name) + f", {node.name}", made).function(node, True)
         function.__qualname__ = path
         made.methods[node.name] = function
         made.texts[node.name] = self.text_of(module, node)

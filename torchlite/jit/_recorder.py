@@ -386,6 +386,8 @@ class Recorder(Interceptor):
                 if not _fits(a.type, value, loose):
                     return None
                 text = self.text(value, a.type.base)
+            if a.kwarg_only and a.has_default and not isinstance(value, Tensor) and value == a.default_value:
+                continue  # what is left out is the default
             (keywords if a.kwarg_only else positional).append((a, text))
         for key, value in left.items():
             unset = value is None or value is False or (not isinstance(value, Tensor) and value == defaults.get(key))

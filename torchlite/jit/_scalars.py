@@ -144,7 +144,7 @@ def percent(pattern: str, *values: Any) -> str:
         letter = match[1]
         if letter == "%":
             return "%"
-        value = next(given, given)
+        value: Any = next(given, given)
         if value is given:
             raise RuntimeError("Too few arguments for format string: " + pattern[:200])
         if letter in ("d", "i"):
