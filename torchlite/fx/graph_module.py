@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
@@ -193,8 +193,11 @@ class GraphModule(Module):
     """
 
     __jit_unused_properties__ = ["graph", "_boxed_call"]
-    _own_call: Callable[..., Any] | None = None
-    _graph: Graph
+    if TYPE_CHECKING:  # what is annotated would be an attribute to TorchScript
+        _own_call: Callable[..., Any] | None
+        _graph: Graph
+    else:
+        _own_call = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         # Each module has a forward of its own, so each has a class of its own, above the user's.
