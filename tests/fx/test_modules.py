@@ -287,3 +287,21 @@ def test_marks_on_nodes():
     add, mul = module.graph.find_nodes(op="call_function")
     assert add.meta["custom"] == {"where": "here"} and "custom" not in mul.meta
     assert "Annotation: {'where': 'here'}" in module.print_readable(print_output=False)
+
+
+def test_scripted_modules(x):
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(5, 2)
+            self.weight = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return F.relu(self.layer(x) * self.weight + 1)
+
+    module = Small()
+    scripted = torch.jit.script(symbolic_trace(module))
+    file = io.BytesIO()
+    torch.jit.save(scripted, file)
+    file.seek(0)
+    assert torch.equal(scripted(x), module(x)) and torch.equal(torch.jit.load(file)(x), module(x))

@@ -442,9 +442,13 @@ class Printer(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         """An assignment; the types of an object's new attributes are guessed from what they get."""
-        if len(node.targets) != 1:
-            raise self.wrong(node, "Performing multiple assignments in a single statement is not supported")
-        target = node.targets[0]
+        target, *more = node.targets
+        if more:  # `a = b = None`, as code of graphs lets go of values
+            if not all(isinstance(each, ast.Name) for each in node.targets):
+                raise self.wrong(node, "Performing multiple assignments in a single statement is not supported")
+            first = self.visit_Assign(ast.copy_location(ast.Assign([target], node.value), node))
+            again = [ast.Assign([self.visit(each)], self._expr(target.id), lineno=0) for each in more]
+            return [*(first if isinstance(first, list) else [first]), *again]
         if (
             isinstance(target, ast.Attribute)
             and isinstance(target.value, ast.Name)
