@@ -16,6 +16,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("passes", "graph_signature", "dynamic_shapes", "decomp_utils"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def export(
     mod: Any,
     args: tuple[Any, ...],

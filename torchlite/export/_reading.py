@@ -135,6 +135,7 @@ class _Reader:
         calls = [self._entry(e, names) for e in field(self.module, "module_call_graph", list, "module_call_graph")]
         if not calls or calls[0].fqn != "" or calls[0].signature is None:
             raise wrong("module_call_graph", "the call of the whole module is not there")
+        self._check_call(calls[0].signature)
         root = torch.nn.Module()
         graph = Graph()
         signature = self._signature(field(self.module, "signature", dict, "signature"))
@@ -155,6 +156,18 @@ class _Reader:
         program._dialect = "ATEN" if "ATEN" in (self.data.get("verifiers") or []) else "TRAINING"
         self._check(program)
         return program
+
+    @staticmethod
+    def _check_call(signature: ModuleCallSignature) -> None:
+        """The tree of the arguments is one of a call, whose keywords are names."""
+        spec, where = signature.in_spec, "module_call_graph"
+        if spec.type is not tuple or [child.type for child in spec.children()] != [tuple, dict]:
+            raise wrong(where, "the arguments are no tuple and dictionary")
+        for name in spec.child(1).context:
+            _identifier(name, where)
+        names = signature.forward_arg_names
+        if names is not None and len(names) != spec.child(0).num_children + spec.child(1).num_children:
+            raise wrong(where, "the names are not those of the arguments")
 
     def _check(self, program: ExportedProgram) -> None:
         signature = program.graph_signature

@@ -116,6 +116,10 @@ class _Writer:
                 self.lines.append(f"{name} = " + magic_methods[target.__name__].format(*values))
             return
         args, kwargs = node.args, dict(node.kwargs)
+        index = _index(target, args, self.value) if not kwargs else None
+        if index is not None:
+            self.lines.append(f"{name} = {self.value(args[0])}[{index}]")
+            return
         run = computing(target)
         if isinstance(target, AtenOverload) and kwargs and target._by_position:
             args, kwargs = target._schema.placed(tuple(args), kwargs)
@@ -166,6 +170,23 @@ class _Writer:
 
 
 _NOTHING = object()
+_LAST = (1 << 63) - 1
+
+
+def _index(target: Any, args: Any, written: Any) -> str | None:
+    """The index by which Python writes an op that takes a part of a tensor; None for other ops."""
+    dim = args[1] if len(args) > 1 else 0
+    if target is torch.ops.aten.index.Tensor:
+        return ", ".join(":" if part is None else written(part) for part in dim) + ","
+    if type(dim) is not int or dim < 0:
+        return None
+    if target is torch.ops.aten.slice.Tensor:
+        parts = ["" if part is None or part == _LAST else written(part) for part in args[2:]]
+        parts = parts if len(parts) > 1 else [*parts, *[""] * (2 - len(parts))]
+        return ":, " * dim + ":".join(parts) + ("," if dim else "")
+    if target is torch.ops.aten.select.int:
+        return ":, " * dim + written(args[2])
+    return None
 
 
 def _ends(nodes: list[Node]) -> dict[Node, list[Node]]:

@@ -269,7 +269,10 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
         for key in value:
             yield from _walk(value[key], said[key])
         return
-    parts = list(said.values()) if isinstance(said, Mapping) else list(said)
+    if type(said) is type(value) and not isinstance(said, (list, tuple)):
+        parts = pytree.tree_leaves(said, is_leaf=lambda x: x is not said)
+    else:
+        parts = list(said.values()) if isinstance(said, Mapping) else list(said)
     if len(parts) != len(children):
         raise UserError(
             "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "

@@ -1,0 +1,80 @@
+"""Changes of whole programs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torchlite as torch
+from torchlite._subclasses.described import of_tensor
+from torchlite.fx import GraphModule
+from torchlite.utils import _pytree as pytree
+
+__all__ = ["move_to_device_pass"]
+
+
+def move_to_device_pass(ep: Any, location: Any) -> Any:
+    """The program on another device: its tensors, and the devices that its graph names. `location` is a device, or a
+    dictionary from devices to devices.
+    """
+    goes = location if isinstance(location, dict) else None
+
+    def place(device: Any) -> Any:
+        found = goes.get(str(device), goes.get(device, device)) if goes is not None else location
+        return torch.device(found)
+
+    def value(item: Any) -> Any:
+        if isinstance(item, torch.device):
+            return place(item)
+        if isinstance(item, torch.Tensor):
+            return _like(item, place(item.device))
+        return item
+
+    graph = type(ep.graph)()
+    copies: dict[Any, Any] = {}
+    for node in ep.graph.nodes:
+        made = copies[node] = graph.node_copy(node, copies.__getitem__)
+        made.name = node.name
+        if node.op == "call_function":
+            made.args = pytree.tree_map(value, made.args)
+            made.kwargs = pytree.tree_map(value, made.kwargs)
+        if "val" in made.meta:
+            made.meta["val"] = pytree.tree_map(value, made.meta["val"])
+    root = copy.deepcopy(ep.graph_module)
+    for inner in root.children():
+        if isinstance(inner, GraphModule):
+            _within(inner, value)
+    known: dict[int, Any] = {}
+
+    def moved(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        if id(tensor) not in known:
+            there = tensor.detach().to(place(tensor.device))
+            wants = tensor.requires_grad
+            known[id(tensor)] = torch.nn.Parameter(there, wants) if isinstance(tensor, torch.nn.Parameter) else there
+        return known[id(tensor)]
+
+    program = ep._update(
+        GraphModule(root, graph),
+        ep.graph_signature,
+        state_dict={name: moved(t) for name, t in ep.state_dict.items()},
+        constants={name: moved(t) for name, t in ep.constants.items()},
+    )
+    if ep.example_inputs is not None:
+        program._example_inputs = pytree.tree_map(moved, ep.example_inputs)
+    return program
+
+
+def _within(module: Any, value: Any) -> None:
+    for node in module.graph.nodes:
+        node.args = pytree.tree_map(value, node.args) if node.op == "call_function" else node.args
+        node.kwargs = pytree.tree_map(value, node.kwargs) if node.op == "call_function" else node.kwargs
+    module.recompile()
+
+
+def _like(tensor: Any, device: Any) -> Any:
+    """A fake tensor on another device."""
+    made = of_tensor(tensor)
+    made.fake_device = device
+    return made
