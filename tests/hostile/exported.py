@@ -1,6 +1,6 @@
 """Damaged and hostile `.pt2` files: `python -m tests.hostile.exported SEED FIRST LAST` loads those of a range.
 
-It prints `wrong NUMBER WHAT` for each file whose loading executes something, takes long, takes memory that the file does
+It prints `wrong NUMBER WHAT` for each whose loading executes something, takes long, takes memory that the file does
 not have, or ends in another error than the reader's own.
 """
 

@@ -29,7 +29,7 @@ def solve(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr:
     >>> solve((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
     2*s0
     >>> solve((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
-    ((s0 + 1)//2)*1
+    (s0//2)
     """
     for found in _candidates(values, sizes):
         try:
