@@ -162,3 +162,8 @@ def test_written_with_wrappers(wrapper):
 
 def test_several_results_are_a_tuple(wrapper):
     assert type(wrapper.unbind(0)) is tuple and type(wrapper.split(1)) is tuple and type(wrapper.chunk(2, 1)) is tuple
+
+
+def test_a_function_that_is_an_operator_keeps_its_name():
+    assert (-torch.ones(1)).tolist() == [-1.0] and abs(~torch.tensor(1)).tolist() == 2
+    assert [f.__name__ for f in (torch.neg, torch.abs, torch.bitwise_not)] == ["neg", "abs", "bitwise_not"]

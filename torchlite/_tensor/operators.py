@@ -27,7 +27,8 @@ _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 def _lazy_operator(dunder: str, build):
     def first_use(self, *args):
         made = build(dunder)
-        made.__name__ = made.__qualname__ = dunder
+        if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
+            made.__name__ = made.__qualname__ = dunder
         setattr(call.Tensor, dunder, made)
         return made(self, *args)
 
