@@ -40,12 +40,16 @@ class Schema:
     @property
     def arguments(self) -> list[Parameter]:
         """The parameters, a method's own object first."""
-        a = ast.arguments([], []) if self.node is None else self.node.args
-        written = [None] * (len(a.args) - len(a.defaults)) + [ast.unparse(default) for default in a.defaults]
+        if self.node is None:
+            return []
+        a = self.node.args
+        written: list[str | None] = [None] * (len(a.args) - len(a.defaults)) + [
+            ast.unparse(default) for default in a.defaults
+        ]
         kinds = [_kind(p.annotation) for p in a.args]
         if kinds and self._owner:
             kinds[0] = self._owner
-        return [Parameter(p.arg, *rest) for p, *rest in zip(a.args, kinds, written, strict=True)]
+        return [Parameter(p.arg, kind, text) for p, kind, text in zip(a.args, kinds, written, strict=True)]
 
     __repr__ = __str__
 

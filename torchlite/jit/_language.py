@@ -386,6 +386,7 @@ class Translator:
         """The class of the module that an expression is, where its text says which: `self`, and what lies in it."""
         if isinstance(node, ast.Name):
             return self._owner if node.id == self._self is not None else None
+        name: Any = None
         if isinstance(node, ast.Attribute):
             owner, name = self._class_of(node.value), node.attr
         elif isinstance(node, ast.Call) and dotted(node.func) == "getattr" and len(node.args) == 2:

@@ -329,6 +329,13 @@ SCRIPTED.update((RecursiveScriptModule, TracedModule, TopLevelTracedModule))
 class ScriptFunction:
     """A function of a program."""
 
+    _function: Any
+    _script: Any
+    _python: Any
+    name: str
+    __name__: str
+    __qualname__: str
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError("torch.ScriptFunction: No constructor defined!")
 

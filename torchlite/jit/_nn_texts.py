@@ -426,7 +426,6 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
         f"return torch.rms_norm(input, {list(m.normalized_shape)}, self.weight, {m.eps})",
         "Tensor",
     ),
-    "LocalResponseNorm": None,
     "Embedding": _embedding,
     "EmbeddingBag": _bag,
     "Upsample": _upsample,
@@ -506,7 +505,6 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     **{f"ReplicationPad{d}d": _pad("replicate") for d in (1, 2, 3)},
     **{f"CircularPad{d}d": _pad("circular") for d in (1, 2, 3)},
 }
-del TEXTS["LocalResponseNorm"]
 WITHOUT_FORWARD = frozenset(("ModuleList", "ModuleDict", "ParameterList", "ParameterDict"))
 
 

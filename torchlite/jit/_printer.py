@@ -136,7 +136,7 @@ class Printer(ast.NodeTransformer):
                 return [self._type_text(p) for p in parts], self._type_text(ast.parse(right.strip(), mode="eval").body)
         return None
 
-    def _default(self, node: ast.AST) -> str:
+    def _default(self, node: ast.expr) -> str:
         value = eval(compile(ast.Expression(node), "<default>", "eval"), self._globals)
         return self._literal(value)
 
@@ -178,7 +178,7 @@ class Printer(ast.NodeTransformer):
             if isinstance(owner, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)) and isinstance(
                 node.slice, ast.Constant
             ):
-                return owner[node.slice.value]
+                return owner[node.slice.value]  # type: ignore[index]
         return _LATER
 
     def _module_path(self, node: ast.AST) -> str | None:
@@ -195,7 +195,7 @@ class Printer(ast.NodeTransformer):
             if base is not None and isinstance(owner, torch.nn.Module):
                 names = list(owner._modules)
                 key = node.slice.value
-                return path_of((names[key] if isinstance(key, int) else key,), base)
+                return path_of((names[key] if isinstance(key, int) else str(key),), base)
         return None
 
     def _expr(self, text: str) -> ast.expr:
@@ -476,7 +476,7 @@ class Printer(ast.NodeTransformer):
             return node.func.id
         return "Tensor"
 
-    def _annotation(self, node: ast.AST) -> str:
+    def _annotation(self, node: Any) -> str:
         value = eval(
             compile(ast.Expression(node), "<annotation>", "eval"),
             {**self._globals, "torch": self._globals.get("torch", torch)},
@@ -512,7 +512,7 @@ class Printer(ast.NodeTransformer):
         text, values = "", []
         for part in node.values:
             if isinstance(part, ast.Constant):
-                text += part.value.replace("{", "{{").replace("}", "}}") if "{" in part.value else part.value
+                text += str(part.value)
             elif isinstance(part, ast.FormattedValue):
                 if part.conversion != -1 or part.format_spec is not None:
                     raise self.wrong(node, "Don't support format specs or conversions in JoinedStr")
@@ -548,7 +548,7 @@ class Printer(ast.NodeTransformer):
         if not isinstance(loop.target, ast.Tuple):
             return self.generic_visit(node)
         loop.iter = self.visit(loop.iter)
-        names = [n.id for n in loop.target.elts]
+        names = [n.id for n in loop.target.elts]  # type: ignore[attr-defined]
         item = "item_of_" + "_".join(names)
         self._locals.add(item)
         before = dict(self._bound)
@@ -663,7 +663,7 @@ class Printer(ast.NodeTransformer):
         given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
         mode = given.get("mode")
         kind = mode.value if isinstance(mode, ast.Constant) else "nearest"
-        dims = {"linear": 1, "trilinear": 3}.get(kind, 2)
+        dims = {"linear": 1, "trilinear": 3}.get(str(kind), 2)
         for name in ("size", "scale_factor"):
             value = given.get(name)
             if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):

@@ -345,7 +345,7 @@ def _enumeration(path: str, node: ast.ClassDef, reader: Translator) -> Any:
     if len({name for name, _ in members}) != len(members):
         raise reader.wrong(node, "two members have one name")
     made: Any = enum.Enum(path.rpartition(".")[2], members, module=path.rpartition(".")[0])  # type: ignore[misc]
-    made._script_name = path
+    made._script_name = path  # type: ignore[attr-defined]
     return made
 
 

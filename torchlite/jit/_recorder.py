@@ -369,7 +369,8 @@ class Recorder(Interceptor):
     def _called(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
         """A call of an overload with a record's values; None where they do not fit its schema."""
         left = dict(named)
-        positional, keywords = [], []
+        positional: list[tuple[Any, str]] = []
+        keywords: list[tuple[Any, str]] = []
         for a in schema.arguments:
             key = next((n for n in (a.name, *_OTHER_NAMES.get(a.name, ())) if n in left), None)
             value = left.pop(key) if key is not None else ABSENT

@@ -70,7 +70,7 @@ class ScriptObject:
 
 
 # The classes of objects whose attributes and methods are a program's; modules are added by `_modules`.
-SCRIPTED: set[type] = {ScriptObject}
+SCRIPTED: set[Any] = {ScriptObject}
 
 
 def _special(name: str) -> Any:

@@ -304,7 +304,7 @@ _TEXT = (
     "lower upper title swapcase casefold strip lstrip rstrip splitlines partition rpartition startswith endswith "
     "rsplit"
 ).split()
-_REAL = {
+_REAL: dict[str, Callable] = {
     "sqrt": math.sqrt,
     "exp": math.exp,
     "log": math.log,

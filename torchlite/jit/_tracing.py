@@ -170,7 +170,8 @@ class _Classes:
 
 def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _Checking) -> Any:
     classes = _Classes()
-    known, tensors = {}, []
+    known: dict[int, str] = {}
+    tensors: list[Any] = []
     for names, module in _walk(mod):
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):
             if tensor is not None:
