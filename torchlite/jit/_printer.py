@@ -444,7 +444,7 @@ class Printer(ast.NodeTransformer):
         """An assignment; the types of an object's new attributes are guessed from what they get."""
         target, *more = node.targets
         if more:  # `a = b = None`, as code of graphs lets go of values
-            if not all(isinstance(each, ast.Name) for each in node.targets):
+            if not isinstance(target, ast.Name) or not all(isinstance(each, ast.Name) for each in more):
                 raise self.wrong(node, "Performing multiple assignments in a single statement is not supported")
             first = self.visit_Assign(ast.copy_location(ast.Assign([target], node.value), node))
             again = [ast.Assign([self.visit(each)], self._expr(target.id), lineno=0) for each in more]
