@@ -25,7 +25,7 @@ from torchlite.onnx._schema import BY_NAME, MESSAGES, SCALARS
 from torchlite.onnx._writing.writer import attribute, tensor
 
 SECONDS = 10  # of the processor
-_SPARE = 4 << 20  # bytes that any file may take
+_SPARE = 16 << 20  # bytes that any file may take: modules that are imported when they are first used
 _PER_BYTE = 400  # bytes for a byte of the file: a node of ten bytes is an object of a graph and a line of its program
 _EDGES = (0, 1, -1, 2, 127, 128, 2**15, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), -(2**31), 17, 64)
 _FORBIDDEN = {
@@ -164,6 +164,7 @@ def _outside(name: str, **about: str) -> bytes:
     return model([node("Mul", ["x", "w"], ["y"])], [info("x", 4)], ["y"], [held])
 
 
+@functools.cache
 def harm() -> dict[str, bytes]:
     """Files made by hand."""
     huge = Message("Tensor", name="w", dims=[2**40, 2**20], data_type=1, raw_data=b"1234")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import keyword
 import operator
 import re
@@ -18,7 +20,7 @@ from . import _ops
 from ._direct import direct
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
-from ._protobuf import Message, encode
+from ._protobuf import Message
 from ._tensors import Elements
 from ._types import NAMES, NARROW
 from .errors import OnnxFileError
@@ -32,7 +34,6 @@ _FIXED = {
     "QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7), "Clip": (1, 2), "Pad": (2,),
     "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
-_OF_EXPORTERS = re.compile(r"val(_\d+)?")  # what exporters call the constants of a program that have no name
 # Ops whose result is on the host whatever their inputs are.
 _ON_HOST = {
     "Shape", "Size", "ConstantOfShape", "Range", "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow",
@@ -64,14 +65,13 @@ class Model:
         self.elements, self.custom, self.trains = elements, custom, trains
         self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
         self.versions = versions(model.opset_import)
-        self.made: dict[tuple, tuple[GraphModule, int]] = {}
         self.open: list[tuple] = []
         count = len(model.graph.node) + sum(len(f.node) for f in model.functions)
         self.left = _FREE_NODES + _TIMES * count
 
-    def spend(self, count: int = 1) -> None:
-        """Count nodes. OnnxFileError where functions inside functions make too many."""
-        self.left -= count
+    def spend(self) -> None:
+        """Count a node. OnnxFileError where functions inside functions make too many."""
+        self.left -= 1
         if self.left < 0:
             raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
 
@@ -206,10 +206,7 @@ class Scope:
             if i < len(node.input) and not node.domain
         }
         for tensor in graph.initializer:
-            if self.model.trains is None:
-                trains = tensor.name not in fixed and _OF_EXPORTERS.fullmatch(tensor.name) is None
-            else:
-                trains = bool(self.model.trains(tensor.name))
+            trains = tensor.name not in fixed and (self.model.trains is None or bool(self.model.trains(tensor.name)))
             self.add(tensor.name, self.constant(tensor, tensor.name, trains), "the initializers")
         for sparse in graph.sparse_initializer:
             if sparse.values is None or sparse.indices is None:
@@ -223,6 +220,7 @@ class Scope:
     def nodes(self, nodes: list[Message]) -> None:
         """The graph's nodes, one after the other."""
         for number, node in enumerate(nodes):
+            self.model.spend()
             what = f"node {number} ({short(node.name)}, {short(node.op_type)})"
             results = self.node(node, what)
             for name, value in zip(node.output, results, strict=False):
@@ -328,41 +326,25 @@ class Scope:
         return value
 
     def function(self, function: Message, values: list, attributes: dict, node: Message, what: str) -> list[Any]:
-        """A call of a function that the file has."""
+        """A call of a function that the file has: its nodes stand in this graph."""
         key = (function.domain, function.name, function.overload)
-        bound = {item.name: item for item in function.attribute_proto}
-        bound |= {name: value for name, value in attributes.items() if name in function.attribute or name in bound}
-        texts = tuple((name, b"".join(bytes(part) for part in encode(item))) for name, item in sorted(bound.items()))
-        if (key, texts) not in self.model.made:
-            if key in self.model.open:
-                raise OnnxFileError(f"{what}: the function {short(function.name)} calls itself")
-            if len(self.model.open) > 50:
-                raise OnnxFileError(f"{what}: functions inside more than 50 others")
-            self.model.open.append(key)
-            before = self.model.left
-            scope = Scope(self.model, versions(function.opset_import), None, bound)
-            for name in function.input:
-                scope.add(name, scope.placeholder(name), what)
-                scope.host.add(scope.values[name])
-            scope.nodes(function.node)
-            scope.finish(list(function.output), f"the function {short(function.name)}")
-            self.model.made[key, texts] = scope.module(function.name), before - self.model.left + 1
-            self.model.open.pop()
-            cost = 1
-        else:  # what walks the modules meets those inside once more
-            cost = self.model.made[key, texts][1]
-        self.model.spend(cost)
-        module = self.model.made[key, texts][0]
+        if key in self.model.open:
+            raise OnnxFileError(f"{what}: the function {short(function.name)} calls itself")
+        if len(self.model.open) > 50:
+            raise OnnxFileError(f"{what}: functions inside more than 50 others")
         if len(values) > len(function.input):
             raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the function {len(function.input)}")
-        args = [self.tensor(v) for v in values] + [None] * (len(function.input) - len(values))
-        result = self.graph.call_module(self.keep(function.name or "function", module), tuple(args))
-        host = all(a in self.host for a in args if isinstance(a, Node))
-        if host:
-            self.host.add(result)
-        if len(function.output) == 1:
-            return [result]
-        return self.parts(result, len(function.output), host)
+        bound = {item.name: item for item in function.attribute_proto}
+        bound |= {name: value for name, value in attributes.items() if name in function.attribute or name in bound}
+        inner = copy.copy(self)  # of the same graph, with values of its own
+        inner.opsets, inner.around, inner.attributes = versions(function.opset_import), None, bound
+        inner.values, inner.before = {}, []
+        for name, value in itertools.zip_longest(function.input, values):
+            inner.values[name] = value
+        self.model.open.append(key)
+        inner.nodes(function.node)
+        self.model.open.pop()
+        return [inner.value(name, f"the function {short(function.name)}") for name in function.output]
 
     def body(self, graph: Message, what: str) -> tuple[Node, tuple]:
         """A body of control flow: its module, and what it reads of the graph around it."""

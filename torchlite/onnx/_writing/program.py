@@ -177,7 +177,7 @@ class Translation:
         if result is None:
             return None
         meta = node.meta.get("val")
-        if isinstance(result, (list, tuple)):
+        if isinstance(result, (list, tuple)) and not isinstance(result, Val):
             metas = list(meta) if isinstance(meta, (list, tuple)) else [meta]
             flat = [self._one(node, name, m) for name, m in zip(result, metas, strict=False)]
             return flat
@@ -263,7 +263,7 @@ def translate(program: Program, wanted: Wanted) -> Message:
                 env[node] = meta
     results = work.graph(program.graph.nodes, program.owner, env)
     metas = _results_meta(program.graph)
-    outputs, flat = [], results if isinstance(results, (list, tuple)) else [results]
+    outputs, flat = [], results if isinstance(results, list) else [results]
     kept = [
         (value, meta) for value, meta, own in zip(flat, metas, program.outputs, strict=True) if own and meta is not None
     ]

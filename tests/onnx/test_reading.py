@@ -1,0 +1,219 @@
+"""`torch.onnx.load`: files of PyTorch's exporter, training, devices, control flow, versions of ops, errors."""
+
+import io
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from tests.graph_models import MODELS
+from tests.hostile.onnx_files import info, model, node, weight
+from torchlite.onnx._protobuf import Message, encode, parse
+from torchlite.onnx._writing.writer import tensor
+
+FILES = pathlib.Path(__file__).parent / "files"
+NAMES = sorted(path.stem for path in FILES.glob("*.onnx"))
+DYNAMIC = ("lenet", "detection", "recsys", "gru")
+
+
+def outputs(found):
+    return found if isinstance(found, (tuple, list)) else (found,)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_of_pytorch(device, name):
+    made = MODELS[name]
+    module, net = torch.onnx.load(FILES / f"{name}.onnx").to(device), made.make(torch).to(device)
+    for batch in (2, 5) if name in DYNAMIC else (2,):
+        inputs = [x.to(device) for x in made.inputs(torch, batch)]
+        with torch.no_grad():
+            wanted = outputs(net(*inputs))
+        found = outputs(module(*inputs))
+        tolerance = 1e-5 if device == "cpu" else 1e-4
+        for got, want in zip(found, wanted, strict=True):
+            assert got.device == want.device
+            torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+        module.zero_grad()
+        sum(got.sum() for got in found if got.requires_grad).backward()
+    trained = [name for name, p in module.named_parameters() if p.grad is not None and bool(p.grad.abs().sum() > 0)]
+    assert len(trained) >= len(list(net.parameters())) // 2
+
+
+def test_weights_keep_their_names_and_train():
+    module = torch.onnx.load(FILES / "mlp.onnx")
+    net = MODELS["mlp"].make(torch)
+    names = {name: p.shape for name, p in module.named_parameters()}
+    assert {name: p.shape for name, p in net.named_parameters()} == names
+    x = MODELS["mlp"].inputs(torch)[0]
+    optimizer = torch.optim.SGD(module.parameters(), 1e-3)
+    before = module(x).square().sum()
+    before.backward()
+    optimizer.step()
+    assert module(x).square().sum() < before
+    again = pickle.loads(pickle.dumps(module))
+    assert torch.equal(again(x), module(x)) and again.state_dict().keys() == module.state_dict().keys()
+
+
+def test_which_tensors_are_parameters():
+    data = (FILES / "mlp.onnx").read_bytes()
+    frozen = torch.onnx.load(io.BytesIO(data), parameters=lambda name: name.endswith("bias"))
+    assert all(name.endswith("bias") for name, _ in frozen.named_parameters()) and list(frozen.buffers())
+
+
+def test_messages_are_written_as_they_were_read():
+    data = (FILES / "recsys.onnx").read_bytes()
+    again = b"".join(bytes(piece) for piece in encode(parse(data)))
+    assert b"".join(bytes(piece) for piece in encode(parse(again))) == again and len(again) == len(data)
+
+
+def test_unknown_fields_are_skipped():
+    data = model([node("Relu", ["x"], ["y"])], [info("x", 2)], ["y"])
+    unknown = b"\x9a\x3e\x03abc" + b"\x98\x3e\x05" + b"\x9d\x3e1234" + b"\x9b\x3e\x08\x01\x9c\x3e"
+    assert torch.onnx.load(unknown + data + unknown)(torch.tensor([-1.0, 2.0])).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("version, wanted", [(11, [[0.25] * 4]), (13, [[0.5, 0.5], [0.5, 0.5]])])
+def test_softmax_means_something_else_before_version_13(version, wanted):
+    data = model([node("Softmax", ["x"], ["y"])], [info("x", 1, 2, 2)], ["y"], version=version)
+    found = torch.onnx.load(data)(torch.ones(1, 2, 2))
+    assert found.reshape(len(wanted), -1).tolist() == wanted
+
+
+@pytest.mark.parametrize("version", [1, 11, 13, 20])
+def test_attributes_became_inputs(version):
+    axes = {"axes": [1]} if version < 13 else {}
+    inputs = ["x"] if version < 13 else ["x", "axes"]
+    weights = [] if version < 13 else [tensor("axes", np.array([1]), "int64")]
+    data = model([node("ReduceSum", inputs, ["y"], keepdims=0, **axes)], [info("x", 2, 3)], ["y"], weights, (), version)
+    assert torch.onnx.load(data)(torch.ones(2, 3)).tolist() == [3, 3]
+
+
+def loop(trips):
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s", "n")],
+        node=[node("Mul", ["s", "w"], ["s2"]), node("Identity", ["c"], ["c2"])],
+        output=[info("c2", kind=9), info("s2", "n"), info("s2", "n")],
+    )  # fmt: skip
+    count = tensor("m", np.array(trips), "int64")
+    two = tensor("w", np.array([2.0], "float32"), "float32")
+    return model([node("Loop", ["m", "", "x"], ["last", "all"], body=body)], [info("x", 2)], ["last", "all"], [count, two])
+
+
+def test_a_loop_reads_what_is_around_it(device):
+    module = torch.onnx.load(loop(3)).to(device)
+    last, every = module(torch.ones(2).to(device))
+    assert last.tolist() == [8, 8] and every.tolist() == [[2, 2], [4, 4], [8, 8]]
+    last.sum().backward()
+    assert module.w.grad.tolist() == [24]
+
+
+def test_branches():
+    graphs = [
+        Message("Graph", name=kind, node=[node(kind, ["x"], [f"{kind}_y"])], output=[info(f"{kind}_y")])
+        for kind in ("Neg", "Exp")
+    ]
+    data = model([node("If", ["c"], ["y"], then_branch=graphs[0], else_branch=graphs[1])],
+                 [info("x", 1), info("c", kind=9)], ["y"])  # fmt: skip
+    module = torch.onnx.load(data)
+    assert module(torch.zeros(1), torch.tensor(True)).tolist() == [0]
+    assert module(torch.zeros(1), torch.tensor(False)).tolist() == [1]
+
+
+def test_functions_of_the_file():
+    attribute = Message("Attribute", name="alpha", ref_attr_name="slope", type=1)
+    leaky = Message("Node", op_type="LeakyRelu", input=["a"], output=["b"], attribute=[attribute])
+    function = Message(
+        "Function", name="Leaky", domain="own", input=["a"], output=["b"], attribute=["slope"], node=[leaky],
+        opset_import=[Message("OperatorSetId", version=20)],
+    )  # fmt: skip
+    call = node("Leaky", ["x"], ["y"], slope=0.5)
+    call.domain = "own"
+    found = torch.onnx.load(model([call], [info("x", 2)], ["y"], functions=[function]))(torch.tensor([-2.0, 2.0]))
+    assert found.tolist() == [-1, 2]
+
+
+def test_ops_of_the_program():
+    call = node("Scaled", ["x"], ["y"], by=3.0)
+    call.domain = "own"
+    data = model([call], [info("x", 2)], ["y"])
+    with pytest.raises(torch.onnx.OnnxFileError, match=r"does not have the op Scaled of own, version 1"):
+        torch.onnx.load(data)
+    module = torch.onnx.load(data, custom_ops={("own", "Scaled"): lambda x, by: x * by})
+    assert module(torch.ones(2)).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "inputs, kind, words",
+    [
+        ((torch.ones(2, 3),), ValueError, r"the input 'x' has the shape \[\?, 2\], but got \[2, 3\]"),
+        ((torch.ones(2),), ValueError, r"has the shape \[\?, 2\], but got \[2\]"),
+        ((torch.ones(2, 2, dtype=torch.int64),), TypeError, r"a tensor of float32, but got one of torch\.int64"),
+        ((3,), TypeError, "a tensor of float32, but got int"),
+        ((), TypeError, "x"),
+    ],
+)
+def test_inputs_are_checked(inputs, kind, words):
+    module = torch.onnx.load(model([node("Relu", ["x"], ["y"])], [info("x", "n", 2)], ["y"]))
+    assert module.meta["onnx"]["inputs"] == ["x"] and module(np.ones((1, 2), "float32")).tolist() == [[1, 1]]
+    with pytest.raises(kind, match=words):
+        module(*inputs)
+
+
+@pytest.mark.parametrize(
+    "nodes, words",
+    [
+        ([node("Relu", ["z"], ["y"])], "there is no value 'z' before it"),
+        ([node("Relu", ["x"], ["x"])], "there are two values 'x'"),
+        ([node("Relu", ["x"], ["y"], slope=1)], "the op has no attribute 'slope'"),
+        ([node("Relu", ["x", "x"], ["y"])], "it has 2 inputs, and the op 1"),
+        ([node("Relu", ["x"], ["y", "z"])], "it has 2 outputs, and the op 1"),
+        ([node("Nothing", ["x"], ["y"])], "does not have the op Nothing of ai.onnx, version 20"),
+        ([node("If", ["x"], ["y"])], "the graph of then_branch is missing"),
+    ],
+)
+def test_what_is_wrong_with_a_graph(nodes, words):
+    with pytest.raises(torch.onnx.OnnxFileError, match=words):
+        torch.onnx.load(model(nodes, [info("x", 2)], ["y"]))
+
+
+def test_tensors_in_a_file_beside_the_models(tmp_path):
+    net = torch.nn.Linear(40, 30)
+    program = torch.onnx.export(net, (torch.ones(2, 40),))
+    program.save(tmp_path / "net.onnx", external_data=True)
+    assert (tmp_path / "net.onnx.data").stat().st_size == 4800 and (tmp_path / "net.onnx").stat().st_size < 1500
+    module = torch.onnx.load(tmp_path / "net.onnx")
+    x = torch.ones(2, 40)
+    torch.testing.assert_close(module(x), net(x))
+    with open(tmp_path / "net.onnx", "rb") as stream, pytest.raises(torch.onnx.OnnxFileError, match="no folder"):
+        torch.onnx.load(stream.read())
+    (tmp_path / "net.onnx.data").write_bytes(bytes(100))
+    with pytest.raises(torch.onnx.OnnxFileError, match="which has 100"):
+        torch.onnx.load(tmp_path / "net.onnx")
+
+
+def test_text():
+    upper = node("StringNormalizer", ["x"], ["y"], case_change_action="UPPER")
+    module = torch.onnx.load(model([upper], [info("x", 2, kind=8)], ["y"]))
+    assert module(np.array(["a", "bé"], object)).tolist() == ["A", "BE"]
+
+
+def test_shapes_stay_with_the_host(device):
+    """What is computed of sizes is not fetched from a device."""
+    nodes = [
+        node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"], axis=0),
+        node("Concat", ["n", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"]),
+    ]  # fmt: skip
+    weights = [tensor("first", np.array([0]), "int64"), tensor("rest", np.array([-1]), "int64")]
+    module = torch.onnx.load(model(nodes, [info("x", "n", 2, 2)], ["y", "s"], weights)).to(device)
+    y, s = module(torch.ones(3, 2, 2).to(device))
+    assert y.shape == (3, 4) and s.tolist() == [3, 2, 2] and not list(module.buffers())
+    assert y.device == s.device
+
+
+def test_weights_that_two_nodes_read_are_one():
+    data = model([node("Mul", ["x", "w"], ["h"]), node("Add", ["h", "w"], ["y"])], [info("x", 3)], ["y"], [weight("w", 3)])
+    module = torch.onnx.load(data)
+    module(torch.ones(3)).sum().backward()
+    assert module.w.grad.tolist() == [2, 2, 2] and len(list(module.parameters())) == 1

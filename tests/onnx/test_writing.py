@@ -1,0 +1,177 @@
+"""`torch.onnx.export`: what is written, read again by `torch.onnx.load` (tests/oracle has onnxruntime read it)."""
+
+import io
+import warnings
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+from tests.graph_models import MODELS
+from torchlite.nn import functional as F
+from torchlite.onnx._protobuf import parse
+
+SAMPLE = ("mlp", "resnet", "gru", "gpt", "detection")
+
+
+class Calls(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def kinds(program):
+    return [node.op_type for node in program.model.graph.node]
+
+
+def outputs(found):
+    return found if isinstance(found, (tuple, list)) else (found,)
+
+
+@pytest.mark.parametrize("name, version", [(name, 25 if i % 2 else 18) for i, name in enumerate(SAMPLE)])
+def test_models(name, version):
+    made = MODELS[name]
+    net = made.make(torch)
+    program = torch.onnx.export(
+        net, made.inputs(torch), dynamic_shapes=made.dynamic(torch), opset_version=version
+    )
+    module = torch.onnx.load(program.to_bytes())
+    for batch in (2, 5):
+        inputs = made.inputs(torch, batch)
+        for got, want in zip(outputs(module(*inputs)), outputs(net(*inputs)), strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+OPS = {
+    "add with a number": (lambda x: torch.add(x, 3, alpha=2), 1),
+    "integers and floats": (lambda x: x.to(torch.int64) + x, 1),
+    "floor division": (lambda x: torch.div(x, 0.3, rounding_mode="floor"), 1),
+    "remainders": (lambda x: (x * 10).to(torch.int64) % 3, 1),
+    "compare": (lambda x: torch.where(x > 0, x, 2.0), 1),
+    "clamp": (lambda x: x.clamp(-0.5) + x.clamp(max=0.1), 1),
+    "gelu": (lambda x: F.gelu(x) + F.gelu(x, approximate="tanh"), 1),
+    "softplus": (lambda x: F.softplus(x, 2, 0.5), 1),
+    "glu": (lambda x: F.glu(x, -1), 1),
+    "slices": (lambda x: x[:, 1:3, ::2] + x[:, -2:, ::2], 1),
+    "picked": (lambda x: x[:, [0, 2]][:, :, torch.tensor([1, 0])], 1),
+    "picked in two dimensions": (lambda x: x[:, torch.tensor([0, 1]), torch.tensor([1, 3])], 1),
+    "roll and flip": (lambda x: torch.roll(x, 1, 2).flip(1), 1),
+    "pad": (lambda x: F.pad(x, (1, 2), value=3.0) + F.pad(x, (2, 1), "reflect"), 1),
+    "variance": (lambda x: x.var(1) + x.std(1, unbiased=False), 1),
+    "norms": (lambda x: x.norm(dim=1) + x.abs().amax(1), 1),
+    "argmax": (lambda x: torch.argmax(x, 1) + torch.max(x, 1)[1], 1),
+    "top": (lambda x: torch.topk(x, 2, 1)[0], 1),
+    "sorted": (lambda x: torch.sort(x, 1, descending=True)[0], 1),
+    "cumulative": (lambda x: torch.cumsum(x, 1), 1),
+    "cut": (lambda x: torch.cat(torch.split(x, [1, 2, 1], 1)[::-1], 1), 1),
+    "stack": (lambda x: torch.stack([x, x * 2], 1).flatten(1, 2), 1),
+    "repeat": (lambda x: x.repeat(1, 2, 1) + x.repeat_interleave(2, 1), 1),
+    "triangles": (lambda x: torch.tril(x) + torch.triu(x, 1), 1),
+    "made": (lambda x: x + torch.arange(4) + torch.ones(4) + torch.full((4,), 2.0) + torch.eye(4), 1),
+    "einsum": (lambda x: torch.einsum("bij,bkj->bik", x, x), 1),
+    "layer norm": (lambda x: F.layer_norm(x, (4,)), 1),
+    "rms norm": (lambda x: F.rms_norm(x, (4,)), 1),
+    "group norm": (lambda x: F.group_norm(x, 2), 1),
+    "pools": (lambda x: F.max_pool1d(x, 2, 1) + F.avg_pool1d(x, 2, 1), 1),
+    "adaptive": (lambda x: F.adaptive_avg_pool1d(x, 3) + F.adaptive_avg_pool1d(x, 1), 1),
+    "interpolate": (lambda x: F.interpolate(x, scale_factor=2.0) + F.interpolate(x, size=8, mode="linear"), 1),
+    "attention": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), 1),
+    "scatter": (lambda x: torch.zeros_like(x).scatter_add(1, torch.zeros(2, 4, 4, dtype=torch.int64), x), 1),
+    "in place": (lambda x: (x + 1).relu_().mul_(2), 1),
+    "one hot": (lambda x: F.one_hot((x > 0).to(torch.int64), 3), 1),
+    "masked": (lambda x: x.masked_fill(x > 0, float("-inf")).softmax(-1), 1),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops(name):
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 4, 4)).astype("float32"))
+    function, _ = OPS[name]
+    found = torch.onnx.load(torch.onnx.export(Calls(function), (x,)).to_bytes())(x)
+    torch.testing.assert_close(found, function(x), rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def test_a_recurrent_layer_is_one_node():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = torch.nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)
+
+        def forward(self, x):
+            return self.rnn(x)[0]
+
+    net, x = Net(), torch.ones(2, 5, 3)
+    program = torch.onnx.export(net, (x,))
+    assert kinds(program).count("LSTM") == 2 and "MatMul" not in kinds(program)
+    torch.testing.assert_close(program.call_reference(x)[0], net(x))
+
+
+def test_names_and_dynamic_axes(tmp_path):
+    net, x = torch.nn.Linear(3, 2), torch.ones(4, 3)
+    path = tmp_path / "net.onnx"
+    axes = {"left": {0: "batch"}, "right": {0: "batch"}}
+    given = {"input_names": ["left"], "output_names": ["right"], "dynamic_axes": axes}
+    assert torch.onnx.export(net, x, path, dynamo=False, **given) is None
+    graph = parse(path.read_bytes()).graph
+    for part, name in ((graph.input[0], "left"), (graph.output[0], "right")):
+        assert part.name == name and part.type.tensor_type.shape.dim[0].dim_param == "batch"
+    module = torch.onnx.load(path)
+    assert module(torch.ones(7, 3)).shape == (7, 2)
+    assert {name for name, _ in module.named_parameters()} == {"weight", "bias"}
+
+
+def test_batch_norm_and_dropout_in_eval_mode_and_the_mode_comes_back():
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Dropout(0.5))
+    file = io.BytesIO()
+    torch.onnx.export(net, (torch.ones(1, 1, 5, 5),), file, dynamo=False)
+    found = [node.op_type for node in parse(file.getvalue()).graph.node]
+    assert found == ["Conv", "BatchNormalization"] and net.training and net[1].training
+
+
+def test_an_op_of_the_program():
+    def symbolic(g, x):
+        return g.op("own::Cube", x, power_i=3)
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            assert torch.onnx.is_in_onnx_export()
+            return torch.sinh(x)
+
+    program = torch.onnx.export(Net(), (torch.ones(2),), custom_translation_table={torch.ops.aten.sinh.default: symbolic})
+    (node,) = program.model.graph.node
+    assert (node.op_type, node.domain, node.attribute[0].i) == ("Cube", "own", 3) and not torch.onnx.is_in_onnx_export()
+    module = torch.onnx.load(program.to_bytes(), custom_ops={("own", "Cube"): lambda x, power: x**power})
+    assert module(torch.full((2,), 2.0)).tolist() == [8, 8]
+    torch.onnx.register_custom_op_symbolic("aten::sinh", symbolic, 18)
+    try:
+        assert kinds(torch.onnx.export(Net(), (torch.ones(2),))) == ["Cube"]
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("aten::sinh", 18)
+    assert kinds(torch.onnx.export(Net(), (torch.ones(2),))) == ["Sinh"]
+
+
+def test_what_cannot_be_written():
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="aten::digamma"):
+        torch.onnx.export(Calls(torch.digamma), (torch.ones(2),))
+    with pytest.raises(ValueError, match="Unsupported ONNX opset version: 30"):
+        torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=30)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        program = torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=11)
+    assert program.model.opset_import[0].version == 18 and "older than what torchlite writes" in str(said[0].message)
+
+
+def test_weights_left_out_or_other_ones():
+    net = torch.nn.Linear(2, 1)
+    program = torch.onnx.export(net, (torch.ones(1, 2),), export_params=False)
+    assert [info.name for info in program.model.graph.input][1:] == ["weight", "bias"]
+    program = torch.onnx.export(net, (torch.ones(1, 2),))
+    program.apply_weights({"weight": torch.tensor([[2.0, 3.0]]), "bias": torch.tensor([1.0])})
+    assert program.call_reference(torch.ones(1, 2))[0].tolist() == [[6]]
+    with pytest.raises(ValueError, match="weight: a tensor of shape"):
+        program.apply_weights({"weight": torch.ones(1)})
