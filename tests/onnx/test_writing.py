@@ -37,9 +37,7 @@ def outputs(found):
 def test_models(name, version):
     made = MODELS[name]
     net = made.make(torch)
-    program = torch.onnx.export(
-        net, made.inputs(torch), dynamic_shapes=made.dynamic(torch), opset_version=version
-    )
+    program = torch.onnx.export(net, made.inputs(torch), dynamic_shapes=made.dynamic(torch), opset_version=version)
     module = torch.onnx.load(program.to_bytes())
     for batch in (2, 5):
         inputs = made.inputs(torch, batch)
@@ -142,7 +140,8 @@ def test_an_op_of_the_program():
             assert torch.onnx.is_in_onnx_export()
             return torch.sinh(x)
 
-    program = torch.onnx.export(Net(), (torch.ones(2),), custom_translation_table={torch.ops.aten.sinh.default: symbolic})
+    table = {torch.ops.aten.sinh.default: symbolic}
+    program = torch.onnx.export(Net(), (torch.ones(2),), custom_translation_table=table)
     (node,) = program.model.graph.node
     assert (node.op_type, node.domain, node.attribute[0].i) == ("Cube", "own", 3) and not torch.onnx.is_in_onnx_export()
     module = torch.onnx.load(program.to_bytes(), custom_ops={("own", "Cube"): lambda x, power: x**power})
