@@ -428,27 +428,28 @@ class _Filling:
         elif not outputs:
             return
         items: Any = enumerate(outputs) if several else enumerate(union(outputs[0], self.where)[1])
+        values: list[Any] = []
         for place, item in items:
             tag, value = union(item, self.where) if several else ("as_tensor", item)
-            if tag == "as_none":
-                continue
             if tag in ("as_tensors", "as_optional_tensors"):
                 part = self.graph.call_function(operator.getitem, (node, place))
-                for inner, tensor in enumerate(value):
-                    self._item(part, inner, "as_tensor", tensor)
+                parts = [self._item(part, inner, "as_tensor", tensor) for inner, tensor in enumerate(value)]
+                part.meta["val"] = [p.meta.get("val") for p in parts]
+                values.append(part.meta["val"])
                 continue
-            if not several and type(item) is dict and "as_tensor" in item:
-                value = item["as_tensor"]
-            elif not several and type(item) is dict and "as_none" in item:
-                continue
-            self._item(node, place, tag, value)
+            if not several and type(item) is dict and len(item) == 1 and "name" not in item:
+                tag, value = union(item, self.where)
+            values.append(None if tag == "as_none" else self._item(node, place, tag, value).meta.get("val"))
+        node.meta["val"] = values
 
     def _is_tuple(self, entry: dict, node: Node) -> bool:
         """Whether a graph's op gives its one tensor within a tuple."""
         return entry.get("is_hop_single_tensor_return") is False
 
-    def _item(self, node: Node, place: int, tag: str, value: Any) -> None:
-        self._named(self.graph.call_function(operator.getitem, (node, place)), self._output_name(tag, value))
+    def _item(self, node: Node, place: int, tag: str, value: Any) -> Node:
+        made = self.graph.call_function(operator.getitem, (node, place))
+        self._named(made, self._output_name(tag, value))
+        return made
 
     def _output_name(self, tag: str, value: Any) -> str:
         if tag == "as_tensor":
