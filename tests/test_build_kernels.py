@@ -23,6 +23,21 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     assert not list(tmp_path.rglob("*.so"))
 
 
+@pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
+    code = (
+        "import importlib\n"
+        "from torchlite._command import build_kernels\n"
+        "from torchlite_cc import native, native_blas\n"
+        "modules = [importlib.import_module(f'torchlite_cc.{name}') for name in native._MODULES] + [native_blas]\n"
+        "texts = {v for m in modules for v in vars(m).values() if isinstance(v, str) and '\\nENTRY(' in v}\n"
+        "print(len(texts) > 5, len(texts - set(build_kernels.programs())))\n"
+    )
+    environment = {**os.environ, "TORCHLITE_CPU_KERNELS": "cc", "TORCHLITE_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == ["True", "0"], done.stderr
+
+
 def test_without_a_compiler_it_says_so(tmp_path):
     environment = {**os.environ, "PATH": str(tmp_path), "CXX": ""}
     done = subprocess.run(

@@ -229,3 +229,11 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     for layer, x in layers:
         yield _with_gradient(layer, x)
         yield lambda layer=layer, x=x: layer.eval()(x)
+    for optimizer in (torch.optim.AdamW, torch.optim.SGD):
+        yield lambda optimizer=optimizer: _stepped(torch, optimizer)
+
+
+def _stepped(torch: Any, optimizer: Any) -> None:
+    weight = torch.nn.Parameter(torch.ones(256, 512))
+    weight.grad = torch.ones(256, 512)
+    optimizer([weight], lr=0.1).step()
