@@ -54,6 +54,8 @@ def _of_sparse(name: str) -> Any:
 
 
 def _of_overloads(name: str) -> Any:
+    if name == "ops":
+        return importlib.import_module("._aten", __name__).ops
     return getattr(importlib.import_module("._library.overloads", __name__), name)
 
 

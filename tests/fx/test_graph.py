@@ -220,6 +220,10 @@ def test_code_of_calls(target, args, kwargs, line):
     assert line in graph.python_code("self").src
 
 
+def test_ops_by_their_module():
+    assert torch._ops.ops is torch.ops and torch._ops.OpOverload is type(torch.ops.aten.add.Tensor).__mro__[1]
+
+
 def test_code_runs_and_lets_go_of_values():
     graph, _, _, _ = small()
     module = GraphModule(torch.nn.Module(), graph)

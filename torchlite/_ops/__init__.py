@@ -25,6 +25,6 @@ def load() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("OpOverload", "OpOverloadPacket"):  # PyTorch has these classes in a module of this name
+    if name not in ("OpOverload", "OpOverloadPacket", "ops"):  # PyTorch has these in a module of this name
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return SLOTS.overloads(name)
