@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.graph_models import MODELS  # noqa: E402
 
 FOLDER = ROOT / "tests" / "onnx" / "files"
-NAMES = "mlp lenet resnet vae detection recsys moe gnn pointnet lstm gru swin mamba".split()
+NAMES = "mlp lenet resnet vae detection recsys moe gnn pointnet lstm gru swin".split()
 DYNAMIC = ("lenet", "detection", "recsys", "gru")
 
 
