@@ -352,8 +352,9 @@ class Scope:
         formal = {item.name for item in graph.initializer}
         for item in graph.input:
             if item.name not in formal:
-                inner.add(item.name, inner.placeholder(item.name), what)
-                inner.host.add(inner.values[item.name])
+                formal_input = inner.placeholder(item.name)
+                inner.add(item.name, formal_input, what)
+                inner.host.add(formal_input)
         reads = []
         for name in free_names(graph):
             value = self.values.get(name)
