@@ -21,7 +21,7 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
 
     def place(device: Any) -> Any:
         found = goes.get(str(device), goes.get(device, device)) if goes is not None else location
-        return torch.device(found)
+        return torch.empty(0, device=found).device  # with its number, as tensors say it
 
     def value(item: Any) -> Any:
         if isinstance(item, torch.device):
