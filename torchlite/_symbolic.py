@@ -296,7 +296,7 @@ for _name, _run in {
     "rfloordiv": lambda a, b: b // a, "mod": lambda a, b: a % b, "rmod": lambda a, b: b % a,
 }.items():  # fmt: skip
     _arithmetic(_name, _run)
-SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self))  # type: ignore[method-assign, misc, assignment]
+SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self))  # type: ignore
 
 
 class SymFloat(float):

@@ -13,8 +13,9 @@ def described(dtype: Any, sizes: Any, strides: Any, device: Any, requires_grad: 
     """A fake tensor: a size, whose parts may be expressions, strides, a dtype and a device, but no elements."""
     from torchlite._subclasses.fake_tensor import FakeTensor
 
+    where: Any = torch.device("meta")
     numbers = tuple(int(n) for n in sizes), tuple(int(n) for n in strides)
-    plain = call.wrap(table_of(torch.device("meta")), MetaArray(numbers[0], dtype, numbers[1]), dtype)
+    plain = call.wrap(table_of(where), MetaArray(numbers[0], dtype, numbers[1]), dtype)
     return FakeTensor._of(plain, sizes, strides, device, requires_grad)
 
 

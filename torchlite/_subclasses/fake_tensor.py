@@ -32,7 +32,7 @@ class FakeTensor(torch.Tensor):
 
     @classmethod
     def _of(cls, plain: Any, sizes: Any, strides: Any, device: Any, requires_grad: bool) -> FakeTensor:
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)
         made._data, made._table, made.dtype, made._node, made._meta = plain._data, plain._table, plain.dtype, None, None
         made.fake_device, made._strides = torch.device(device), tuple(strides)
         made._sizes = tuple.__new__(torch.Size, sizes)  # which keeps expressions as they are

@@ -184,7 +184,7 @@ class _Run:
         """What is before a view, where the view becomes `new`."""
         name = step.target._opname
         meta = {"val": step.before.get("val")}
-        sizes = step.before.get("val")
+        sizes: Any = step.before.get("val")
         if step.item is not None:
             dim = (
                 step.args[1]

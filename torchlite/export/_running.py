@@ -175,7 +175,7 @@ _LAST = (1 << 63) - 1
 
 def _index(target: Any, args: Any, written: Any) -> str | None:
     """The index by which Python writes an op that takes a part of a tensor; None for other ops."""
-    dim = args[1] if len(args) > 1 else 0
+    dim: Any = args[1] if len(args) > 1 else 0
     if target is torch.ops.aten.index.Tensor:
         return ", ".join(":" if part is None else written(part) for part in dim) + ","
     if type(dim) is not int or dim < 0:

@@ -72,11 +72,11 @@ class _Watched:
 
     def __getitem__(self, index: Any) -> Any:
         found = recorder()
-        return Tensor.__getitem__(self, index) if found is None else getitem(self, index)  # type: ignore[arg-type]
+        return Tensor.__getitem__(self, index) if found is None else getitem(self, index)  # type: ignore
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if recorder() is None:
-            Tensor.__setitem__(self, index, value)  # type: ignore[arg-type]
+            Tensor.__setitem__(self, index, value)  # type: ignore
         else:
             setitem(self, index, value)
 
@@ -91,7 +91,7 @@ class _Watched:
 
     @data.setter
     def data(self, value: Any) -> None:
-        Tensor.data.__set__(self, value)
+        Tensor.data.__set__(self, value)  # type: ignore
 
 
 for _name, _shown in {
@@ -335,7 +335,8 @@ def _viewed(self: Any, index: Any) -> tuple[Any, list]:
     parts = [_as_index(part, self) for part in parts]
     used = sum(0 if part is None or part is Ellipsis else max(1, part.ndim) if _is_mask(part) else 1 for part in parts)
     missing = self.ndim - used
-    dim, arrays = 0, []
+    dim = 0
+    arrays: list[Any] = []
     seen = False
     for part in parts:
         if part is Ellipsis and not seen:
