@@ -371,7 +371,9 @@ def main() -> None:
     parser.add_argument("--only", type=int)
     arguments = parser.parse_args()
     numbers = range(0, arguments.count, arguments.step)
-    wrong = check(numbers if arguments.only is None else range(arguments.only, arguments.only + 1))
+    if arguments.only is not None:
+        numbers = range(arguments.only, arguments.only + 1)
+    wrong = check(numbers)
     for number, made, problem in wrong:
         print("wrong", number, made, problem.replace("\n", " "))
     print(f"{len(numbers)} files: {len(wrong)} wrong")

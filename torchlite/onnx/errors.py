@@ -36,7 +36,7 @@ class CheckerError(OnnxExporterError):
 
 
 class OnnxFileError(RuntimeError):
-    """A file that is no ONNX model, or asks for what torchlite cannot do: the text names the part, and is never long."""
+    """A file that is no ONNX model, or asks for what torchlite cannot do. The text names the part, and is short."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text if len(text) <= 2000 else f"{text[:2000]} ...")
