@@ -402,7 +402,7 @@ def test_branches_loops_and_exports():
                  lambda: torch.while_loop(lambda i: i < 3, lambda i: i + 1, (0,))):  # fmt: skip
         with pytest.raises(RuntimeError):
             call()
-    assert repr(torch.export.Dim.AUTO) == "_DimHint(AUTO)" and torch.export.Dim("n", max=4).max == 4
+    assert repr(torch.export.Dim.AUTO) == "DimHint(AUTO)" and torch.export.Dim("n", max=4).max == 4
     with pytest.raises(NotImplementedError, match="does not export programs yet"):
         torch.export.export(Net(), ())
     from torchlite.utils import cpp_extension

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     naming.add_parsers(commands)
     arguments = sys.argv[1:] if arguments is None else arguments
     if models.is_meant(arguments):
-        return models.run(*arguments)
+        return models.perform(*arguments)
     if arguments[:1] == ["run"]:  # what follows is for Python and the program
         return naming.run(arguments[1:])
     options = parser.parse_args(arguments)

@@ -24,7 +24,7 @@ def is_meant(arguments: list[str]) -> bool:
     )
 
 
-def run(command: str, *arguments: str) -> int:
+def perform(command: str, *arguments: str) -> int:
     """Run the command; 1 and the error in a line where a file, an input or the model's program is bad."""
     module = importlib.import_module(f"{__name__}.{command}")
     try:
