@@ -124,3 +124,16 @@ def test_a_program_s_named_tuple_is_one_to_pytree():
     pair = cls(torch.ones(2))
     assert _pytree.tree_map(lambda value: 7, pair) == cls(7, 7)
     assert pair._replace(right=3).right == 3 and cls._make([1, 2])._asdict() == {"left": 1, "right": 2}
+
+
+def test_a_method_s_parameters_by_name(tmp_path):
+    import inspect
+
+    class Net(torch.nn.Module):
+        def forward(self, image: torch.Tensor, scale: float = 2.0, mask: torch.Tensor | None = None):
+            return image * scale
+
+    torch.jit.script(Net()).save(tmp_path / "net.pt")
+    forward = torch.jit.load(tmp_path / "net.pt").forward
+    assert str(inspect.signature(forward)) == "(image, scale=2.0, mask=None)"
+    assert [argument.name for argument in forward.schema.arguments] == ["self", "image", "scale", "mask"]

@@ -24,6 +24,14 @@ class Parameter(NamedTuple):
         """Whether a call may leave it out."""
         return self.default is not None
 
+    @property
+    def value(self) -> Any:
+        """The default; of what is no literal its text."""
+        try:
+            return ast.literal_eval(self.default or "None")
+        except ValueError:
+            return self.default
+
 
 class Schema:
     """The parameters and the result of a function, as text that PyTorch prints."""

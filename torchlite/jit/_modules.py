@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import inspect
 import types
 from typing import Any
 
@@ -50,6 +51,17 @@ class ScriptMethod:
     def schema(self) -> Any:
         """What the method takes and returns."""
         return _arguments.schema_of(self.owner._script, self.name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters by their names, as `inspect.signature` shows those of a method."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature(
+            [
+                inspect.Parameter(p.name, kind, default=p.value if p.has_default_value() else inspect.Parameter.empty)
+                for p in self.schema.arguments[1:]
+            ]
+        )
 
     @property
     def graph(self) -> Any:
