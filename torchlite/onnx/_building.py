@@ -554,7 +554,8 @@ def _gradient(scope: Scope, values: list, attributes: dict, outputs: int, what: 
     inner = Scope(scope.model, scope.opsets, scope, scope.attributes)
     for name in wanted:
         inner.add(name, inner.placeholder(name), what)
-    needed, steps = {result}, []
+    needed = {result}
+    steps: list[Message] = []
     for node in reversed(scope.before):
         if needed & set(node.output) - set(wanted):
             steps.insert(0, node)

@@ -104,5 +104,5 @@ def unpacked(data: np.ndarray, type: str, count: int) -> np.ndarray:
         return np.where(codes & 8, -FLOAT4[codes & 7], FLOAT4[codes & 7]).astype(np.float32)
     if type[0] == "u":
         return codes.astype(np.uint8)
-    out = codes.astype(np.int8)
-    return np.where(out >> (bits - 1), out - (1 << bits), out).astype(np.dtype(holder))
+    signed = codes.astype(np.int8)
+    return np.where(signed >> (bits - 1), signed - (1 << bits), signed).astype(np.dtype(holder))

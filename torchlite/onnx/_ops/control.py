@@ -21,7 +21,8 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     """A body run until its condition is false, or as often as is said; what it gives each time is stacked."""
     most = None if count is None else int(number(count))
     going = True if condition is None else bool(number(condition))
-    state, found, step = list(carried), [[] for _ in range(scanned)], 0
+    state, step = list(carried), 0
+    found: list[list] = [[] for _ in range(scanned)]
     while going and (most is None or step < most):
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
@@ -13,7 +14,7 @@ from .registry import Ints, ints, op, together
 
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
-_MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+_MAX: dict[int, Callable] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 
 
@@ -169,7 +170,8 @@ def max_pool(
 
 def _whole_places(places: Tensor, shape: Any, sizes: Any, shift: list[int], columns_first: int) -> Tensor:
     """Places in one image as places in the whole tensor."""
-    rest, parts = places, []
+    rest = places
+    parts: list[Tensor] = []
     for n in reversed(sizes):
         parts.insert(0, rest % n)
         rest = rest // n

@@ -12,7 +12,7 @@ from torchlite.nn import functional as F
 
 from .registry import Number, number, op, together
 
-_PLAIN = {
+_PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
     "Atan": torch.atan, "Atanh": torch.atanh, "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh,
     "Erf": torch.erf, "Exp": torch.exp, "Floor": torch.floor, "HardSwish": F.hardswish, "IsNaN": torch.isnan,
@@ -21,7 +21,7 @@ _PLAIN = {
     "Sinh": torch.sinh, "Softplus": F.softplus, "Softsign": F.softsign, "Sqrt": torch.sqrt, "Tan": torch.tan,
     "Tanh": torch.tanh, "BitwiseNot": torch.bitwise_not,
 }  # fmt: skip
-_TWO = {
+_TWO: dict[str, Callable] = {
     "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "And": torch.logical_and, "Or": torch.logical_or,
     "Xor": torch.logical_xor, "Equal": torch.eq, "Less": torch.lt, "Greater": torch.gt, "LessOrEqual": torch.le,
     "GreaterOrEqual": torch.ge, "BitwiseAnd": torch.bitwise_and, "BitwiseOr": torch.bitwise_or,

@@ -30,7 +30,7 @@ def grid_sample(
 
 @op("AffineGrid")
 def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
-    return F.affine_grid(theta, ints(size), align_corners=bool(align_corners))
+    return F.affine_grid(theta, ints(size) or [], align_corners=bool(align_corners))
 
 
 def _sampled(image: Tensor, y: Tensor, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -68,7 +68,7 @@ def _roi_align(
         values, weights = _sampled(x[image], yy, xx)
         cells = (x.shape[1], rows, steps_y, columns, steps_x)
         if mode == "avg":
-            taken = sum(v * w for v, w in zip(values, weights, strict=True))
+            taken: Any = sum(v * w for v, w in zip(values, weights, strict=True))
             out.append(taken.reshape(cells).mean((2, 4)))
         else:
             best = torch.stack([v * w for v, w in zip(values, weights, strict=True)]).amax(0)
@@ -118,7 +118,8 @@ def _kept(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor:
     order = np.argsort(-scores, kind="stable")
     if floor is not None:
         order = order[scores[order] > floor]
-    area, kept = np.prod(high - low, -1), []
+    area = np.prod(high - low, -1)
+    kept: list[int] = []
     while order.size and len(kept) < limit:
         first, order = int(order[0]), order[1:]
         kept.append(first)

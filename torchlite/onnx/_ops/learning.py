@@ -290,17 +290,17 @@ def _old_trees(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tup
     """What the leaves of the older tree ops add up to."""
     trees, nodes = given["nodes_treeids"], given["nodes_nodeids"]
     place = _by_ids(trees, nodes)
-    follow = [
+    yes, no = (
         torch.tensor([place.get((t, n), 0) for t, n in zip(trees, given[f"nodes_{way}nodeids"], strict=True)])
         for way in ("true", "false")
-    ]
+    )
     is_leaf = torch.tensor([mode == "LEAF" for mode in given["nodes_modes"]])
     modes = [_MODES.index(mode) if mode in _MODES else 0 for mode in given["nodes_modes"]]
     roots = torch.tensor([min(i for (t, _), i in place.items() if t == tree) for tree in dict.fromkeys(trees)])
     missing = torch.tensor(given["nodes_missing_value_tracks_true"] or [0] * len(modes), dtype=torch.bool)
     splits = given["nodes_values"] if given["nodes_values"] is not None else given["nodes_values_as_tensor"].tolist()
     at = _leaves(
-        x, roots, torch.tensor(given["nodes_featureids"]), torch.tensor(splits, dtype=x.dtype), modes, *follow,
+        x, roots, torch.tensor(given["nodes_featureids"]), torch.tensor(splits, dtype=x.dtype), modes, yes, no,
         is_leaf, missing,
     )  # fmt: skip
     weights = torch.zeros(len(modes), targets, dtype=x.dtype)

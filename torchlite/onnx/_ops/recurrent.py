@@ -46,7 +46,7 @@ def _functions(names: list[str], alphas: Any, betas: Any) -> list[Callable]:
 def _run(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) -> tuple[Tensor, tuple]:
     """A cell over time, for rows of several lengths."""
     count = x.shape[0]
-    rows = None if lengths is None else torch.tensor(ints(lengths), device=x.device).reshape(-1, 1)
+    rows = None if lengths is None else torch.tensor(ints(lengths) or [], device=x.device).reshape(-1, 1)
     outputs: list = [None] * count
     for t in reversed(range(count)) if backward else range(count):
         new = step(x[t], state)

@@ -98,10 +98,10 @@ def _resized(x: Tensor, d: int, count: int, scale: float, roi: tuple[float, floa
     def column(values: np.ndarray, dtype: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(dtype).to(x.device)
 
+    out: Any = None
     if way.mode == "nearest":
         out = torch.index_select(x, d, column(places[:, 0], torch.int64))
     else:
-        out = None
         for i in range(places.shape[1]):
             part = torch.index_select(x, d, column(places[:, i], torch.int64)).to(kind)
             part = part * column(weights[:, i], kind).reshape(shape)

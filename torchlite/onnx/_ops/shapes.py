@@ -236,7 +236,7 @@ def trilu(x: Tensor, k: Number = None, *, upper: int = 1) -> Tensor:
 
 @op("ReverseSequence")
 def reverse_sequence(x: Tensor, lengths: Ints, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
-    counts = torch.tensor(ints(lengths), dtype=torch.int64, device=x.device)
+    counts = torch.tensor(ints(lengths) or [], dtype=torch.int64, device=x.device)
     n = x.shape[time_axis]
     step = torch.arange(n, device=x.device).reshape(-1, 1)
     place = torch.where(step < counts, counts - 1 - step, step)  # time, batch

@@ -79,9 +79,9 @@ def tf_idf(
         for size in range(min_gram_length, max_gram_length + 1):
             for skip in range(1, (max_skip_count if size > 1 else 0) + 2):
                 for begin in range(len(row) - (size - 1) * skip):
-                    at = places.get(tuple(row[begin : begin + (size - 1) * skip + 1 : skip]))
-                    if at is not None:
-                        out[i, ngram_indexes[at]] += 1
+                    entry = places.get(tuple(row[begin : begin + (size - 1) * skip + 1 : skip]))
+                    if entry is not None:
+                        out[i, ngram_indexes[entry]] += 1
     factor = np.ones(out.shape[1], np.float32)
     if weights is not None:
         for at, place in enumerate(ngram_indexes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._protobuf import Message
@@ -145,7 +146,7 @@ def with_autocast(
     return _Inline(work).run(module, list(values))
 
 
-HIGHER = {
+HIGHER: dict[str, Callable] = {
     "cond": cond, "while_loop": while_loop, "map_impl": map_, "map": map_, "scan": scan,
     "wrap_with_set_grad_enabled": with_grad_mode, "wrap_with_autocast": with_autocast,
 }  # fmt: skip

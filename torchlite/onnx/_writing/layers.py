@@ -213,13 +213,13 @@ def _adaptive(w: Writer, x: Val, rank: int, size: Any, kind: str) -> Any:
         if kind == "MaxPool":
             return _max_pool(w, x, rank, kernel, kernel, 0, 1, False, 2)
         value, alone = _with_batch(w, x, rank)
-        out = w.op("AveragePool", value, kernel_shape=kernel, strides=kernel)
-        return w.squeeze(out, 0) if alone else out
+        pooled = w.op("AveragePool", value, kernel_shape=kernel, strides=kernel)
+        return w.squeeze(pooled, 0) if alone else pooled
     if kind == "MaxPool":
         raise OnnxExporterError(f"adaptive max pooling of {list(now)} to {wanted}: the windows have several sizes")
     out: Any = x
     for i, (n, k) in enumerate(zip(now, wanted, strict=True)):
-        shares = np.zeros((n, k))  # type: ignore[arg-type]
+        shares = np.zeros((n, k))  # type: ignore[type-var]
         for j in range(k):
             begin, end = j * n // k, -(-(j + 1) * n // k)  # type: ignore[operator]
             shares[begin:end, j] = 1 / (end - begin)

@@ -449,7 +449,8 @@ def nan_to_num(
     out: Any = w.op("Where", w.op("IsNaN", x), w.constant(nan or 0.0, x.dtype), x)
     for sign, value in (("detect_negative", most if posinf is None else posinf), (
             "detect_positive", -most if neginf is None else neginf)):  # fmt: skip
-        out = w.op("Where", w.op("IsInf", x, **{sign: 0}), w.constant(value, x.dtype), out)
+        other_sign: dict[str, Any] = {sign: 0}
+        out = w.op("Where", w.op("IsInf", x, **other_sign), w.constant(value, x.dtype), out)
     return out
 
 

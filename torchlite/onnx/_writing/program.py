@@ -263,14 +263,15 @@ def translate(program: Program, wanted: Wanted) -> Message:
                 env[node] = meta
     results = work.graph(program.graph.nodes, program.owner, env)
     metas = _results_meta(program.graph)
-    outputs, flat = [], results if isinstance(results, list) else [results]
+    outputs: list[Message] = []
+    flat = results if isinstance(results, list) else [results]
     kept = [
         (value, meta) for value, meta, own in zip(flat, metas, program.outputs, strict=True) if own and meta is not None
     ]
     known = {info.name for info in inputs} | set(writer.initializers)
     for i, (value, meta) in enumerate(kept):
-        wish = wanted.output_names[i] if i < len(wanted.output_names) else None
-        name = _output(writer, value, wish, known | {info.name for info in outputs})
+        asked = wanted.output_names[i] if i < len(wanted.output_names) else None
+        name = _output(writer, value, asked, known | {info.name for info in outputs})
         outputs.append(value_info(name, meta, wanted.axes.get(name)))
     return _model(writer, inputs, outputs, weights, wanted)
 

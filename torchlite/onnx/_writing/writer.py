@@ -49,7 +49,7 @@ def is_fixed(size: Any) -> bool:
 def tensor(name: str, array: np.ndarray, dtype: str) -> Message:
     """A tensor's message; its bytes are the array's own memory."""
     flat = np.ascontiguousarray(array)
-    data = memoryview(flat.reshape(-1).view(np.uint8)) if flat.size else b""
+    data = flat.reshape(-1).view(np.uint8).data if flat.size else b""
     return Message("Tensor", dims=[int(n) for n in array.shape], data_type=NUMBERS[dtype], name=name, raw_data=data)
 
 
