@@ -421,7 +421,8 @@ def _padded(mask):
 
 def _lies_batch_first(x):
     """Whether (length, batch, features) is a view of (batch, length, features) in row-major order: worked on in that
-    order nothing needs to be copied.
+    order nothing needs to be copied. The result is in the other order all the same: the dropout behind it draws in the
+    order of its memory.
     """
     return x.ndim == 3 and not x.is_contiguous() and x.transpose(0, 1).is_contiguous()
 
@@ -564,9 +565,6 @@ def multi_head_attention_forward(
     if not batch_first:
         q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-    if batch_first:
-        out = F.linear(out.transpose(1, 2).reshape(batch, target, features), out_proj_weight, out_proj_bias)
-        return out.transpose(0, 1), None
     out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), None
 
