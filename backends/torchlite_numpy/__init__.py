@@ -71,19 +71,22 @@ class NumpyBackend:
         return table
 
     def large_kernels(self, index: int) -> dict[str, Any]:
-        """The kernels in the place of others where arrays are large."""
-        from .large import large_kernels
-
-        small = self.kernels(index)
-        table = large_kernels(small)
-        table = {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
+        """The kernels in the place of others where arrays are large: NumPy's, and over them those of the engine."""
+        table = self.own_large_kernels(index)
         engine = choice.choose().engine
         if engine is not None:
             from torchlite_engines.table import kernels_over
 
-            table.update(kernels_over({**small, **table}, engine))
+            table.update(kernels_over({**self.kernels(index), **table}, engine))
             products.engine.parts = engine.products
         return table
+
+    def own_large_kernels(self, index: int) -> dict[str, Any]:
+        """NumPy's own kernels for large arrays, whatever engine serves."""
+        from .large import large_kernels
+
+        table = large_kernels(self.kernels(index))
+        return {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
 
     def engine(self) -> str:
         """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""
