@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._types.dtypes import as_dtype, get_default_dtype
+from .._types.layouts import Size
 from .promotion import out_of_range
 from .record import Op
 from .runtime import GLOBALS
@@ -118,8 +119,8 @@ def plainer(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
 
 
 def plain_values(op: Op, values) -> list | None:
-    """The values with Python's numbers for NumPy's and for tensors without dimensions, and dtypes for Python's types;
-    None where all are plain.
+    """The values with Python's numbers for NumPy's and for tensors without dimensions, dtypes for Python's types, and
+    lists for what derives from them; None where all are plain.
     """
     plain = [_plain(p, v) for p, v in zip(op.params, values, strict=True)]
     return plain if any(a is not b for a, b in zip(plain, values, strict=True)) else None
@@ -131,6 +132,8 @@ def _plain(param, value):
     if param.kind in ("plain", "varargs"):
         if isinstance(value, (tuple, list)) and any(isinstance(v, np.generic) for v in value):
             return tuple(v.item() if isinstance(v, np.generic) else v for v in value)
+        if isinstance(value, (tuple, list)) and value.__class__ not in (tuple, list, Size):
+            return [*value] if isinstance(value, list) else (*value,)
         if (
             isinstance(value, GLOBALS["Tensor"])
             and not value._data.ndim

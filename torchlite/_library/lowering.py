@@ -402,24 +402,26 @@ def _pinv(input: Any, rtol: Any, atol: Any, hermitian: bool) -> Any:
     return run(aten.linalg_pinv.atol_rtol_tensor, input, atol=limits[0], rtol=limits[1], hermitian=hermitian)
 
 
-def _normalization(scale: float, sizes: Any, dim: Any) -> int:
-    """The number of a transform's normalization, from the factor that it stands for."""
-    count = math.prod(sizes[d] for d in dim)
-    return min((0, 1, 2), key=lambda way: abs(math.log(scale * count ** (way / 2))) if count else way)
+def _transform(overload: Any, input: Any, dim: Any, scale: float, last: Any, sizes: Any = None) -> Any:
+    """A Fourier transform by the number of its normalization (1, 1 / sqrt(n), 1 / n), or times another factor."""
+    count = math.prod((sizes or input.shape)[d] for d in dim)
+    ways = [way for way in (0, 1, 2) if not count or math.isclose(scale, count ** (-way / 2), rel_tol=1e-12)]
+    result = run(overload, input, dim, ways[0] if ways else 0, last)
+    return result if ways else run(aten.mul.Scalar, result, scale)
 
 
 def _fft_r2c(input: Any, dim: Any, scale: float, onesided: bool) -> Any:
-    return run(aten._fft_r2c.default, input, dim, _normalization(scale, input.shape, dim), onesided)
+    return _transform(aten._fft_r2c.default, input, dim, scale, onesided)
 
 
 def _fft_c2c(input: Any, dim: Any, scale: float, forward: bool) -> Any:
-    return run(aten._fft_c2c.default, input, dim, _normalization(scale, input.shape, dim), forward)
+    return _transform(aten._fft_c2c.default, input, dim, scale, forward)
 
 
 def _fft_c2r(input: Any, dim: Any, scale: float, last_size: int) -> Any:
     sizes = list(input.shape)
     sizes[dim[-1]] = last_size
-    return run(aten._fft_c2r.default, input, dim, _normalization(scale, sizes, dim), last_size)
+    return _transform(aten._fft_c2r.default, input, dim, scale, last_size, sizes)
 
 
 def _arange(input: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:

@@ -169,8 +169,9 @@ class _Writer:
         if isinstance(arg, Node):
             return repr(arg)
         if isinstance(arg, tuple) and hasattr(arg, "_fields"):
-            items = ", ".join(map(self.value, arg))
-            return f"{self.add_global(qualified_name(type(arg)), type(arg))}({items}{',' if len(arg) == 1 else ''})"
+            items = f"{', '.join(map(self.value, arg))}{',' if len(arg) == 1 else ''}"
+            items = items if hasattr(arg, "_make") else f"({items})"  # torch.return_types take one sequence
+            return f"{self.add_global(qualified_name(type(arg)), type(arg))}({items})"
         if isinstance(arg, tuple):
             return f"({', '.join(map(self.value, arg))}{',' if len(arg) == 1 else ''})"
         if isinstance(arg, list):
@@ -247,7 +248,8 @@ class _Writer:
             if target.__name__ in inplace_methods:
                 written = inplace_methods[target.__name__].format(*map(self.value, node.args))
                 return f"{written};  {node!r}{kind} = {self.value(node.args[0])}"
-        name = self.add_global(qualified_name(target), target)
+        root, _, rest = self.add_global(qualified_name(target), target).partition(".")
+        name = format_target(root, rest) if rest else root
         args = node.args
         if name == "getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
             return head + format_target(self.value(args[0]), args[1])

@@ -192,14 +192,14 @@ def snake_case(name: str) -> str:
 
 
 def format_target(base: str, target: str) -> str:
-    """The expression for an attribute by its dotted name: parts that are no identifiers go through `getattr`.
+    """The expression for an attribute by its dotted name: parts that Python cannot write go through `getattr`.
 
     >>> from torchlite.fx._naming import format_target
     >>> format_target("self", "layers.0.weight")
     'getattr(self.layers, "0").weight'
     """
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
     return base
 
 

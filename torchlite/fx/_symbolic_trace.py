@@ -304,7 +304,8 @@ class Tracer(TracerBase):
                 if a is module:
                     return self.create_node("get_attr", name, (), {})
         if isinstance(a, tuple) and hasattr(a, "_fields"):
-            return self.create_node("call_function", type(a), tuple(self.create_arg(item) for item in a), {})
+            items = tuple(self.create_arg(item) for item in a)
+            return self.create_node("call_function", type(a), items if hasattr(a, "_make") else (items,), {})
         if type(a) in _proxyable_classes:
             return self.create_node("get_attr", self._constant(a, f"_{type(a).__name__}_constant_"), (), {})
         return super().create_arg(a)

@@ -139,7 +139,8 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
         source.line(f"{name} = {given}")
         tests = [
             f"len({given}) == 1",
-            f"((class_ := {given}[0].__class__) is tuple or class_ is list or class_ is Size)",
+            f"((class_ := {given}[0].__class__) is tuple or class_ is list or class_ is Size"
+            f" or class_ is not int and isinstance({given}[0], (tuple, list)))",
         ]
         with source.condition("if", tests):
             source.line(f"{name} = tuple({given}[0])")

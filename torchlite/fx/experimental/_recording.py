@@ -254,7 +254,14 @@ class Recorder(DispatchMode):
             if done is not NotImplemented:
                 return done
         node = self.note(*found)
-        return self.bind(node, function(*args, **given))
+        result = function(*args, **given)
+        several = len(found[0]._schema.returns)
+        if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
+            return self.bind(node, result)
+        if isinstance(result, Tensor):  # the library's op gives more than the program asked for
+            return self.bind(node, found[0](*found[1], **found[2]))[0]
+        self.graph.erase_node(node)
+        return super().intercept(op, function, args, kwargs)
 
     def _apart(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
         """A call in smaller ops; NotImplemented, and no trace of it, where the library lacks one of them."""
