@@ -78,7 +78,7 @@ def test_a_module_with_all_kinds_of_parameters():
         lambda x: torch.einsum("ij,kj->ik", x, x) + torch.linalg.norm(x),
         lambda x: F.dropout(x, 0.5, False) + torch.ops.aten.add.Tensor(x, x) + torch.ops.aten.mul(x, 2),
         lambda x: torch.stack(torch.split(x, 1)).sum() + torch.tensor([1.0, 2.0, 3.0]) + x,
-        lambda x: x.to(torch.float64).to("cpu") + x.new_zeros(x.shape),
+        lambda x: x.to(torch.float64).to(x.device) + x.new_zeros(x.shape),
         lambda x: math.sqrt(x.size(0)) + x,
         lambda x: len(x) + leaf(x, b=3),
         lambda x: x.detach().data + x.shape[-1] + x.dim() + abs(x),

@@ -220,7 +220,7 @@ def diffusion(torch: Any) -> Any:
             self.qkv, self.out = nn.Conv2d(8, 24, 1), nn.Conv2d(8, 4, 1)
 
         def forward(self, x, t):
-            steps = torch.exp(torch.arange(4, dtype=torch.float32) * -1.5)
+            steps = torch.exp(torch.arange(4, dtype=torch.float32, device=x.device) * -1.5)
             angles = t[:, None] * 100.0 * steps[None]
             time = torch.nn.functional.silu(self.time(torch.cat([angles.sin(), angles.cos()], dim=-1)))
             scale, shift = time[:, :, None, None].chunk(2, dim=1)

@@ -45,7 +45,7 @@ def moe(torch: Any) -> Any:
             flat = x.reshape(-1, 8)
             weights, chosen = torch.topk(torch.softmax(self.router(flat), dim=-1), 2, dim=-1)
             weights = weights / weights.sum(dim=-1, keepdim=True)
-            gates = torch.zeros(flat.shape[0], 4).scatter(1, chosen, weights)
+            gates = torch.zeros(flat.shape[0], 4, device=flat.device).scatter(1, chosen, weights)
             out = torch.zeros_like(flat)
             for i, expert in enumerate(self.experts):
                 out = out + gates[:, i : i + 1] * expert(flat)
@@ -75,11 +75,13 @@ def gnn(torch: Any) -> Any:
             pairs = torch.cat([x.index_select(0, source), x[target]], dim=1)
             messages = torch.relu(self.message(pairs))
             scores = torch.nn.functional.leaky_relu(self.score(pairs), 0.2).squeeze(1)
-            most = torch.full((10,), -1e9).scatter_reduce(0, target, scores, reduce="amax")
+            most = torch.full((10,), -1e9, device=scores.device).scatter_reduce(0, target, scores, reduce="amax")
             parts = torch.exp(scores - most[target])
-            total = torch.zeros(10).index_add(0, target, parts)
+            total = torch.zeros(10, device=parts.device).index_add(0, target, parts)
             weighted = messages * (parts / (total[target] + 1e-6)).unsqueeze(1)
-            gathered = torch.zeros(10, 8).scatter_add(0, target.unsqueeze(1).expand(-1, 8), weighted)
+            gathered = torch.zeros(10, 8, device=weighted.device).scatter_add(
+                0, target.unsqueeze(1).expand(-1, 8), weighted
+            )
             hidden = torch.tanh(self.update(torch.cat([x, gathered], 1)))
             return self.head(hidden), hidden.mean(0)
 
@@ -99,7 +101,7 @@ def pointnet(torch: Any) -> Any:
             self.head = nn.Sequential(nn.Linear(16, 8), nn.PReLU(), nn.Linear(8, 4))
 
         def forward(self, x):
-            turn = self.matrix(torch.max(self.turn(x), 2)[0]).view(-1, 3, 3) + torch.eye(3)
+            turn = self.matrix(torch.max(self.turn(x), 2)[0]).view(-1, 3, 3) + torch.eye(3, device=x.device)
             x = torch.bmm(turn, x)
             return self.head(torch.amax(self.features(x), dim=2)), turn
 

@@ -87,7 +87,7 @@ def gpt(torch: Any) -> Any:
             self.head.weight = self.tokens.weight
 
         def forward(self, ids):
-            places = torch.arange(ids.size(1))
+            places = torch.arange(ids.size(1), device=ids.device)
             x = self.blocks(self.tokens(ids) + self.places(places))
             return self.head(self.norm(x))
 
@@ -222,7 +222,7 @@ def mamba(torch: Any) -> Any:
             step = torch.nn.functional.softplus(self.step(small))
             keep = torch.exp(step.unsqueeze(-1) * -torch.exp(self.decay))
             add = (step * u).unsqueeze(-1) * b.unsqueeze(2)
-            state = torch.zeros(x.shape[0], 8, 4)
+            state = torch.zeros(x.shape[0], 8, 4, device=x.device)
             outs = []
             for t in range(6):
                 state = keep[:, t] * state + add[:, t]
@@ -281,9 +281,10 @@ def llama(torch: Any) -> Any:
         def forward(self, ids):
             x = self.tokens(ids)
             t = ids.shape[1]
-            turns = torch.arange(t, dtype=torch.float32)[:, None] * torch.tensor([1.0, 0.01])[None]
+            turns = torch.arange(t, dtype=torch.float32, device=x.device)[:, None]
+            turns = turns * torch.tensor([1.0, 0.01], device=x.device)[None]
             turns = torch.cat([turns, turns], -1)
-            mask = torch.triu(torch.ones(t, t, dtype=torch.bool), diagonal=1)
+            mask = torch.triu(torch.ones(t, t, dtype=torch.bool, device=x.device), diagonal=1)
             for layer in self.layers:
                 x = layer(x, turns.cos(), turns.sin(), mask)
             return self.head(self.norm(x))
@@ -318,7 +319,8 @@ def t5(torch: Any) -> Any:
             self.ff = nn.Sequential(nn.Linear(8, 16, bias=False), nn.ReLU(), nn.Linear(16, 8, bias=False))
 
         def bias(self, rows: int, columns: int):
-            distance = torch.arange(columns)[None, :] - torch.arange(rows)[:, None]
+            device = self.biases.weight.device
+            distance = torch.arange(columns, device=device)[None, :] - torch.arange(rows, device=device)[:, None]
             far = distance.abs().float().clamp(min=1.0)
             large = 2 + (torch.log(far / 2.0) / math.log(4.0) * 2.0).to(torch.int64)
             bucket = torch.where(distance.abs() < 2, distance.abs(), torch.clamp(large, max=3))
@@ -329,9 +331,9 @@ def t5(torch: Any) -> Any:
             a = self.norms[0](x)
             x = x + self.inner(a, a, self.bias(6, 6))
             b = self.norms[1](y)
-            causal = torch.full((4, 4), float("-inf")).triu(1)
+            causal = torch.full((4, 4), float("-inf"), device=y.device).triu(1)
             y = y + self.own(b, b, self.bias(4, 4) + causal)
-            y = y + self.across(self.norms[2](y), x, torch.zeros(1, 1, 4, 6))
+            y = y + self.across(self.norms[2](y), x, torch.zeros(1, 1, 4, 6, device=y.device))
             y = y + self.ff(self.norms[3](y))
             return torch.matmul(y, self.tokens.weight.t())
 

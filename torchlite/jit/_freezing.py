@@ -24,8 +24,6 @@ def freeze(module: Any, preserved: list[str]) -> Any:
     first = module._script.program
     program = Program(sources, tuple(programs.constants), first.version)
     program.device = first.device
-    if program.device is not None:
-        program.move(program.device, tensors=False)
     return _copied(module, program, programs, {})
 
 

@@ -41,6 +41,10 @@ class ScriptClass:
         return isinstance(found, ScriptClass) and found.kind in ("Module", "interface")
 
 
+# Operators that name a device.
+_DEVICES = ("torch.device", "ops.aten.device")
+
+
 class Program:
     """Texts by the module that they are (`__torch__.a.b`), and constants. RuntimeError for what they may not have."""
 
@@ -66,7 +70,7 @@ class Program:
             if found is None:
                 said = f"Unknown builtin op: aten::{path.removeprefix('torch.').removeprefix('ops.')[:100]}"
                 raise wrong(node, said) if wrong else BadProgram(said)
-            self.globals[path] = found
+            self.globals[path] = self._named_device if path in _DEVICES else found
         return path
 
     def attribute(self, path: str, wrong: Any, node: Any) -> str:
@@ -138,9 +142,6 @@ class Program:
     def move(self, where: Any, tensors: bool = True) -> None:
         """Let the program's constants, and the devices that it names, be on a device."""
         self.device = where
-        for name in ("torch.device", "ops.aten.device"):
-            if name in self.globals:
-                self.globals[name] = self._named_device
         if tensors:
             moved = {id(c): _moved(c, where) for c in self.constants}
             self.globals.update({n: moved[id(v)] for n, v in self.globals.items() if n.startswith("CONSTANTS.")})
