@@ -1,6 +1,7 @@
 """`torch.jit.script`: Python runs what it makes, and the text that is saved does the same."""
 
 import ast
+import dataclasses
 import io
 import math
 import zipfile
@@ -146,3 +147,31 @@ def test_load_of_weights_dispatches(tmp_path):
     with pytest.warns(UserWarning, match="dispatching to 'torch.jit.load'"):
         assert isinstance(torch.load(path, weights_only=False), torch.jit.ScriptModule)
     assert zipfile.is_zipfile(path)
+
+
+@dataclasses.dataclass
+class Choice:
+    index: torch.Tensor
+    count: int
+    weight: torch.Tensor | None = None
+
+    def __post_init__(self):
+        if self.count < 0:
+            raise ValueError("count")
+
+    def total(self) -> int:
+        return self.count + self.index.numel()
+
+
+class Chooses(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        choice = Choice(x, 3)
+        return x * choice.total()
+
+
+def test_dataclasses(tmp_path):
+    assert torch.jit.script(Choice) is Choice
+    scripted = torch.jit.script(Chooses())
+    scripted.save(tmp_path / "net.pt")
+    for module in (scripted, torch.jit.load(tmp_path / "net.pt")):
+        assert module(torch.ones(2)).tolist() == [5.0, 5.0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import inspect
+import linecache
 import textwrap
 import types
 import typing
@@ -43,6 +45,39 @@ _NO_GRAD = (
     "Any) -> "
     "NoneType:\n    torch.set_grad_enabled(self.prev)\n    return None\n"
 )
+
+
+# What the decorator `dataclass` writes.
+_GENERATED = frozenset("__init__ __repr__ __eq__ __lt__ __le__ __gt__ __ge__ __hash__ __replace__".split())
+
+
+def _has_text(function: Any) -> bool:
+    try:
+        inspect.getsource(function)
+    except (OSError, TypeError):
+        return False
+    return True
+
+
+def _initializer(cls: Any, generated: Any) -> Any:
+    """The `__init__` of a dataclass as a function that has a text. RuntimeError for a default that none can have."""
+    if not all(isinstance(value, (int, float, bool, str, type(None))) for value in generated.__defaults__ or ()):
+        raise RuntimeError(f"the dataclass {cls.__name__} has a default that TorchScript cannot write down")
+    names = [field.name for field in dataclasses.fields(cls) if field.init]
+    blank = len(names) - len(generated.__defaults__ or ())
+    written = [""] * blank + [f"={default!r}" for default in generated.__defaults__ or ()]
+    given = "".join(f", {name}{default}" for name, default in zip(names, written, strict=True))
+    lines = [f"def __init__(self{given}):", *(f"    self.{name} = {name}" for name in names)]
+    lines += ["    self.__post_init__()"] * hasattr(cls, "__post_init__") or ["    pass"] * (not names)
+    text = "\n".join(lines) + "\n"
+    place = f"<__init__ of {cls.__module__}.{cls.__qualname__}>"
+    linecache.cache[place] = (len(text), None, text.splitlines(True), place)
+    space: dict[str, Any] = {}
+    exec(compile(text, place, "exec"), dict(generated.__globals__), space)
+    made = space["__init__"]
+    hints = {field.name: field.type for field in dataclasses.fields(cls)}
+    made.__annotations__ = {name: hints[name] for name in names}
+    return made
 
 
 def source_of(function: Any) -> tuple[ast.FunctionDef, str]:
@@ -151,6 +186,10 @@ class Writer:
             function = value.fget if isinstance(value, property) else value
             if not isinstance(function, types.FunctionType) or is_ignored_fn(function):
                 continue
+            if key in _GENERATED and dataclasses.is_dataclass(cls) and not _has_text(function):
+                if key != "__init__":
+                    continue  # Python's alone: a program that compares or prints objects is told so when it does
+                function = _initializer(cls, function)
             called = f"__{key}_getter" if isinstance(value, property) else key
             printer = self.printer(self, function, None, owner=name)
             methods.append(textwrap.indent(printer.definition(called), "  "))
