@@ -137,13 +137,11 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
     source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
     with source.block(f"if {name} is None:"):
         source.line(f"{name} = {given}")
-        tests = [
-            f"len({given}) == 1",
-            f"((class_ := {given}[0].__class__) is tuple or class_ is list or class_ is Size"
-            f" or class_ is not int and isinstance({given}[0], (tuple, list)))",
-        ]
-        with source.condition("if", tests):
-            source.line(f"{name} = tuple({given}[0])")
+        with source.block(f"if len({given}) == 1:"):
+            source.line(f"class_ = {given}[0].__class__")
+            lists = f"class_ is not int and isinstance({given}[0], (tuple, list))"
+            with source.block(f"if class_ is tuple or class_ is list or {lists}:"):
+                source.line(f"{name} = tuple({given}[0])")
     with source.block(f"elif {name}.__class__ is not tuple:"):
         source.line(f"{name} = tuple({name})")
 
