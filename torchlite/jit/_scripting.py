@@ -19,7 +19,7 @@ from ._printer import Printer
 from ._program import Program
 from ._saving import type_of
 from ._state import Attribute
-from ._tracing import class_name, declared, function_of
+from ._tracing import class_name, declared, function_of, head_of
 from ._unpickling import set_attribute
 from ._writer import Writer
 
@@ -141,15 +141,7 @@ class _Shapes:
         if id(module) in self._names:
             return self._names[id(module)]
         name = self._names[id(module)] = class_name(type(module))
-        lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
-        parameters = [n for n, p in module._parameters.items() if p is not None]
-        buffers = [n for n, b in module._buffers.items() if b is not None]
-        for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
-            lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
-        lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
-        absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
-        lines += [declared(n, "NoneType") for n in absent]
-        lines.append("  training : bool\n")
+        lines = head_of(module, name)
         self._attributes[id(module)] = values = {}
         for key, kind, value in self._values(module):
             lines.append(declared(key, kind))

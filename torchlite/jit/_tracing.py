@@ -131,6 +131,18 @@ def declared(name: str, kind: str) -> str:
     return f"  {name} : {kind}\n" if plain else f'  __annotations__["{name}"] = {kind}\n'
 
 
+def head_of(module: Any, name: str) -> list[str]:
+    """The lines of a module's class that say what parameters and buffers it has."""
+    lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
+    parameters = [n for n, p in module._parameters.items() if p is not None]
+    buffers = [n for n, b in module._buffers.items() if b is not None]
+    for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
+        lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
+    lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
+    absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
+    return [*lines, *(declared(n, "NoneType") for n in absent), "  training : bool\n"]
+
+
 class _Classes:
     """The classes of a tree of modules: a text for each, with what its objects have."""
 
@@ -143,16 +155,7 @@ class _Classes:
         if id(module) in self.names:
             return self.names[id(module)]
         name = self.names[id(module)] = class_name(type(module))
-        lines = [f"class {name.rpartition('.')[2]}(Module):\n"]
-        parameters = [n for n, p in module._parameters.items() if p is not None]
-        buffers = [n for n, b in module._buffers.items() if b is not None]
-        for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
-            lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
-        lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
-        lines += [
-            declared(n, "NoneType") for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None
-        ]
-        lines.append("  training : bool\n")
+        lines = head_of(module, name)
         for child_name, child in module._modules.items():
             if child is not None:
                 lines.append(declared(child_name, self.add(child)))
