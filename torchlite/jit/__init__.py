@@ -4,6 +4,7 @@ What cannot be had without TorchScript (its files, its graphs) says so when it i
 """
 
 import contextlib
+import importlib
 import os
 import warnings
 from collections.abc import Iterator
@@ -35,6 +36,13 @@ class TracingCheckError(Exception):
 
 
 _is = isinstance  # this module has another one
+
+
+def __getattr__(name: str) -> Any:
+    """`frontend` is loaded when it is asked for."""
+    if name == "frontend":
+        return importlib.import_module(f"{__name__}.frontend")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -130,7 +138,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         )
     from . import _freezing
 
-    return _freezing.freeze(mod, list(preserved_attrs or ()))
+    return _freezing.freeze(mod._actual_script_module, list(preserved_attrs or ()))
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
@@ -142,7 +150,7 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
             "optimize_for_inference expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
             "script your 'nn.Module'."
         )
-    if next(mod.parameters(), None) is not None or "training" in mod._script.types:
+    if next(mod.parameters(), None) is not None or "training" in mod._actual_script_module._script.types:
         return freeze(mod.eval(), preserved_attrs=other_methods)
     return mod
 

@@ -97,7 +97,12 @@ def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: 
     node = script.nodes.get(name)
     if node is not None:
         _check(node, len(own), given, kwargs, script, name)
-    return function(*own, *given, **kwargs)
+    try:
+        return function(*own, *given, **kwargs)
+    except UnboundLocalError as error:
+        if script.by_python:
+            raise
+        raise RuntimeError(f"undefined value: {error}") from None
 
 
 _NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}

@@ -115,14 +115,15 @@ def _kind(node: ast.AST) -> tuple[str, list]:
 
 
 def graph_of(script: Any, name: str) -> ScriptGraph:
-    """The graph of a function or method."""
+    """The graph of a function or method. RuntimeError where torchlite has no text for it."""
+    script.text(name)
     return ScriptGraph(script, name)
 
 
 def operators_of(module: Any) -> list[str]:
     """The operators that a module's program names."""
     found: set[str] = set()
-    for part in module.modules():
+    for part in module._actual_script_module.modules():
         if isinstance(part, RecursiveScriptModule):
             for node in part._script.nodes.values():
                 for call in ast.walk(node):

@@ -22,13 +22,91 @@ def _later(name: str) -> Any:
     return importlib.import_module(f"{__package__}.{name}")
 
 
-class ScriptModule(Module):
+class ScriptMeta(type):
+    """The class of ScriptModule's subclasses: an object is compiled when its `__init__` is through."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        if not isinstance(made, RecursiveScriptModule) and not made.__dict__.get("_compiled"):
+            made.__dict__["_compiled"] = _later("_scripting").script_module(made)
+        return made
+
+
+class ScriptModule(Module, metaclass=ScriptMeta):
     """What `torch.jit.script`, `trace` and `load` make of modules derives from this; a base of modules that are written
-    for TorchScript.
+    for TorchScript: methods marked by `torch.jit.script_method`, and those that `define` adds, are its methods.
+
+    Python runs what is marked, and the program that is compiled of it runs what `define` adds.
     """
 
     def __init__(self, arg: Any = None) -> None:
         super().__init__()
+        self.__dict__["_definitions"] = {}
+
+    def define(self, src: str) -> None:
+        """Add the methods of a text, which sees the names of the frame that calls this. RuntimeError for what
+        TorchScript does not have.
+        """
+        sources = _later("_sources")
+        for one in sources.definitions(src, sources.frame_names(1)):
+            self.__dict__["_definitions"][one.__name__] = one
+            self.__dict__[one.__name__] = types.MethodType(_defined(one.__name__), self)
+        self.__dict__["_compiled"] = None
+
+    @property
+    def _actual_script_module(self) -> Any:
+        """The program of the module as it is now."""
+        own = self.__dict__
+        if not own.get("_compiled"):
+            own["_compiled"] = _later("_scripting").script_module(self)
+        made = own["_compiled"]
+        for table in ("_parameters", "_buffers"):
+            made.__dict__[table].update(own[table])
+        made._attributes.update({name: own[name] for name in made._attributes if name in own})
+        object.__setattr__(made, "training", self.training)
+        return made
+
+    @property
+    def code(self) -> str:
+        """The text of `forward`."""
+        return self._actual_script_module.code
+
+    @property
+    def graph(self) -> Any:
+        """`forward` as a graph."""
+        return self._actual_script_module.graph
+
+    @property
+    def inlined_graph(self) -> Any:
+        """`forward` as a graph."""
+        return self._actual_script_module.inlined_graph
+
+    @property
+    def original_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
+        _later("_saving").save(self, f, kwargs.get("_extra_files"))
+
+    def save_to_buffer(self, **kwargs: Any) -> bytes:
+        """The bytes of the file that `save` writes."""
+        return _later("_saving").to_bytes(self, kwargs.get("_extra_files"))
+
+
+def _defined(name: str) -> Any:
+    """A method of a text, for Python to call."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = self._actual_script_module
+        try:
+            return getattr(made, name)(*args, **kwargs)
+        finally:
+            self.__dict__.update(made._attributes)
+
+    run.__name__ = run.__qualname__ = name
+    return run
 
 
 class ScriptMethod:
@@ -45,7 +123,7 @@ class ScriptMethod:
     @property
     def code(self) -> str:
         """The method's text."""
-        return self.owner._script.texts.get(self.name, "")
+        return self.owner._script.text(self.name)
 
     @property
     def schema(self) -> Any:
@@ -81,6 +159,10 @@ class RecursiveScriptModule(ScriptModule):
         super().__init__()
         own = self.__dict__
         own["_script"], own["_attributes"] = script, {}
+
+    @property
+    def _actual_script_module(self) -> Any:
+        return self
 
     @property
     def forward(self) -> ScriptMethod:  # type: ignore[override]
@@ -133,7 +215,7 @@ class RecursiveScriptModule(ScriptModule):
     @property
     def code(self) -> str:
         """The text of `forward`."""
-        return self._script.texts.get("forward", "")
+        return self._script.text("forward")
 
     @property
     def code_with_constants(self) -> tuple[str, Any]:
@@ -270,16 +352,6 @@ class RecursiveScriptModule(ScriptModule):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__getstate__()
 
-    # -- files ---------------------------------------------------------------------------------
-
-    def save(self, f: Any, **kwargs: Any) -> None:
-        """Write the program to a file, for `torch.jit.load`. See `torch.jit.save`."""
-        _later("_saving").save(self, f, kwargs.get("_extra_files"))
-
-    def save_to_buffer(self, **kwargs: Any) -> bytes:
-        """The bytes of the file that `save` writes."""
-        return _later("_saving").to_bytes(self, kwargs.get("_extra_files"))
-
     def _replicate_for_data_parallel(self) -> Any:
         return self.copy()
 
@@ -367,7 +439,7 @@ class ScriptFunction:
     @property
     def code(self) -> str:
         """The function's text."""
-        return self._script.texts.get(self.name, "")
+        return self._script.text(self.name)
 
     @property
     def schema(self) -> Any:

@@ -11,11 +11,9 @@ import ast
 import builtins
 import copy
 import enum
-import inspect
 import math
 import textwrap
 import types
-import typing
 from typing import Any
 
 import torchlite as torch
@@ -25,15 +23,14 @@ from .._jit_internal import is_ignored_fn, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
+from ._calls import LATER, Calls
 from ._codes import code_of
 from ._language import PLAIN
-from ._modules import ScriptFunction
-from ._nn_texts import FUNCTIONS
 from ._saving import type_of
+from ._sources import NoType, Source, type_value
 from ._tracing import path_of
-from ._writer import NotSupportedError, UnsupportedNodeError, Writer, source_of
+from ._writer import NotSupportedError, UnsupportedNodeError, Writer
 
-_LATER = object()
 _UNSUPPORTED: dict[type, str] = {
     ast.Try: "try blocks aren't",
     ast.Lambda: "lambda functions aren't",
@@ -52,126 +49,129 @@ _UNSUPPORTED: dict[type, str] = {
     ast.NamedExpr: "named expressions aren't",
     ast.Match: "match statements aren't",
 }
-_MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
-_POOLS = frozenset(("max_pool1d", "max_pool2d", "max_pool3d"))
 
 
-class Printer(ast.NodeTransformer):
+class Printer(Calls, ast.NodeTransformer):
     """Rewrites one function. `module` is what `self` is, where it is a module."""
 
     def __init__(self, writer: Writer, function: Any, module: Any, owner: str | None = None):
         self._writer, self._function, self._module, self._owner = writer, function, module, owner
-        self._node, self._text = source_of(function)
+        self._source = Source(function)
+        self._node, self._text, self._globals = self._source.node, self._source.text, self._source.names
         self._self: str | None = None
         self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: their expression and what they are
         self._objects: dict[str, type | None] = {}  # variables that have an object of a class of the user's
         self.fields: dict[str, str] = {}
         self.used: set[str] = set()  # methods of the module that are called
-        closure = inspect.getclosurevars(function) if not isinstance(function, types.MethodType) else None
-        plain = inspect.unwrap(function)
-        self._globals = {**plain.__globals__, **(closure.nonlocals if closure is not None else {})}
         self._locals = {n.id for n in ast.walk(self._node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self._locals |= {a.arg for a in self._node.args.args} | {a.arg for a in self._node.args.kwonlyargs}
+        self._kinds_of: dict[str, str] = {}
 
     def definition(self, name: str) -> str:
         """The function's text, under a name."""
+        head = self.head(name)
+        if is_ignored_fn(self._function):
+            return self._left_out(name, head)
+        body = self._block(self._node.body)
+        text = "\n".join(ast.unparse(ast.fix_missing_locations(n)) for n in body) or "pass"
+        return f"{head}:\n" + textwrap.indent(text, "  ") + "\n"
+
+    def head(self, name: str) -> str:
+        """The text of the function's name, parameters and result."""
         node = self._node
-        if node.args.vararg or node.args.kwarg:
+        if node.args.vararg or node.args.kwarg or any(d is not None for d in node.args.kw_defaults):
             raise self.wrong(
                 node,
                 "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
                 "defaults",
             )
-        if any(d is not None for d in node.args.kw_defaults):
-            raise self.wrong(
-                node,
-                "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
-                "defaults",
-            )
-        try:
-            hints = typing.get_type_hints(self._function, {**self._globals})
-        except (NameError, TypeError) as error:
-            raise RuntimeError(f"Unknown type name: {error}") from None
         args = [*node.args.args, *node.args.kwonlyargs]
+        self._read_kinds(args)
+        first = []
         if self._module is not None or self._owner is not None:
             self._self = args[0].arg
             first = [f"{self._self}" + (f": {self._owner}" if self._owner else "")]
             args = args[1:]
-        else:
-            first = []
-        comment = self._type_comment()
-        blank = len(node.args.args) + len(node.args.kwonlyargs) - len(node.args.defaults)
+        given = self._source.defaults()
+        blank = len(node.args.args) - len(given)
         texts = []
-        for place, a in enumerate(args):
-            kind = (
-                comment[0][place]
-                if comment and place < len(comment[0])
-                else self._writer.type(hints.get(a.arg, Tensor))
-            )
-            at = place + len(first) - blank
-            default = "" if at < 0 else f"={self._default(node.args.defaults[at])}"
-            texts.append(f"{a.arg}: {kind}{default}")
-        result = (
-            f" -> {comment[1]}" if comment else f" -> {self._writer.type(hints['return'])}" if "return" in hints else ""
-        )
-        if is_ignored_fn(self._function):
-            said = f"The method {name} is left to Python (@unused or @ignore), and cannot be called in TorchScript"
-            if not should_drop(self._function):
-                self._writer.ignored.append(name)
-            out = "" if result.endswith(" NoneType") else f"\n  return uninitialized({result[4:] or 'Tensor'})"
-            head = f"def {name}({', '.join([*first, *texts])}){result or ' -> Tensor'}:\n"
-            return f"{head}  ops.prim.RaiseException({said!r}){out}\n"
-        body = self._block(node.body)
-        text = "\n".join(ast.unparse(ast.fix_missing_locations(n)) for n in body) or "pass"
-        return f"def {name}({', '.join([*first, *texts])}){result}:\n" + textwrap.indent(text, "  ") + "\n"
+        for place, a in enumerate(args, len(first)):
+            default = "" if not blank <= place < len(node.args.args) else f"={self._default(given[place - blank])}"
+            texts.append(f"{a.arg}: {self._kinds_of.get(a.arg, 'Tensor')}{default}")
+        result = f" -> {self._kinds_of['return']}" if "return" in self._kinds_of else ""
+        return f"def {name}({', '.join([*first, *texts])}){result}"
+
+    def _left_out(self, name: str, head: str) -> str:
+        """The text of a function that is left to Python: an exception."""
+        said = f"The method {name} is left to Python (@unused or @ignore), and cannot be called in TorchScript"
+        if not should_drop(self._function):
+            self._writer.ignored.append(name)
+        result = self._kinds_of.get("return")
+        out = "" if result == "NoneType" else f"\n  return uninitialized({result or 'Tensor'})"
+        return f"{head}{'' if result else ' -> Tensor'}:\n  ops.prim.RaiseException({said!r}){out}\n"
+
+    def _read_kinds(self, args: list[ast.arg]) -> None:
+        """The types of the parameters and the result, as texts, by their names."""
+        comment = self._type_comment()
+        if comment is not None:
+            method = len(args) > len(comment[0]) and (self._module is not None or self._owner is not None)
+            names = [a.arg for a in args[1 if method else 0 :]]
+            self._kinds_of = dict(zip(names, comment[0], strict=False)) | {"return": comment[1]}
+            return
+        for name, kind in self._source.hints().items():
+            self._kinds_of[name] = self._annotation(kind) if isinstance(kind, ast.AST) else self._writer.type(kind)
 
     def _type_comment(self) -> tuple[list[str], str] | None:
         """The types of a `# type: (Tensor, int) -> Tensor` below the definition's head."""
-        for line in self._text.split("\n"):
+        lines = self._text.split("\n")
+        for line in lines[self._node.lineno - 1 : self._node.body[-1].end_lineno]:
             words = line.strip()
-            if words.startswith("# type: (") and "->" in words:
-                left, _, right = words.removeprefix("# type:").partition("->")
+            at = words.find("# type: (")
+            if at >= 0 and "->" in words[at:]:
+                left, _, right = words[at:].removeprefix("# type:").partition("->")
                 tree = ast.parse(left.strip(), mode="eval").body
                 parts = tree.elts if isinstance(tree, ast.Tuple) else [tree] if left.strip() != "()" else []
                 return [self._type_text(p) for p in parts], self._type_text(ast.parse(right.strip(), mode="eval").body)
         return None
 
-    def _default(self, node: ast.expr) -> str:
-        value = eval(compile(ast.Expression(node), "<default>", "eval"), self._globals)
+    def _default(self, value: Any) -> str:
+        if isinstance(value, ast.AST):
+            try:
+                value = ast.literal_eval(value)
+            except ValueError:
+                value = self._resolved(value)
         return self._literal(value)
 
     def wrong(self, node: ast.AST, why: str, kind: type = NotSupportedError) -> Exception:
         """An error with the line that it is about."""
-        start = inspect.unwrap(self._function).__code__.co_firstlineno
-        file = inspect.unwrap(self._function).__code__.co_filename
-        line = getattr(node, "lineno", 1)
+        start, file, line = self._source.start, self._source.file, getattr(node, "lineno", 1)
         shown = self._text.split("\n")[line - 1 : line]
         return kind(f'{why}:\n  File "{file}", line {start + line - 1}\n' + "\n".join(shown) + "\n    ~~~ <--- HERE")
 
     # -- names --------------------------------------------------------------------------------
 
     def _resolved(self, node: ast.AST) -> Any:
-        """What an expression of global names means; `_LATER` for what only the run knows."""
+        """What an expression of global names means; `LATER` for what only the run knows."""
         if isinstance(node, ast.Name):
             if node.id in self._bound:
                 return self._bound[node.id][1]
             if node.id == self._self and self._module is not None:
                 return self._module
             if node.id in self._locals:
-                return _LATER
+                return LATER
             if node.id in self._globals:
                 return self._globals[node.id]
-            return getattr(builtins, node.id, _LATER)
+            return getattr(builtins, node.id, LATER)
         if isinstance(node, ast.Attribute):
             owner = self._resolved(node.value)
-            if owner is _LATER:
-                return _LATER
+            if owner is LATER:
+                return LATER
             if isinstance(owner, torch.nn.Module):
-                return getattr(owner, node.attr, _LATER)
+                return getattr(owner, node.attr, LATER)
             return (
-                getattr(owner, node.attr, _LATER)
+                getattr(owner, node.attr, LATER)
                 if not isinstance(owner, (Tensor, int, float, str, list, dict))
-                else _LATER
+                else LATER
             )
         if isinstance(node, ast.Subscript):
             owner = self._resolved(node.value)
@@ -179,7 +179,7 @@ class Printer(ast.NodeTransformer):
                 node.slice, ast.Constant
             ):
                 return owner[node.slice.value]  # type: ignore[index]
-        return _LATER
+        return LATER
 
     def _module_path(self, node: ast.AST) -> str | None:
         """The expression of a submodule; None for other expressions."""
@@ -230,7 +230,7 @@ class Printer(ast.NodeTransformer):
         if node.id in self._locals or node.id in PLAIN:
             return node
         value = self._resolved(node)
-        if value is _LATER:
+        if value is LATER:
             raise self.wrong(node, f"undefined value {node.id}", RuntimeError)
         return self._expr(self._literal(value))
 
@@ -240,7 +240,7 @@ class Printer(ast.NodeTransformer):
         made = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if isinstance(getattr(made, node.attr, None), property):
             return self._expr(f"{node.value.id}.__{node.attr}_getter()")  # type: ignore[attr-defined]
-        if value is _LATER:
+        if value is LATER:
             owner = self._resolved(node.value)
             if isinstance(owner, torch.nn.Module) and not hasattr(owner, node.attr):
                 if isinstance(node.ctx, ast.Load):
@@ -303,16 +303,16 @@ class Printer(ast.NodeTransformer):
         if isinstance(node, ast.Call):
             called = self._resolved(node.func)
             name = getattr(called, "__name__", "")
-            if name == "is_scripting" and called is not _LATER:
+            if name == "is_scripting" and called is not LATER:
                 return True
-            if name == "is_tracing" and called is not _LATER:
+            if name == "is_tracing" and called is not LATER:
                 return False
             if called is hasattr and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
                 owner = self._resolved(node.args[0])
-                return None if owner is _LATER else hasattr(owner, str(node.args[1].value))
+                return None if owner is LATER else hasattr(owner, str(node.args[1].value))
             if called is isinstance and len(node.args) == 2:
                 value, kinds = self._resolved(node.args[0]), self._resolved(node.args[1])
-                if isinstance(value, torch.nn.Module) and kinds is not _LATER:
+                if isinstance(value, torch.nn.Module) and kinds is not LATER:
                     return isinstance(value, kinds)
         if isinstance(node, ast.BoolOp):
             values = [self._known(v) for v in node.values]
@@ -324,12 +324,12 @@ class Printer(ast.NodeTransformer):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             value = self._resolved(node.left)
             if (
-                value is not _LATER
+                value is not LATER
                 and isinstance(node.comparators[0], ast.Constant)
                 and (value is None or isinstance(value, (torch.nn.Module, Tensor)))
             ):
                 return (value is None) is isinstance(node.ops[0], ast.Is)
-        value = self._resolved(node) if isinstance(node, (ast.Name, ast.Attribute)) else _LATER
+        value = self._resolved(node) if isinstance(node, (ast.Name, ast.Attribute)) else LATER
         if self._is_constant(node) and isinstance(value, bool):
             return value
         return None
@@ -466,8 +466,7 @@ class Printer(ast.NodeTransformer):
         if isinstance(node, ast.Constant):
             return type_of(node.value)
         if isinstance(node, ast.Name):
-            hints = typing.get_type_hints(self._function, self._globals)
-            return self._writer.type(hints.get(node.id, Tensor))
+            return self._kinds_of.get(node.id, "Tensor")
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -477,13 +476,11 @@ class Printer(ast.NodeTransformer):
         return "Tensor"
 
     def _annotation(self, node: Any) -> str:
-        value = eval(
-            compile(ast.Expression(node), "<annotation>", "eval"),
-            {**self._globals, "torch": self._globals.get("torch", torch)},
-        )
-        if isinstance(value, str):
-            return self._annotation(ast.parse(value, mode="eval").body)
-        return self._writer.type(value)
+        """The text of a type that an annotation means."""
+        try:
+            return self._writer.type(type_value(node, self._globals))
+        except NoType as error:
+            raise self.wrong(node, str(error), RuntimeError) from None
 
     _type_text = _annotation
 
@@ -552,7 +549,7 @@ class Printer(ast.NodeTransformer):
         item = "item_of_" + "_".join(names)
         self._locals.add(item)
         before = dict(self._bound)
-        self._bound |= {n: (f"{item}[{i}]", _LATER) for i, n in enumerate(names)}
+        self._bound |= {n: (f"{item}[{i}]", LATER) for i, n in enumerate(names)}
         loop.target = ast.Name(item, ast.Store())
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
@@ -573,220 +570,6 @@ class Printer(ast.NodeTransformer):
         value = self._resolved(node)
         path = self._module_path(node) if isinstance(value, torch.nn.Module) else None
         return self._expr(path) if path is not None else self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        """A call of an operator, a function, a class, a module or a method."""
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            raise self.wrong(
-                node,
-                "keyword-arg expansion is not supported"
-                if any(k.arg is None for k in node.keywords)
-                else "cannot use starred expressions in a call",
-            )
-        called = self._resolved(node.func)
-        if isinstance(node.func, ast.Name) and node.func.id == "super":
-            raise self.wrong(node, "super() is not supported", RuntimeError)
-        if called is _LATER:
-            if isinstance(node.func, ast.Attribute):
-                owner = self._resolved(node.func.value)
-                if isinstance(owner, types.ModuleType):
-                    said = (
-                        f"module '{owner.__name__.replace('torchlite', 'torch', 1)}' has no attribute "
-                        f"'{node.func.attr}'"
-                    )
-                    raise self.wrong(node, said, RuntimeError)
-                made = ast.Attribute(self.visit(node.func.value), node.func.attr, ast.Load())
-                return self._with(made, node)
-            return self._with(self.visit(node.func), node)
-        special = self._special(called, node)
-        if special is not None:
-            return special
-        return self._with(self._expr(self._callable(called, node)), node)
-
-    def _with(self, function: ast.expr, node: ast.Call) -> ast.Call:
-        return ast.Call(
-            function,
-            [self.visit(a) for a in node.args],
-            [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
-        )
-
-    def _special(self, called: Any, node: ast.Call) -> Any:
-        name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        of_jit = module.startswith("torchlite.jit") or module.endswith("_jit_internal")
-        if called is isinstance or of_jit and name in ("isinstance", "_isinstance"):
-            known = self._known(node)
-            if known is not None:
-                return ast.Constant(known)
-            return ast.Call(
-                ast.Name("isinstance", ast.Load()), [self.visit(node.args[0]), self._kinds(node.args[1])], []
-            )
-        if of_jit and name == "annotate":
-            return ast.Call(
-                ast.Name("annotate", ast.Load()),
-                [self._expr(self._annotation(node.args[0])), self.visit(node.args[1])],
-                [],
-            )
-        if of_jit and name in ("is_scripting", "is_tracing"):
-            return ast.Constant(name == "is_scripting")
-        if of_jit and name == "_unwrap_optional":
-            return ast.Call(self._expr("ops.prim.unchecked_unwrap_optional"), [self.visit(node.args[0])], [])
-        if of_jit and name == "fork":
-            return ast.Call(
-                ast.Name("fork", ast.Load()), [self._forked(node.args[0]), *map(self.visit, node.args[1:])], []
-            )
-        if of_jit and name == "wait":
-            return ast.Call(self._expr("torch.wait"), [self.visit(node.args[0])], [])
-        if called is typing.cast:
-            return self.visit(node.args[1])
-        if called in (hasattr, getattr) and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
-            if called is hasattr:
-                known = self._known(node)
-                return ast.Constant(bool(known)) if known is not None else None
-            return self.visit(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()))
-        if name == "interpolate" and module.startswith("torchlite"):
-            return self._interpolate(node)
-        if name in _POOLS and module.startswith("torchlite"):
-            return self._pooled(name, node)
-        return None
-
-    def _forked(self, node: ast.AST) -> ast.expr:
-        value = self._resolved(node)
-        return self.visit(node) if value is _LATER else self._expr(self._callable(value, node))
-
-    def _kinds(self, node: ast.AST) -> ast.expr:
-        if isinstance(node, ast.Tuple):
-            return ast.Tuple([self._kinds(part) for part in node.elts], ast.Load())
-        return self._expr(self._annotation(node))
-
-    def _interpolate(self, node: ast.Call) -> ast.expr:
-        names = ["input", "size", "scale_factor", "mode", "align_corners"]
-        given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-        mode = given.get("mode")
-        kind = mode.value if isinstance(mode, ast.Constant) else "nearest"
-        dims = {"linear": 1, "trilinear": 3}.get(str(kind), 2)
-        for name in ("size", "scale_factor"):
-            value = given.get(name)
-            if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
-                number = float(value.value) if name == "scale_factor" else value.value
-                given[name] = ast.List([ast.Constant(number)] * dims, ast.Load())
-        function = self._expr(self._writer.library_function("interpolate"))
-        keywords = [ast.keyword(n, self.visit(v)) for n, v in given.items() if n in names and n != "input"]
-        return ast.Call(function, [self.visit(given["input"])], keywords)
-
-    def _pooled(self, name: str, node: ast.Call) -> ast.expr:
-        """`max_pool2d(x, 2)`: without a stride, windows lie side by side."""
-        names = ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"]
-        given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-        indices = given.pop("return_indices", None)
-        if indices is not None and self._known(indices) is not False:
-            name += "_with_indices"
-        stride = given.get("stride")
-        if stride is None or isinstance(stride, ast.Constant) and stride.value is None:
-            given["stride"] = given["kernel_size"]
-        plain = {"padding": ast.Constant(0), "dilation": ast.Constant(1), "ceil_mode": ast.Constant(False)}
-        return ast.Call(self._expr(f"torch.{name}"), [self.visit({**plain, **given}[n]) for n in names[:-1]], [])
-
-    def _callable(self, called: Any, node: ast.AST) -> str:
-        """The expression of something that is called."""
-        if isinstance(called, torch.nn.Module):
-            path = self._module_path(node.func if isinstance(node, ast.Call) else node)
-            if path is None:
-                raise self.wrong(
-                    node, f"module of type {type(called).__name__} is not a part of this module", RuntimeError
-                )
-            return f"{path}.forward"
-        if isinstance(called, types.MethodType) and called.__self__ is self._module:
-            self.used.add(called.__name__)
-            return f"{self._self}.{called.__name__}"
-        if isinstance(called, types.MethodType) and isinstance(called.__self__, torch.nn.Module):
-            path = (
-                self._module_path(node.func.value)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-                else None
-            )
-            if path is not None:
-                return f"{path}.{called.__name__}"
-        if isinstance(called, ScriptFunction):
-            return self._writer.function(called._function)
-        original = getattr(called, "__original_fn", None)
-        if original is not None:
-            called = original
-        name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        if called in (
-            min,
-            max,
-            abs,
-            len,
-            range,
-            print,
-            int,
-            float,
-            bool,
-            str,
-            complex,
-            list,
-            tuple,
-            dict,
-            sorted,
-            enumerate,
-            zip,
-            round,
-            sum,
-            any,
-            all,
-            ord,
-            chr,
-            hex,
-            oct,
-            bin,
-            divmod,
-            hash,
-            reversed,
-        ):
-            return name
-        if _MATH.get(name) is called:
-            return f"torch.{'mathremainder' if name == 'remainder' else name}"
-        if isinstance(called, type):
-            return self._class(called)
-        return self._function_text(called, name, module, node)
-
-    def _of_functional(self, node: ast.AST, module: str) -> bool:
-        """Whether a function is named as one of `torch.nn.functional`, which has other arguments than torch's."""
-        place = node.func if isinstance(node, ast.Call) else node
-        if isinstance(place, ast.Attribute):
-            owner = self._resolved(place.value)
-            return owner is torch.nn.functional or isinstance(owner, torch.nn.Module)
-        return module == "torchlite.nn.functional" or not hasattr(torch, getattr(place, "id", ""))
-
-    def _class(self, cls: type) -> str:
-        if cls is device_type:
-            return "torch.device"
-        if cls is Tensor:
-            return "torch.tensor"
-        if cls.__module__.startswith("torchlite"):
-            raise RuntimeError(f"python class {cls.__name__} cannot be used in TorchScript")
-        return self._writer.cls(cls)
-
-    def _function_text(self, called: Any, name: str, module: str, node: ast.AST) -> str:
-        if name in FUNCTIONS and module.startswith("torchlite") and self._of_functional(node, module):
-            return self._writer.library_function(name)
-        packet = getattr(called, "_qualified_op_name", None)
-        if packet is not None:
-            space, _, last = packet.partition("::")
-            return f"torch.{last}" if space == "aten" else f"ops.{space}.{last}"
-        if module.startswith("torchlite") or getattr(called, "op", None) is not None or module in ("torch", "builtins"):
-            if getattr(torch.ops.aten, name, None) is not None or name in (
-                "as_tensor",
-                "tensor",
-                "manual_seed",
-                "is_grad_enabled",
-                "device",
-            ):
-                return f"torch.{name}"
-            raise self.wrong(node, f"Unknown builtin op: aten::{name}", RuntimeError)
-        if isinstance(called, types.FunctionType):
-            return self._writer.function(called)
-        raise self.wrong(node, f"Python builtin {called!r} is currently not supported in Torchscript", RuntimeError)
 
 
 Writer.printer = Printer

@@ -33,6 +33,14 @@ class ScriptClass:
         """The name of the class in the program that it was made from."""
         return self.name.rpartition(".")[2]
 
+    def text(self, name: str) -> str:
+        """The text of a method or function. RuntimeError where torchlite has none for it, and Python alone runs it."""
+        path = self.name if self.kind == "function" else f"{self.name}.{name}"
+        why = self.program.unknown.get(path) if self.program is not None else None
+        if why is not None:
+            raise RuntimeError(f"torchlite has no TorchScript for {path} ({why})")
+        return self.texts.get(name, "")
+
     def is_module(self, type_text: str) -> bool:
         """Whether a type's text names a class of modules."""
         if not type_text.startswith("__torch__.") or self.program is None:
@@ -53,7 +61,8 @@ class Program:
         self.module = "torchlite.jit"
         self.device: Any = None
         self.ignored: list[str] = []  # functions of the program that only Python has
-        self.unknown: list[str] = []  # layers that have no text
+        self.unknown: dict[str, str] = {}  # what has no text here, by its name: why
+        self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._trees: dict[str, dict[str, ast.stmt]] = {}
         self._found: dict[str, Any] = {}
@@ -195,7 +204,7 @@ class Program:
             while self._waiting:
                 path, node = self._waiting.pop()
                 if isinstance(node, ast.FunctionDef):
-                    made = Translator(self, self._place(path)).function(node)
+                    made = self._translated(path, Translator(self, self._place(path)), node)
                     self._found[path] = self.globals[path] = made
                     made.__qualname__ = path
                 else:
@@ -205,6 +214,15 @@ class Program:
             raise
         finally:
             self._busy = False
+
+    def _translated(self, path: str, translator: Translator, node: ast.FunctionDef, method: bool = False) -> Any:
+        try:
+            return translator.function(node, method)
+        except BadProgram as error:
+            if not self.by_python:
+                raise
+            self.unknown.setdefault(path, str(error))
+            return _runtime.Later(self.globals, path)
 
     def _place(self, path: str) -> str:
         module, _, name = path.rpartition(".")
@@ -281,7 +299,8 @@ class Program:
     def _methods(self, made: ScriptClass, node: ast.FunctionDef) -> None:
         path = f"{made.name}.{node.name}"
         module = made.name.rpartition(".")[0]
-        function = Translator(self, self._place(made.name) + f", {node.name}", made).function(node, True)
+        translator = Translator(self, self._place(made.name) + f", {node.name}", made)
+        function = self._translated(path, translator, node, True)
         function.__qualname__ = path
         made.methods[node.name] = function
         made.texts[node.name] = self.text_of(module, node)

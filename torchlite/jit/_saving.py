@@ -69,6 +69,8 @@ def _records(m: Any, extra: Any) -> list[tuple[str, Any]]:
     root = m
     if isinstance(m, ScriptFunction):
         root = _as_module(m)
+    else:
+        root = m._actual_script_module
     programs = _Programs()
     programs.gather(root)
     data, constants = _Pickle(programs), _Pickle(programs)
@@ -150,7 +152,8 @@ class _Programs:
                 "to __constants__"
             )
         if program.unknown:
-            raise RuntimeError(f"torchlite has no TorchScript for {program.unknown[0]}: torch.jit.trace writes it down")
+            what, why = next(iter(program.unknown.items()))
+            raise RuntimeError(f"torchlite has no TorchScript for {what} ({why}): torch.jit.trace writes it down")
         defined = program.defined()
         names = {}
         for name in defined:

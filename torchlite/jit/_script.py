@@ -1,4 +1,4 @@
-"""Scripting, switched off."""
+"""Scripting: the names of `torch.jit` that are there before anything is compiled."""
 
 from __future__ import annotations
 
@@ -30,20 +30,30 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
     """
     from . import _scripting
 
-    if _frames_up:
-        return obj
     return _scripting.script(obj)
 
 
 def script_method(fn: Any) -> Any:
-    """The method itself."""
-    return fn
+    """Mark a method of a `ScriptModule`'s subclass: it is compiled when an object has been made."""
+    from ._scripting import by_python
+
+    made = by_python(fn)
+    made._script_method = True
+    return made
 
 
 def interface(obj: Any) -> Any:
-    """The class itself. RuntimeError for what is no class."""
+    """The class itself: where it is a type, a program takes every object that has its methods. RuntimeError for what is
+    no class.
+    """
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
+    if len(obj.mro()) > 2 and "Module" not in [base.__name__ for base in obj.__mro__]:
+        raise RuntimeError(
+            "TorchScript interface does not support inheritance yet. Please directly inherit from 'object' or "
+            "'nn.Module'."
+        )
+    obj.__torch_script_interface__ = f"__torch__.{obj.__module__}.{obj.__name__}"  # type: ignore[attr-defined]
     return obj
 
 
@@ -54,8 +64,40 @@ def _unwrap_optional(x: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions from a text of TorchScript."""
+    """Functions from a text of TorchScript, which see the names of the frame that gives the text, and each other.
+
+    They are compiled, and not run by Python. RuntimeError for a text that has anything but functions, and for what
+    TorchScript does not have.
+
+    >>> import torchlite as torch
+    >>> unit = torch.jit.CompilationUnit("def double(x):\\n    return 2 * x")
+    >>> unit.double(torch.ones(2))
+    tensor([2., 2.])
+    """
 
     def __init__(self, lang: Any = None, _frames_up: int = 0) -> None:
+        self._functions: dict[str, Any] = {}
         if lang is not None:
-            raise NotImplementedError("torch.jit.CompilationUnit needs TorchScript, which torchlite does not have yet")
+            self.define(lang, _frames_up=_frames_up + 1)
+
+    def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
+        """Add the functions of a text."""
+        from . import _scripting
+        from ._sources import frame_names
+
+        names = frame_names(_frames_up + 1)
+        self._functions |= _scripting.defined(lang, {**names, **self._functions})
+
+    def get_functions(self) -> list:
+        """The functions."""
+        return list(self._functions.values())
+
+    def find_function(self, name: str) -> Any:
+        """A function by its name; None where there is none."""
+        return self._functions.get(name)
+
+    def __getattr__(self, attr: str) -> Any:
+        found = self.__dict__.get("_functions", {}).get(attr)
+        if found is None:
+            raise AttributeError(f"'CompilationUnit' has no attribute '{attr}'")
+        return found

@@ -7,31 +7,29 @@ import inspect
 import textwrap
 import types
 import typing
-import warnings
 from typing import Any
 
 import torchlite as torch
 
 from .._jit_internal import STATE, FunctionModifiers, get_torchscript_modifier, is_ignored_fn
+from . import _printer as _printer  # Writer writes functions by it
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._nn_texts import TEXTS, WITHOUT_FORWARD
-from ._printer import Printer
 from ._program import Program
 from ._saving import type_of
+from ._sources import definitions
 from ._state import Attribute
 from ._tracing import class_name, declared, function_of, head_of
 from ._unpickling import set_attribute
 from ._writer import Writer
 
-_OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward"}
+_OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward", "_compiled", "_definitions"}
 
 
 def script(obj: Any) -> Any:
     """A function, module or class as a program."""
-    if isinstance(obj, (RecursiveScriptModule, ScriptFunction)):
+    if isinstance(obj, (ScriptModule, ScriptFunction)):
         return obj
-    if isinstance(obj, ScriptModule):
-        warnings.warn("ScriptModule subclasses are scripted as modules", stacklevel=3)
     if isinstance(obj, torch.nn.Module):
         return script_module(obj)
     if isinstance(obj, dict):
@@ -71,7 +69,7 @@ def _is_enum(cls: type) -> bool:
     return issubclass(cls, enum.Enum)
 
 
-def _by_python(function: Any) -> Any:
+def by_python(function: Any) -> Any:
     """A function of the user's, which asks whether it is scripted with the answer yes."""
 
     @functools.wraps(function)
@@ -104,13 +102,28 @@ def _script_function(function: Any) -> Any:
     writer = Writer()
     path = writer.function(function)
     program = Program(writer.sources, tuple(writer.constants))
-    program.ignored = writer.ignored
+    program.ignored, program.unknown, program.by_python = writer.ignored, writer.unknown, True
     made = function_of(program, path)
     made._script.by_python = True
-    made._function = _by_python(function)
+    made._function = by_python(function)
     made._python = function
     made.__name__, made.__doc__ = function.__name__, function.__doc__
     made.__wrapped__ = function
+    return made
+
+
+def defined(text: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a text, compiled, by their names. RuntimeError for what TorchScript does not have."""
+    found = definitions(text, names)
+    writer = Writer()
+    paths = {one.__name__: writer.function(one) for one in found}
+    program = Program(writer.sources, tuple(writer.constants))
+    program.ignored = writer.ignored
+    made = {}
+    for one in found:
+        made[one.__name__] = function = function_of(program, paths[one.__name__])
+        function._python = one
+        function.name = function.__name__ = one.__name__
     return made
 
 
@@ -122,7 +135,7 @@ def script_module(module: Any) -> Any:
     shapes.add(module)
     writer = shapes.writer
     program = Program(writer.sources, tuple(writer.constants))
-    program.ignored, program.unknown = writer.ignored, writer.unknown
+    program.ignored, program.unknown, program.by_python = writer.ignored, writer.unknown, True
     return shapes.object(module, program)
 
 
@@ -146,8 +159,12 @@ class _Shapes:
         for key, kind, value in self._values(module):
             lines.append(declared(key, kind))
             values[key] = value
+        hints = _hints(type(module))
         for key, child in module._modules.items():
-            lines.append(declared(key, self._child(child)))
+            kind = self._child(child)
+            if hasattr(hints.get(key), "__torch_script_interface__"):
+                kind = self.writer.type(hints[key])
+            lines.append(declared(key, kind))
         text = "".join(lines) + self._method_texts(module, name)
         self.writer.add(name.rpartition(".")[0], text)
         return name
@@ -169,10 +186,7 @@ class _Shapes:
         cls = type(module)
         if cls.__module__.startswith("torchlite.nn.modules"):
             return
-        try:
-            hints = typing.get_type_hints(cls)
-        except (NameError, TypeError):
-            hints = {}
+        hints = _hints(cls)
         for name, value in module.__dict__.items():
             if name in _OWN or name.startswith("__") or not name.isidentifier():
                 continue
@@ -197,7 +211,7 @@ class _Shapes:
         wanted = [] if library is not None else _wanted(module)
         texts = []
         if library is not None and library.__name__ not in WITHOUT_FORWARD:
-            texts.append(self._library_text(module, library))
+            texts.append(self._library_text(module, library, name))
             wanted = [n for n in _wanted(module) if n != "forward"]
         done: list[str] = []
         while wanted:
@@ -205,22 +219,23 @@ class _Shapes:
             if method in done:
                 continue
             done.append(method)
-            found = getattr(cls, method)
+            found = module.__dict__.get("_definitions", {}).get(method) or getattr(cls, method)
             is_property = isinstance(found, property)
-            printer = Printer(self.writer, found.fget if is_property else found, module)
-            texts.append(printer.definition(f"__{method}_getter" if is_property else method))
-            wanted += sorted(printer.used)
+            path = f"{name}.__{method}_getter" if is_property else f"{name}.{method}"
+            text, printer = self.writer.definition(path, found.fget if is_property else found, module)
+            texts.append(text)
+            wanted += sorted(printer.used) if printer is not None else ()
         self._methods[id(module)] = done
         return textwrap.indent("".join(texts), "  ")
 
-    def _library_text(self, module: Any, library: type) -> str:
+    def _library_text(self, module: Any, library: type, name: str) -> str:
         made = TEXTS.get(library.__name__)
         try:
             if made is None:
                 raise NotImplementedError(library.__name__)
             parameters, body, result = made(module)
         except NotImplementedError as error:
-            self.writer.unknown.append(str(error))
+            self.writer.unknown[f"{name}.forward"] = f"a layer {error}"
             parameters, body, result = "input: Tensor", "return input", "Tensor"
         return f"def forward(self, {parameters}) -> {result}:\n" + textwrap.indent(body, "  ") + "\n"
 
@@ -246,12 +261,21 @@ class _Shapes:
         object.__setattr__(made, "training", module.training)
         script.by_python = True
         cls = type(module)
-        for name in {"forward", *self._methods[id(module)]}:
+        written = module.__dict__.get("_definitions", {})
+        for name in {"forward", *self._methods[id(module)]} - written.keys():
             found = getattr(cls, name, None)
             if isinstance(found, types.FunctionType):
                 left = is_ignored_fn(found)
-                script.methods[name] = _left_to_python(found, name) if left else _by_python(found)
+                script.methods[name] = _left_to_python(found, name) if left else by_python(found)
         return made
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's attributes, as far as they are known."""
+    try:
+        return typing.get_type_hints(cls)
+    except (NameError, TypeError):
+        return {}
 
 
 def _library_class(cls: type) -> type | None:
@@ -270,6 +294,9 @@ def _library_class(cls: type) -> type | None:
 def _wanted(module: Any) -> list[str]:
     """The methods that are scripted though nothing calls them: `forward`, and what is exported."""
     cls = type(module)
+    if isinstance(module, ScriptModule):
+        marked = [n for n in dir(cls) if getattr(inspect.getattr_static(cls, n, None), "_script_method", False)]
+        return [*marked, *module.__dict__["_definitions"]]
     found = []
     forward = getattr(cls, "forward", None)
     if forward is not None and forward is not torch.nn.Module.forward and not is_ignored_fn(forward):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import enum
 import inspect
 import linecache
+import re
 import textwrap
 import types
 import typing
@@ -20,6 +20,7 @@ from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from ._nn_texts import FUNCTIONS
+from ._sources import Definition
 
 
 class NotSupportedError(RuntimeError):
@@ -47,6 +48,7 @@ _NO_GRAD = (
 )
 
 
+_CONSTANT = re.compile(r"\bCONSTANTS\.c(\d+)\b")
 # What the decorator `dataclass` writes.
 _GENERATED = frozenset("__init__ __repr__ __eq__ __lt__ __le__ __gt__ __ge__ __hash__ __replace__".split())
 
@@ -80,24 +82,15 @@ def _initializer(cls: Any, generated: Any) -> Any:
     return made
 
 
-def source_of(function: Any) -> tuple[ast.FunctionDef, str]:
-    """The definition of a function, and where it is. OSError in PyTorch's words where its text cannot be had."""
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        raise OSError(
-            f"Can't get source for {function}. TorchScript requires source access in order to carry out "
-            "compilation, make "
-            "sure original .py files are available."
-        ) from None
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:  # a part of a longer expression
-        tree = ast.Module([], [])
-    found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
-    if found is None or function.__name__ == "<lambda>":
-        raise RuntimeError("Expected a single top-level function")
-    return found, text
+def _stand_in(function: Any, name: str, owner: str | None) -> str:
+    """The text of a function that only Python has: its parameters, and an exception."""
+    code = inspect.unwrap(function).__code__
+    given = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if owner is not None and given:
+        given[0] = f"{given[0]}: {owner}"
+    said = f"torchlite has no TorchScript for {name}: only Python runs it"
+    body = f"  ops.prim.RaiseException({said!r})\n  return uninitialized(Tensor)\n"
+    return f"def {name}({', '.join(given)}) -> Tensor:\n{body}"
 
 
 class Writer:
@@ -111,8 +104,9 @@ class Writer:
         self._functions: dict[int, str] = {}
         self._keep: list[Any] = []
         self._taken: dict[str, int] = {}
+        self._included: dict[int, Any] = {}
         self.ignored: list[str] = []  # functions that Python keeps: what calls them is not saved
-        self.unknown: list[str] = []  # layers that have no text
+        self.unknown: dict[str, str] = {}  # what has no text here, by its name in the program: why
 
     def add(self, module: str, text: str) -> None:
         """Put a definition into a module."""
@@ -137,9 +131,28 @@ class Writer:
             return self._functions[id(function)]
         self._keep.append(function)
         name = self._functions[id(function)] = self.name_for(function)
-        module, _, last = name.rpartition(".")
-        self.add(module, self.printer(self, function, None).definition(last))
+        self.add(name.rpartition(".")[0], self.definition(name, function)[0])
         return name
+
+    def definition(self, path: str, function: Any, module: Any = None, owner: str | None = None) -> tuple[str, Any]:
+        """The text of a function, and what wrote it.
+
+        What TorchScript refuses raises. What only torchlite has no text for stays Python's: its text is an exception's,
+        and the reason is told where the program is saved or the text is asked for.
+        """
+        last = path.rpartition(".")[2]
+        try:
+            printer = self.printer(self, function, module, owner)
+            return printer.definition(last), printer
+        except (NotSupportedError, OSError):
+            raise
+        except Exception as error:
+            if isinstance(error, RuntimeError) and not isinstance(error, (NotImplementedError, RecursionError)):
+                raise
+            if isinstance(function, Definition):  # no Python could run it
+                raise
+            self.unknown[path] = f"{type(error).__name__}: {error}"
+            return _stand_in(function, last, owner), None
 
     def library_function(self, name: str) -> str:
         """The name of a function of `torch.nn.functional` in the program."""
@@ -179,6 +192,8 @@ class Writer:
         return name
 
     def _class_text(self, cls: type, name: str, last: str) -> str:
+        if hasattr(cls, "__torch_script_interface__"):
+            return self._interface_text(cls, last)
         init = cls.__dict__.get("__init__")
         fields = {n: self.type(t) for n, t in getattr(cls, "__annotations__", {}).items()}
         methods = []
@@ -191,14 +206,33 @@ class Writer:
                     continue  # Python's alone: a program that compares or prints objects is told so when it does
                 function = _initializer(cls, function)
             called = f"__{key}_getter" if isinstance(value, property) else key
-            printer = self.printer(self, function, None, owner=name)
-            methods.append(textwrap.indent(printer.definition(called), "  "))
-            fields |= {n: k for n, k in printer.fields.items() if n not in fields}
+            text, printer = self.definition(f"{name}.{called}", function, None, name)
+            methods.append(textwrap.indent(text, "  "))
+            fields |= {n: k for n, k in (printer.fields.items() if printer else ()) if n not in fields}
         if init is not None and not methods:
             raise RuntimeError(f"the class {cls.__name__} has no methods that TorchScript knows")
         return (
             f"class {last}:\n" + "".join(f"  {n} : {k}\n" for n, k in fields.items()) + "".join(methods or ["  pass\n"])
         )
+
+    def _interface_text(self, cls: type, last: str) -> str:
+        kind = "ModuleInterface" if issubclass(cls, torch.nn.Module) else "Interface"
+        texts = []
+        for name, function in cls.__dict__.items():
+            if isinstance(function, types.FunctionType):
+                head = self.printer(self, function, None, owner="").head(name)
+                texts.append(f"  {head}:\n    pass\n")
+        return f"class {last}({kind}):\n" + "".join(texts or ["  pass\n"])
+
+    def include(self, program: Any) -> None:
+        """Take up the texts and the constants of another program."""
+        if id(program) in self._included:
+            return
+        self._included[id(program)] = program
+        start = len(self.constants)
+        self.constants += program.constants
+        for module, text in program.sources.items():
+            self.add(module, _CONSTANT.sub(lambda found: f"CONSTANTS.c{int(found[1]) + start}", text))
 
     def constant(self, value: Any) -> str:
         """The expression of a constant of the program."""
@@ -245,8 +279,12 @@ class Writer:
             issubclass(kind, (tuple, enum.Enum)) or getattr(kind, "_torchscript_class", False)
         ):
             return self.cls(kind)
+        if hasattr(kind, "__torch_script_interface__"):
+            return self.cls(kind)
         if isinstance(kind, type) and issubclass(kind, torch.nn.Module):
             raise RuntimeError(f"Unknown type name '{kind.__name__}'")
         if isinstance(kind, type) and not kind.__module__.startswith(("torchlite", "builtins", "typing")):
             return self.cls(kind)
+        if isinstance(kind, type) and kind.__module__.startswith("torchlite"):
+            raise NotImplementedError(f"the type {kind.__name__}")
         raise RuntimeError(f"Unknown type annotation: '{getattr(kind, '__name__', kind)}'")

@@ -1,0 +1,122 @@
+"""Programs from texts, subclasses of ScriptModule, interfaces, and what only Python runs."""
+
+import io
+from typing import List  # noqa: UP035
+
+import pytest
+
+import torchlite as torch
+
+from .test_trace import again, same
+
+SCALE = 3
+
+
+def test_texts_are_programs():
+    unit = torch.jit.CompilationUnit("""
+    def helper(a, n):
+        # type: (Tensor, int) -> Tensor
+        for i in range(n):
+            a = a + i * SCALE
+        return a
+
+    def func(x, y: List[int] = [1, 2]) -> Tensor:
+        return helper(x, len(y)) * 2
+    """)
+    assert unit.func(torch.ones(2)).tolist() == [8, 8] and unit.func(torch.ones(1), [0]).tolist() == [2]
+    assert str(unit.helper.schema) == "helper(Tensor a, int n) -> Tensor"
+    unit.define("def more(x):\n    return func(x) + 1")
+    assert unit.more(torch.ones(1)).tolist() == [9] and len(unit.get_functions()) == 3
+    same(again(unit.more)(torch.ones(1)), unit.more(torch.ones(1)))
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        unit.other
+    for wrong in (
+        "import os",
+        "x = 1",
+        "def f(x):\n    return os.getcwd()",
+        "def f(x: os.name):\n    return x",
+        "def (",
+    ):
+        with pytest.raises(RuntimeError):
+            torch.jit.CompilationUnit(wrong)
+
+
+class Own(torch.jit.ScriptModule):
+    __constants__ = ["k"]
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.k, self.count = torch.nn.Parameter(torch.ones(2)), 3, 0
+        self.define("""
+        def twice(self, x):
+            self.count = self.count + 1
+            return x * self.w * self.k + self.k
+        """)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.twice(x) if torch.jit.is_scripting() else x
+
+
+def test_script_modules_that_are_written():
+    module = Own()
+    assert module(torch.ones(2)).tolist() == [6, 6] and module.count == 1 and torch.jit.script(module) is module
+    assert "self.twice" in module.code and isinstance(module, torch.jit.ScriptModule)
+    module.w.data.fill_(2)
+    assert again(module)(torch.ones(2)).tolist() == [9, 9] == module(torch.ones(2)).tolist()
+
+
+@torch.jit.interface
+class Adds(torch.nn.Module):
+    def forward(self, x: torch.Tensor, k: int = 2) -> torch.Tensor:
+        pass
+
+
+class Two(torch.nn.Module):
+    def forward(self, x: torch.Tensor, k: int = 2) -> torch.Tensor:
+        return x + k
+
+
+class Holder(torch.nn.Module):
+    part: Adds
+
+    def __init__(self):
+        super().__init__()
+        self.part = Two()
+
+    def forward(self, x: torch.Tensor):
+        return self.part.forward(x)
+
+
+def test_interfaces():
+    scripted = torch.jit.script(Holder())
+    assert scripted(torch.ones(1)).item() == 3 == again(scripted)(torch.ones(1)).item()
+    with pytest.raises(RuntimeError, match="must be applied to a class"):
+        torch.jit.interface(3)
+
+
+def test_what_has_no_text_is_told_when_it_is_asked_for():
+    @torch.jit.script
+    def limits(x: torch.Tensor):
+        return x * torch.finfo(torch.float32).eps
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x + torch.finfo(torch.float32).eps
+
+    scripted = torch.jit.script(Net())
+    assert limits(torch.ones(1)).item() == torch.finfo(torch.float32).eps and scripted(torch.zeros(1)).item() > 0
+    for ask in (
+        lambda: limits.code,
+        lambda: limits.graph,
+        lambda: torch.jit.save(limits, io.BytesIO()),
+        lambda: scripted.code,
+        lambda: scripted.save_to_buffer(),
+    ):
+        with pytest.raises(RuntimeError, match="has no TorchScript for"):
+            ask()
+    with pytest.raises(torch.jit.frontend.NotSupportedError):  # what TorchScript refuses is told at once
+
+        @torch.jit.script
+        def refused(*x: List[torch.Tensor]):  # noqa: UP006
+            return x
