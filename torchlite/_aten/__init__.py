@@ -1,8 +1,8 @@
 """`torch.ops`: ops by the names of their libraries, for programs that name ops so.
 
 `torch.ops.aten.mm.default` is an overload of the packet `torch.ops.aten.mm`; calling either calls the op. What an
-interceptor sees of a record's call has such a name too (`overload_of`). Libraries that programs add (`torch.library`)
-are beside `aten`.
+interceptor sees of a record's call has such a name too (`matching`). Libraries that programs add (`torch.library`) are
+beside `aten`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,7 @@ from .._library.schema import FunctionSchema
 from .packets import AtenOverload, AtenPacket
 from .table import entries, names
 
-__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "overload_of", "ops"]
-
-# Where an overload is not called "default": by the op, what its call has.
-_BY_NUMBER = frozenset("fmod remainder eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split())
-_CALLED = {
-    "add": "Tensor", "sub": "Tensor", "mul": "Tensor", "div": "Tensor", "var_mean": "correction",
-    "std_mean": "correction", "var": "correction", "std": "correction", "softmax": "int", "log_softmax": "int",
-    "index": "Tensor", "where": "self", "lerp": "Scalar", "masked_fill": "Scalar", "transpose": "int",
-    "select": "int", "slice": "Tensor", "split": "Tensor", "unbind": "int", "squeeze": "dim",
-}  # fmt: skip
-# Records whose name is not the library's.
-_RECORDS = {
-    "_slice_index": "slice", "_index": "index", "_setitem": "index_put", "_where": "where", "linear": "addmm",
-    "var_correction": "var", "std_correction": "std", "_layer_norm": "native_layer_norm", "max_dim": "max",
-    "min_dim": "min", "_add": "add", "_sub": "sub", "_div": "div", "_copy": "copy", "_fill": "fill",
-    "_sdpa": "_scaled_dot_product_flash_attention_for_cpu",
-    "_sdpa_backward": "_scaled_dot_product_flash_attention_for_cpu_backward",
-}  # fmt: skip
+__all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "without_name"]
 
 
 class _Namespace:
@@ -114,37 +97,13 @@ def _declare_regions() -> None:
     leave.kernels["CompositeExplicitAutograd"] = lambda handle: handle.__exit__(None, None, None)
 
 
-def overload_of(op: Op | LibraryOp, args: tuple, writes: bool = False) -> OpOverload:
-    """The library's name for a record's call; of the op in place where it `writes`."""
-    if isinstance(op, LibraryOp):
-        return op.overload
-    name = _RECORDS.get(op.name, op.name)
-    if name == "matmul" and len(args) > 1:
-        dims = args[0].ndim, args[1].ndim
-        name = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}.get(dims, name)
-    overload = _CALLED.get(name, "default")
-    if name in _BY_NUMBER:
-        overload = "Tensor" if len(args) > 1 and hasattr(args[1], "_data") else "Scalar"
-    elif name == "pow":
-        overload = "Tensor_Tensor" if hasattr(args[-1], "_data") else "Tensor_Scalar"
-    elif name in ("sum", "mean") and len(args) > 1 and args[1] is not None:
-        overload = "dim_IntList" if name == "sum" else "dim"
-    elif op.name in ("max_dim", "min_dim"):
-        overload = "dim"
-    name += "_" * writes
-    packet = getattr(ops.aten, name) if entries(name) else _without_name(op, writes)
-    if overload not in packet.overloads():
-        overload = packet.overloads()[0]
-    return getattr(packet, overload)
-
-
 @functools.cache
-def _without_name(op: Op, writes: bool) -> OpOverloadPacket:
-    """A packet for a record that PyTorch's library has no op for."""
+def without_name(op: Op, writes: bool = False) -> OpOverload:
+    """The overload of a record that PyTorch's library has no op for."""
     packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op))
     packet._overloads["default"] = OpOverload(packet, "default")
     packet._schema_of = lambda overload: _own_schema(op, packet._qualified_op_name, writes)
-    return packet
+    return packet._overloads["default"]
 
 
 _TYPES = {"tensor": "Tensor", "optional": "Tensor?", "number": "Tensor", "list": "Tensor[]"}

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._aten import ops, overload_of
+from .._aten import ops, without_name
 from .._aten.expanding import is_expanding, parts_of, taken_apart
-from .._aten.presenting import matched
+from .._aten.matching import matched
 from .._dispatch import call
 from .._dispatch.graph import OutputOf
 from .._dispatch.hooks import Packed
@@ -171,12 +171,6 @@ def _of_view(args: tuple, values: list) -> tuple[Any, tuple]:
     return getattr(ops.aten, name).default, (input, list(shape))
 
 
-def _of_sub(args: tuple, values: list) -> tuple[Any, tuple]:
-    if isinstance(values[0], call.Tensor):
-        return ops.aten.sub.Tensor, args
-    return ops.aten.rsub.Scalar, (values[1], values[0], *args[2:])
-
-
 # Ops whose arguments are others in the library: by the record's name, the overload and its arguments. Of what
 # returns more there, the op is the first.
 _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
@@ -186,21 +180,13 @@ _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
     "_max_pool": _of_pool,
     "_view": _of_view,
     "reshape": _of_view,
-    "sub": _of_sub,
-    "_sub": _of_sub,
     "_dropout": lambda args, values: (ops.aten.native_dropout.default, (values[0], values[1], True)),
-    "softmax": lambda args, values: (ops.aten._softmax.default, (values[0], values[1], False)),
-    "log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
-    "_softmax": lambda args, values: (ops.aten._softmax.default, (values[0], values[1], False)),
-    "_log_softmax": lambda args, values: (ops.aten._log_softmax.default, (values[0], values[1], False)),
     "_convolution_backward": lambda args, values: (
         ops.aten.convolution_backward.default,
         (*values[:3], None, *values[3:9], list(values[9])),
     ),
-    "vector_norm_core": lambda args, values: (ops.aten.linalg_vector_norm.default, args),
 }
 _FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout", "_sdpa"))
-_IN_LISTS = frozenset(("sum", "mean", "amax", "amin", "var", "std", "logsumexp"))
 
 
 def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
@@ -222,9 +208,7 @@ def presented(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, d
         return derive, arguments, {"attn_mask": mask, "scale": scale}
     if op.name in _PRESENTED and not writes:
         return (*_PRESENTED[op.name](args, values), kwargs)
-    if op.name in _IN_LISTS and len(args) > 1 and isinstance(args[1], int):
-        args = (args[0], [args[1]], *args[2:])
-    return overload_of(op, tuple(values), writes), args, kwargs
+    return without_name(op, writes), args, kwargs
 
 
 def _is_expanded(op: Op, values: list) -> bool:

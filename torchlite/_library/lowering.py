@@ -13,7 +13,7 @@ from typing import Any
 import torchlite as torch
 
 from .._aten import ops
-from .._aten.presenting import REDUCTIONS, as_argument
+from .._aten.matching import REDUCTIONS, as_argument
 from .._dispatch import call
 
 aten = ops.aten

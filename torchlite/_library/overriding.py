@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._aten import ops
-from .._aten.presenting import matched
+from .._aten.matching import matched
 from .._dispatch import call
 from .._dispatch.interceptors import Writing, activate, dispatching_classes, stack
 from .._types.devices import get_default_device

@@ -7,7 +7,8 @@ import functools
 from collections import defaultdict, deque
 from typing import Any
 
-from .._aten import OpOverload, OpOverloadPacket, overload_of
+from .._aten import OpOverload, OpOverloadPacket, ops, without_name
+from .._aten.matching import matched
 from .._dispatch import call
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.replay import Kept, replayed
@@ -17,6 +18,22 @@ from ._pytree import tree_leaves, tree_map_only
 
 # Ops whose results are never kept, whatever the policy says.
 SAC_IGNORED_OPS = {"alias", "detach"}
+
+
+# Products of matrices by the dimensions of their arguments: what policies name.
+_PRODUCTS = {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}
+
+
+def _named(op: Any, args: Any, kwargs: Any) -> OpOverload:
+    """The library's overload for a record's call."""
+    values = call.bind(op, args, {key: value for key, value in kwargs.items() if key != "out"})
+    name = "addmm" if op.name == "linear" else None
+    if op.name == "matmul":
+        name = _PRODUCTS.get((values[0].ndim, values[1].ndim))
+    if name is not None:
+        return getattr(ops.aten, name).default
+    found = matched(op, values)
+    return without_name(op) if found is None else found[0]
 
 
 class CheckpointPolicy(enum.Enum):
@@ -55,7 +72,7 @@ class _Selective(Interceptor):
         if getattr(function, "op", None) != op or op.name in SAC_IGNORED_OPS:
             return function(*args, **kwargs)  # it writes in place, or makes something out of nothing
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
-        name = overload_of(op, args)
+        name = _named(op, args, kwargs)
         wanted = self.whole or self.keeps(name, args, kwargs)
         if op.is_implicit:
             before, self.whole = self.whole, wanted

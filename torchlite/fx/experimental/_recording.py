@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._aten import AtenOverload, OpOverload, ops
+from ..._aten.matching import matched
 from ..._dispatch import call
 from ..._dispatch.interceptors import Writing, stack
 from ..._dispatch.slots import SLOTS
@@ -21,7 +22,6 @@ from ..._library.operators import LibraryOp
 from ..._tensor import Parameter, Tensor
 from ..graph import Graph
 from ..node import Node
-from ._overloads import whole
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -240,7 +240,7 @@ class Recorder(DispatchMode):
             return super().intercept(op, function, args, kwargs)
         if op.name == "conj" and not values[0].dtype.is_complex:
             return values[0]  # nothing to do, which is no op in the library
-        found = whole(op, values, writes) or _in_others(op.name, values)
+        found = matched(op, values, writes, whole=not self.decomposing or op.is_implicit) or _in_others(op.name, values)
         if found is None:
             return super().intercept(op, function, args, kwargs)
         rule = self.decompositions.get(found[0])

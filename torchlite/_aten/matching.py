@@ -1,17 +1,18 @@
 """How a record's call is called in PyTorch's library: the overload that its values fit, and its arguments there.
 
 Values go to a schema's arguments by their names (`input` is `self`), the rest by their order; what a schema has no
-argument for has to be at its default. The first overload that all fits is taken, as PyTorch's parser does.
+argument for has to be at its default. The first overload that all fits is taken, as PyTorch's parser does. Of a `whole`
+call it is the one that programs call, else the one below autograd, which is not written in others where there is one.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import call
 from .._dispatch.record import Op
-from .._dispatch.signatures import NUMBERS_AS_TENSORS
 from .._library.schema import Argument, FunctionSchema
 from .._types.dtypes import bool_, complex64, float64, int64
 from .table import entries
@@ -46,21 +47,16 @@ _UNFIT: Any = object()
 
 
 @functools.cache
-def library_name(op: Op) -> str | None:
-    """The name of a record's op in PyTorch's library; None where it has none."""
-    name = _RECORDS.get(op.name, op.name)
-    if entries(name):
-        return name
-    for alias in op.alias.split():
-        space, _, public = alias.rpartition(".")
-        name = _PLACES.get(space, "") + public
-        if entries(name):
-            return name
-    return None
+def library_names(op: Op, whole: bool = False) -> tuple[str, ...]:
+    """The names that a record's op has in PyTorch's library, the likeliest first."""
+    public = [_PLACES.get(space, "") + name for space, _, name in (alias.rpartition(".") for alias in op.alias.split())]
+    inner = _RECORDS.get(op.name, op.name)
+    names = [op.name, *public, inner, op.name.removeprefix("_")] if whole else [inner, *public]
+    return tuple(dict.fromkeys(name for name in names if entries(name)))
 
 
 @functools.cache
-def _candidates(op: Op, name: str) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
+def _candidates(op: Op, name: str, whole: bool) -> list[tuple[Any, list[tuple[Argument, int | None]], list[int]]]:
     """The overloads of a name, each with the place of the record's parameter for each argument, and the places that
     are left.
     """
@@ -74,11 +70,11 @@ def _candidates(op: Op, name: str) -> list[tuple[Any, list[tuple[Argument, int |
         if overload.entry.is_script or any(a.is_write and a.kwarg_only for a in schema.arguments):
             continue
         found.append((overload, *_places(op, schema)))
-    return sorted(found, key=lambda entry: (entry[0].is_implicit, len(entry[1])))
+    return sorted(found, key=lambda entry: (entry[0].is_implicit and not whole, len(entry[1])))
 
 
 def _places(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Argument, int | None]], list[int]]:
-    by_name = {p.name: place for place, p in enumerate(op.params)}
+    by_name = {p.name.rstrip("_"): place for place, p in enumerate(op.params)}
     taken: dict[int, int] = {}
     for position, argument in enumerate(schema.arguments):
         place = by_name.get(argument.name)
@@ -88,19 +84,24 @@ def _places(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Argument, int | 
             taken[position] = place
     left = [place for place, p in enumerate(op.params) if place not in taken.values() and not p.kwonly]
     for position, argument in enumerate(schema.arguments):
-        if position not in taken and not argument.kwarg_only and not argument.has_default and left:
+        if position in taken or argument.kwarg_only or not left:
+            continue
+        if not argument.has_default:
             taken[position] = left.pop(0)
+        elif position in left:  # under another name: an `end` is a `stop`
+            left.remove(position)
+            taken[position] = position
     rest = [place for place in range(len(op.params)) if place not in taken.values()]
     return [(argument, taken.get(position)) for position, argument in enumerate(schema.arguments)], rest
 
 
-def as_argument(value: Any, argument: Argument) -> Any:
-    """A value as the library's argument has it."""
+def as_argument(value: Any, argument: Argument, reads: bool = True) -> Any:
+    """A value as the library's argument has it; of a tensor of one element a number where it `reads`."""
     kind = argument.type
     base, several = kind.base, any(s.startswith("[") for s in kind.suffixes)
     if several and base != "Tensor":
         if value is None:
-            return None if "?" in kind.suffixes else []
+            return [] if argument.has_default and "?" not in kind.suffixes else None
         if isinstance(value, (tuple, list)):
             value = list(value)
             return [float(v) for v in value] if base == "float" else value
@@ -111,7 +112,7 @@ def as_argument(value: Any, argument: Argument) -> Any:
         return float(value)
     if base == "int" and isinstance(value, str) and argument.name == "reduction":
         return REDUCTIONS.get(value, value)
-    if base in ("int", "SymInt", "bool") and isinstance(value, call.Tensor) and not value.ndim:
+    if reads and base in ("int", "SymInt", "bool") and isinstance(value, call.Tensor) and not value.ndim:
         return value.item()
     if base == "bool" and isinstance(value, int):
         return bool(value)
@@ -135,36 +136,85 @@ def _same_default(value: Any, own: Any, argument: Argument) -> bool:
     return value == () and argument.default_value is None
 
 
-def matched(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict] | None:
+def _of_scatter(input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> list:
+    """A number is a value, not a source."""
+    number = value is None and isinstance(src, (int, float, complex))
+    return [input, dim, index, None, src, reduce] if number else [input, dim, index, src, value, reduce]
+
+
+def _of_random(input: Any, start: Any, end: Any, generator: Any) -> list:
+    """One bound is the upper one."""
+    upper = end is ... and start is not None
+    return [input, None, start, generator] if upper else [input, start, end, generator]
+
+
+# How values of records go to their parameters before these are matched.
+_ARRANGED: dict[str, Callable[..., list]] = {"scatter": _of_scatter, "random_": _of_random}
+
+Found = tuple[Any, tuple, dict]
+# Of ops on a number and a tensor: the overload, and which values it has in which order.
+_NUMBER_FIRST = {
+    "mul": ("mul.Tensor", 1, 0), "add": ("add.Tensor", 1, 0), "_add": ("add.Tensor", 1, 0),
+    "sub": ("rsub.Scalar", 1, 0), "_sub": ("rsub.Scalar", 1, 0),
+}  # fmt: skip
+
+
+def _aten(name: str) -> Any:
+    from . import ops
+
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(ops.aten, packet), overload)
+
+
+def matched(op: Op, values: list, writes: bool = False, whole: bool = False) -> Found | None:
     """The library's overload for a record's call on bound values, with its arguments there; None where none fits."""
-    name = library_name(op)
-    if name is None:
-        return None
-    if writes and not (name.endswith("_") and not name.endswith("__")):
-        name += "_"
-    if not entries(name):
-        return None
-    numbers = name in NUMBERS_AS_TENSORS
-    given = _GIVEN.get(op.name, {})
-    for overload, places, rest in _candidates(op, name):
-        if any(not _is_default(values[place], op.params[place].default) for place in rest):
+    other = _NUMBER_FIRST.get(op.name)
+    if other and not writes and not isinstance(values[0], call.Tensor):
+        overload, *places = other
+        if all(_is_default(value, p.default) for value, p in zip(values[2:], op.params[2:], strict=True)):
+            return _aten(overload), tuple(values[place] for place in places), {}
+    arranged = _ARRANGED.get(op.name)
+    values = values if arranged is None else arranged(*values)
+    for name in library_names(op, whole):
+        if writes and not (name.endswith("_") and not name.endswith("__")):
+            name += "_"
+        if not entries(name):
             continue
-        bound = []
-        for argument, place in places:
-            if place is None:
-                value = given.get(argument.name, argument.default_value if argument.has_default else _UNFIT)
-            else:
-                value = values[place]
-                unset = value is None and argument.has_default and "?" not in argument.type.suffixes[:1]
-                if unset or _same_default(value, op.params[place].default, argument):
-                    value = argument.default_value
-                value = as_argument(value, argument)
-            if value is _UNFIT or not _fits(value, argument, numbers):
+        given = {} if whole else _GIVEN.get(op.name, {})
+        for reads in (False, True):
+            for overload, places, rest in _candidates(op, name, whole):
+                bound = _bound(op, overload, places, rest, values, given, reads)
+                if bound is not None:
+                    return overload, *overload._schema.call_form(bound)
+            if whole or not any(isinstance(value, call.Tensor) and not value.ndim for value in values):
                 break
-            bound.append(value)
-        else:
-            return overload, *overload._schema.call_form(bound)
     return None
+
+
+def _bound(
+    op: Op, overload: Any, places: list, rest: list[int], values: list, given: dict[str, Any], reads: bool
+) -> list | None:
+    """The values of an overload's arguments; None where they do not fit. Tensors of one element are numbers where it
+    `reads`.
+    """
+    if any(not _is_default(values[place], op.params[place].default) for place in rest):
+        return None
+    bound = []
+    for argument, place in places:
+        if place is None:
+            value = given.get(argument.name, argument.default_value if argument.has_default else _UNFIT)
+        else:
+            value = values[place]
+            unset = value is None and argument.has_default and "?" not in argument.type.suffixes[:1]
+            if unset or _same_default(value, op.params[place].default, argument):
+                value = argument.default_value
+            value = as_argument(value, argument, reads)
+        if value is _UNFIT or not _fits(value, argument, overload.takes_numbers):
+            if place is None or not argument.has_default or not _is_default(values[place], op.params[place].default):
+                return None
+            value = argument.default_value
+        bound.append(value)
+    return bound
 
 
 def _fits(value: Any, argument: Argument, numbers: bool) -> bool:
