@@ -68,7 +68,7 @@ static inline int64_t ordered(double x) {
 # What is one pass over memory takes 60 us for 4 MiB, where a second thread begins to pay; other kernels take as long
 # for a quarter of that.
 _PASSES = 4
-_MODULES = ("native_picking", "native_sums", "native_order", "native_lstm", "native_optim")
+_MODULES = ("native_picking", "native_sums", "native_order", "native_lstm", "native_optim", "native_sparse")
 F32, F64, I64, I32 = map(np.dtype, ("f4", "f8", "i8", "i4"))
 FLOATS = {F32: "f32", F64: "f64"}
 

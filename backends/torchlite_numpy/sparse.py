@@ -24,7 +24,7 @@ def _rows_in_order(rows, size):
     return order_of(rows, size), starts
 
 
-def _rows_times(starts, columns, values, dense):
+def _rows_times(columns, starts, values, dense):
     out = np.zeros((starts.size - 1, dense.shape[1]), dense.dtype)
     _inside(columns, dense.shape[0])
     counts, dense = np.diff(starts), np.ascontiguousarray(dense)
@@ -72,7 +72,7 @@ def _gathered(first, count, columns, dense):
     return places, dense.take(columns[places], 0, mode="clip")
 
 
-def _rows_extremes(starts, columns, values, dense, largest):
+def _rows_extremes(columns, starts, values, dense, largest):
     out = np.full((starts.size - 1, dense.shape[1]), values.size)
     _inside(columns, dense.shape[0])
     dense = np.ascontiguousarray(dense)

@@ -23,13 +23,13 @@ def _terms(F, columns, values, dense):
     return F.mul(_wide(F, F.index_select(dense, 0, columns)), F.unsqueeze(_wide(F, values), 1))
 
 
-def _rows_times(F, starts, columns, values, dense):
+def _rows_times(F, columns, starts, values, dense):
     product = _terms(F, columns, values, dense)
     out = F.new_zeros(product, (starts.shape[0] - 1, dense.shape[1]))
     return F.to(F.index_add(out, 0, _row_numbers(F, starts), product), F.dtype_of(dense))
 
 
-def _rows_extremes(F, starts, columns, values, dense, largest):
+def _rows_extremes(F, columns, starts, values, dense, largest):
     product, rows, count = _terms(F, columns, values, dense), _row_numbers(F, starts), values.shape[0]
     shape, index = (starts.shape[0] - 1, dense.shape[1]), F.expand(F.unsqueeze(rows, 1), tuple(product.shape))
     how = "amax" if largest else "amin"
@@ -50,10 +50,11 @@ def _rows_in_order(F, rows, size):
     return order, F.searchsorted(ordered, F.new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
 
 
+# The columns come first, since the first tensor says whether the arrays are large.
 # A sparse matrix (m, k) times a dense one (k, n): the elements of row i are those from `starts[i]` to `starts[i + 1]`,
 # each with a column and a value.
 op(
-    "_rows_times(Tensor starts, Tensor columns, Tensor values, Tensor dense)",
+    "_rows_times(Tensor columns, Tensor starts, Tensor values, Tensor dense)",
     where="",
     tags=NONDIFF,
     composite=_rows_times,
@@ -71,7 +72,7 @@ op(
 # Of each row and column of that product the first of the elements with the largest term, or the smallest; a NaN's is
 # that. The number of elements where a row has none: (m, n), int64.
 op(
-    "_rows_extremes(Tensor starts, Tensor columns, Tensor values, Tensor dense, largest)",
+    "_rows_extremes(Tensor columns, Tensor starts, Tensor values, Tensor dense, largest)",
     where="",
     tags=NONDIFF,
     composite=_rows_extremes,

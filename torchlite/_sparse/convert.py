@@ -42,10 +42,10 @@ def summed(values, into: int, index):
 
 def row_numbers(compressed, count: int):
     """The row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
-    lead = tuple(compressed.shape[:-1])
-    place = torch.arange(count, device=compressed.device).expand(*lead, count).contiguous()
-    ends = compressed[..., 1:].to(torch.int64).contiguous()
-    return torch.searchsorted(ends, place, right=True)
+    lead, rows = tuple(compressed.shape[:-1]), compressed.shape[-1] - 1
+    counts = (compressed[..., 1:] - compressed[..., :-1]).reshape(-1)
+    numbers = torch.arange(rows, device=compressed.device).expand(*lead, rows).reshape(-1)
+    return torch.repeat_interleave(numbers, counts, output_size=math.prod(lead) * count).reshape(*lead, count)
 
 
 def compressed_of(rows, size: int, dtype=torch.int64):

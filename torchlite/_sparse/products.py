@@ -19,6 +19,8 @@ from .history import named, values_of, with_values
 def _entries(data: SparseData):
     """(rows, columns) of the elements of a matrix or a batch of them, or of its blocks, counted through the batch."""
     index, sizes = places(data), grid(data)
+    if len(sizes) == 2:
+        return index[0], index[1]
     lead = lines(index[:-2], sizes[:-2])
     return lead * sizes[-2] + index[-2], lead * sizes[-1] + index[-1]
 
@@ -51,7 +53,7 @@ def _multiply(data: SparseData, values, dense, turned: bool = False):
     flat = dense.reshape(math.prod(dense.shape[:-1]), dense.shape[-1])
     if to is torch.bool:
         values, flat = values.to(torch.int64), flat.to(torch.int64)
-    out = SLOTS.F._rows_times(starts, columns, values, flat).to(to)
+    out = SLOTS.F._rows_times(columns, starts, values, flat).to(to)
     return out.reshape(*data.shape[:-2], data.shape[-1 if turned else -2], dense.shape[-1])
 
 
@@ -365,7 +367,7 @@ def _extremes(mat1, mat2, reduce: str):
     if not count:
         return mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
     with recording(False):
-        place = SLOTS.F._rows_extremes(starts, columns, values, mat2, reduce == "amax")
+        place = SLOTS.F._rows_extremes(columns, starts, values, mat2, reduce == "amax")
         there, shape, place = place < count, place.shape, place.clamp_max(count - 1).reshape(-1)
     largest = values.index_select(0, place).reshape(shape) * mat2.gather(0, columns[place].reshape(shape))
     return torch.where(there, largest, 0)

@@ -55,7 +55,7 @@ def _same_kind(one: Array, two: Array) -> tuple[Array, Array]:
     return (cast(one, "i64"), two) if two.kind == "i64" else (one, cast(two, "i64"))
 
 
-def _rows_times(starts, columns, values, dense):
+def _rows_times(columns, starts, values, dense):
     device, kind = dense.device, dense.kind
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
     if not rows or not n or not count or not size:
@@ -71,7 +71,7 @@ def _rows_times(starts, columns, values, dense):
     return out
 
 
-def _rows_extremes(starts, columns, values, dense, largest):
+def _rows_extremes(columns, starts, values, dense, largest):
     device, kind = dense.device, dense.kind
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
     if CATEGORY[kind] == "c":

@@ -15,7 +15,7 @@ def _starts(rows):
 
 def _times(rows, columns, values, dense):
     starts = _starts(rows.sort().values)
-    return function_for(REGISTRY["_rows_times"])(starts, columns, values, dense)
+    return function_for(REGISTRY["_rows_times"])(columns, starts, values, dense)
 
 
 def _times_in_torch(torch, rows, columns, values, dense):
@@ -40,7 +40,7 @@ row(
 
 def _extremes(rows, columns, values, dense, largest):
     starts = _starts(rows.sort().values)
-    return function_for(REGISTRY["_rows_extremes"])(starts, columns, values, dense, largest)
+    return function_for(REGISTRY["_rows_extremes"])(columns, starts, values, dense, largest)
 
 
 def _extremes_in_torch(torch, rows, columns, values, dense, largest):

@@ -1,0 +1,81 @@
+"""The compiled kernels of sparse matrices over ndarrays: what they compute, decline and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from torchlite_cc import build, native_sparse
+from torchlite_cc.device import Device
+from torchlite_numpy import sparse
+
+pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Device()
+
+
+def _matrix(rng, height, columns, count, dtype):
+    """The row, column and value of elements row by row, and where rows begin."""
+    rows = np.sort(rng.integers(0, height, count))
+    starts = np.searchsorted(rows, np.arange(height + 1))
+    return rows, rng.integers(0, columns, count), starts, rng.standard_normal(count).astype(dtype)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [("f4", 1e-5), ("f8", 1e-13)])
+@pytest.mark.parametrize("width", [1, 8, 17, 64, 151])
+def test_products(engine, dtype, near, width):
+    rng = np.random.default_rng(5)
+    for height, columns, count in ((1, 1, 1), (9, 4, 0), (300, 7, 500), (5, 900, 3000)):
+        rows, at, starts, values = _matrix(rng, height, columns, count, dtype)
+        left, right = (rng.standard_normal((n, width)).astype(dtype) for n in (height, columns))
+        for dense in (right, right.T.copy().T):
+            out = native_sparse._rows_times(engine, at, starts, values, dense)
+            np.testing.assert_allclose(out, sparse._rows_times(at, starts, values, right), near, 20 * near)
+            out = native_sparse._products_at(engine, rows, at, left, dense)
+            np.testing.assert_allclose(out, sparse._products_at(rows, at, left, right), 10 * near, 10 * near)
+
+
+def test_of_nan_and_infinity(engine):
+    dense = np.array([[np.nan, np.inf], [1, -np.inf], [0, 2]], "f4")
+    columns, starts, values = np.array([0, 1, 2]), np.array([0, 0, 2, 3]), np.array([0, 1, np.inf], "f4")
+    out = native_sparse._rows_times(engine, columns, starts, values, dense)
+    np.testing.assert_array_equal(out, [[0, 0], [np.nan, np.nan], [np.nan, np.inf]])
+
+
+def test_order(engine):
+    rng = np.random.default_rng(6)
+    for count, size in ((0, 0), (0, 3), (1, 1), (2000, 5), (50, 1000)):
+        rows = rng.integers(0, size, count) if size else np.zeros(0, int)
+        for mine, numpys in zip(
+            native_sparse._rows_in_order(engine, rows, size), sparse._rows_in_order(rows, size), strict=True
+        ):
+            assert mine.dtype == numpys.dtype and (mine == numpys).all()
+
+
+@pytest.mark.parametrize("bad", [-1, 4, 1 << 40])
+def test_indices_that_do_not_fit_are_refused(engine, bad):
+    dense, values = np.ones((4, 3), "f4"), np.ones(2, "f4")
+    good, wrong, starts = np.array([1, 3]), np.array([1, bad]), np.array([0, 1, 2])
+    assert native_sparse._rows_times(engine, wrong, starts, values, dense) is None
+    assert native_sparse._rows_times(engine, good, np.array([0, 1, bad]), values, dense) is None
+    assert native_sparse._rows_times(engine, good, np.array([bad, 1, 2]), values, dense) is None
+    assert native_sparse._products_at(engine, wrong, good, dense, dense) is None
+    assert native_sparse._products_at(engine, good, wrong, dense, dense) is None
+    assert native_sparse._rows_in_order(engine, wrong, 4) is None
+
+
+def test_what_is_left_to_others(engine):
+    dense, values, at, starts = np.ones((4, 3), "f4"), np.ones(2, "f4"), np.array([1, 3]), np.array([0, 1, 2])
+    for given in (
+        (at.astype("i4"), starts, values, dense),
+        (at, starts, values.astype("f8"), dense),
+        (at, starts, values[:1], dense),
+        (at, starts, values.astype("c8"), dense.astype("c8")),
+    ):
+        assert native_sparse._rows_times(engine, *given) is None
+    assert native_sparse._products_at(engine, at, at, dense.astype("f2"), dense) is None
+    assert native_sparse._products_at(engine, at, at[:1], dense, dense) is None
+    assert native_sparse._rows_in_order(engine, at.astype("i4"), 4) is None
