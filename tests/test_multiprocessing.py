@@ -1,8 +1,13 @@
 """Tensors between processes, and processes started together."""
 
+import gc
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +112,184 @@ def test_new_interpreters():
     with pytest.warns(FutureWarning, match="only supports start_method=spawn"):
         mp.spawn(works, (shared,), start_method="fork")
     assert shared.item() == 1
+
+
+def test_storages_are_known_again(strategy):
+    queue = mp.SimpleQueue()
+    x = torch.randn(5, 5)
+    queue.put([x.untyped_storage(), x, x[2], x[:, 1]])
+    storage, *tensors = queue.get()
+    assert storage is x.untyped_storage() and all(t.untyped_storage() is storage for t in tensors)
+    for part in (x[0], x[1:]):  # in two messages
+        queue.put(part)
+    assert queue.get().untyped_storage() is queue.get().untyped_storage() is storage
+    for value in (torch.tensor(3.0), torch.ones(2, dtype=torch.bfloat16), torch.tensor([1 + 2j]).conj()):
+        queue.put(value)
+        assert torch.equal(queue.get(), value)
+    sparse = torch.eye(3).to_sparse_csr()
+    queue.put(sparse)
+    assert queue.get().values().data_ptr() == sparse.values().data_ptr() and sparse.values().is_shared()
+
+
+def test_what_a_receiver_is_told():
+    queue = mp.SimpleQueue()
+    with pytest.raises(RuntimeError, match="Cannot pickle meta storage; try pickling a meta tensor instead"):
+        queue.put(torch.ones(2, device="meta").untyped_storage())
+    hooked = torch.ones(2, requires_grad=True)
+    hooked.register_hook(lambda grad: grad)
+    with pytest.warns(UserWarning, match="will not be serialized"):
+        queue.put(hooked)
+    assert queue.get().requires_grad
+    with pytest.warns(UserWarning, match="SpawnContext is renamed to ProcessContext"):
+        mp.SpawnContext([], [])
+
+
+ALONE = """
+    import os, resource, signal, sys
+    import torchlite as torch
+    mp = torch.multiprocessing
+"""
+
+
+def run_alone(code):
+    code = textwrap.dedent(ALONE) + textwrap.dedent(code)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_many_tensors_take_few_descriptors():
+    done = run_alone("""
+        def receive(tensors, answers):
+            got = [tensors.get() for _ in range(300)]
+            for tensor in got:
+                tensor += 1
+            answers.put(len(got))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        context = mp.get_context("fork")
+        tensors, answers = context.SimpleQueue(), context.SimpleQueue()
+        process = context.Process(target=receive, args=(tensors, answers))
+        process.start()
+        sent = [torch.full((2,), float(i)) for i in range(300)]
+        for tensor in sent:
+            tensors.put(tensor)
+        assert answers.get() == 300
+        process.join()
+        assert [tensor[0].item() for tensor in sent] == [i + 1.0 for i in range(300)]
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def files_of(pid):
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"torch_{pid}_")]
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="names of shared memory are not seen here")
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(0)", "os._exit(1)"])
+def test_no_names_stay_behind(end):
+    done = run_alone(f"""
+        mp.set_sharing_strategy("file_system")
+        queue = mp.SimpleQueue()
+        shared = torch.ones(3).share_memory_()
+        queue.put(shared)
+        queue.put(torch.ones(2))
+        a = queue.get()
+        pid = os.getpid()
+        print(pid, len([n for n in os.listdir("/dev/shm") if n.startswith(f"torch_{{pid}}_")]), flush=True)
+        {end}
+    """)
+    pid, during = done.stdout.split()
+    assert int(during) >= 2, done.stderr
+    deadline = time.monotonic() + 30
+    while files_of(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not files_of(pid)
+
+
+def test_names_go_with_their_tensors(strategy):
+    def count():
+        gc.collect()
+        return len(files_of(os.getpid()))
+
+    before, queue = count(), mp.SimpleQueue()
+    queue.put(torch.ones(3))
+    assert count() == before + (strategy == "file_system")  # the receiver's: the tensor is gone, and so is its own
+    queue.get()
+    assert count() == before
+
+
+def hogwild(number, model, seed):
+    torch.manual_seed(seed + number)
+    torch.set_num_threads(1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(60):
+        x = torch.randn(16, 4)
+        loss = torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def test_hogwild():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1).share_memory()
+    assert all(parameter.is_shared() for parameter in model.parameters())
+    addresses = [parameter.data_ptr() for parameter in model.parameters()]
+    start(hogwild, model, 5, nprocs=2)
+    assert [parameter.data_ptr() for parameter in model.parameters()] == addresses
+    x = torch.randn(50, 4)
+    assert torch.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).item() < 0.05
+    assert all(parameter.grad is None for parameter in model.parameters())  # gradients are each process's own
+
+
+def fills(tensor):
+    tensor.fill_(4)
+    return tensor + 1
+
+
+def test_pools_and_managers(strategy):
+    context = mp.get_context("fork")
+    with context.Pool(2) as pool:
+        sent = [torch.zeros(2, 2) for _ in range(4)]
+        assert all((answer == 5).all() for answer in pool.map(fills, sent, 1))
+        assert all((tensor == 4).all() for tensor in sent)
+    receiver, sender = context.Pipe(duplex=False)
+    x = torch.zeros(2)
+    sender.send({"x": x})
+    receiver.recv()["x"].add_(1)
+    assert x.tolist() == [1, 1]
+
+
+def sleeps_below(number, queue):
+    queue.put(os.getpid())
+    time.sleep(60)
+
+
+def runs(pid):
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty: it ended, and waits to be asked for its status
+    except OSError:
+        return False
+
+
+def starts_below_and_dies(number, queue):
+    mp.start_processes(sleeps_below, (queue,), nprocs=1, join=False, start_method="fork")
+    while queue.empty():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+def test_processes_end_with_their_parent():
+    queue = mp.get_context("fork").SimpleQueue()
+    with pytest.raises(mp.ProcessExitedException):
+        start(starts_below_and_dies, queue)
+    pid, deadline = queue.get(), time.monotonic() + 30
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not runs(pid)
+
+
+def test_names_of_threads():
+    before = mp._get_thread_name()
+    mp._set_thread_name("a name")
+    assert mp._get_thread_name() == "a name"
+    mp._set_thread_name(before)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import math
-import mmap
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from .._settings.switches import SWITCHES
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.names import root
+from .shared_memory import Mapping, map_descriptor, map_file, map_shared, mapping_of
 
 if TYPE_CHECKING:
     from .properties import Properties
@@ -451,17 +451,15 @@ class UntypedStorage(_StorageBase):
             self.share_memory_()
         import os
 
-        return os.dup(mapping_of(self._tensor._data).descriptor), self.nbytes()
+        mapping = mapping_of(self._tensor._data)
+        return os.dup(mapping.descriptor) if mapping.filename is None else os.open(
+            mapping.filename, os.O_RDWR
+        ), self.nbytes()
 
     @classmethod
     def _new_shared_fd_cpu(cls, descriptor: int, size: int) -> UntypedStorage:
         """The storage on the shared memory behind a descriptor, which becomes the storage's own."""
         return _storage_over(_wrap_bytes(map_descriptor(descriptor, size)))
-
-    def _move_to_file(self, filename: str) -> None:
-        """Move the bytes to a file that other processes can map; the tensors go along."""
-        self._only_on_cpu("_share_filename_")
-        _adopt_memory(self, map_file(filename, True, self.nbytes()))
 
     def _only_on_cpu(self, name: str) -> None:
         if not self._on_cpu:
@@ -557,70 +555,6 @@ def bytes_from_buffer(buffer, byte_order: str, count: int, offset: int, d: dtype
 # -- memory that other processes or files share -------------------------------------------------
 
 
-def mapping_of(raw: Any) -> Any:
-    """The mapping (a `Mapping`) under an array; None for other memory."""
-    while raw is not None and not isinstance(raw, Mapping):
-        raw = raw.obj if isinstance(raw, memoryview) else getattr(raw, "keeper", getattr(raw, "base", None))
-    return raw
-
-
-class Mapping(mmap.mmap):
-    """A mapping of a file or of anonymous memory."""
-
-    shared = True
-    filename: str | None = None
-    descriptor = -1  # of anonymous memory, for other processes to map
-
-
-def map_shared(nbytes: int) -> np.ndarray:
-    """Zeros in memory that other processes can see."""
-    import os
-
-    descriptor = os.memfd_create("torchlite") if hasattr(os, "memfd_create") else -1
-    if descriptor >= 0:
-        os.ftruncate(descriptor, max(nbytes, 1))
-    return map_descriptor(descriptor, nbytes)
-
-
-def map_descriptor(descriptor: int, nbytes: int) -> np.ndarray:
-    """The memory behind a descriptor, which is closed with it; -1: memory that only forked processes see."""
-    import os
-
-    mapping = Mapping(descriptor, max(nbytes, 1))
-    if descriptor >= 0:
-        mapping.descriptor = descriptor
-        weakref.finalize(mapping, os.close, descriptor)
-    return np.frombuffer(mapping, np.uint8, nbytes)
-
-
-def map_file(filename, shared: bool, nbytes: int) -> np.ndarray:
-    """The first bytes of a file, mapped. RuntimeError where it has not as many and is not shared."""
-    import os
-
-    name = os.fspath(filename)
-    flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
-    try:
-        descriptor = os.open(name, flags, 0o600)
-    except OSError as error:
-        raise RuntimeError(f"unable to open file <{name}> in {'read-write' if shared else 'read-only'} mode: {error}")
-    try:
-        length = os.fstat(descriptor).st_size
-        nbytes = nbytes or length
-        if nbytes > length:
-            if not shared:
-                raise RuntimeError(f"file <{name}> is too small: it has {length} bytes, and {nbytes} were asked for")
-            os.ftruncate(descriptor, nbytes)
-        if not nbytes:
-            return np.empty(0, np.uint8)
-        mapping = Mapping(descriptor, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
-    finally:
-        os.close(descriptor)
-    mapping.shared = shared
-    if shared:
-        mapping.filename = name
-    return np.frombuffer(mapping, np.uint8, nbytes)
-
-
 def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
     """Move a CPU storage's bytes into other memory of the same length; its tensors go along."""
     old, state = storage._tensor, _Shrunk(storage.nbytes())
@@ -633,6 +567,11 @@ def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
             _move_into(tensor, owner, None, moved._data, state)
     storage._take(moved)
     storage._fixed = True
+
+
+def storage_on(memory: np.ndarray) -> UntypedStorage:
+    """The storage whose memory an array of bytes owns."""
+    return _storage_over(_wrap_bytes(memory))
 
 
 def share_memory(tensor: Properties) -> Properties:

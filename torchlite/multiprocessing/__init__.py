@@ -14,11 +14,13 @@ tensor([1., 1.])
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from multiprocessing import *
 
 from . import reductions
 from .reductions import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
 from .spawn import (
+    ENV_VAR_PARALLEL_START,
     ProcessContext,
     ProcessException,
     ProcessExitedException,
@@ -33,5 +35,18 @@ __all__ = [
     "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn", "start_processes",
 ]  # fmt: skip
 __all__ += multiprocessing.__all__  # type: ignore[attr-defined]
+
+
+def _set_thread_name(name: str) -> None:
+    """Name this thread as the system shows it (15 characters at most; on Linux)."""
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
+        file.write(name[:15])
+
+
+def _get_thread_name() -> str:
+    """This thread's name as the system shows it."""
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm") as file:
+        return file.read().rstrip("\n")
+
 
 reductions.init_reductions()

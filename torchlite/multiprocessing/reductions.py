@@ -1,38 +1,50 @@
-"""How tensors and storages are sent to other processes: as the memory itself, which moves to where both can see it."""
+"""How tensors and storages are sent to other processes: as the memory itself, which moves to where both can see it.
+
+Memory is known by the identity of what it is mapped from, which is the same in all processes: what comes back, or comes
+twice, is the storage that is there already.
+"""
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import tempfile
-import uuid
+import threading
 import weakref
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import torchlite as torch
-from torchlite._tensor.storage import mapping_of
+from torchlite._tensor.shared_memory import Sharing, map_descriptor, map_file, mapping_of, new_name, unlink
+from torchlite._tensor.storage import owner_of, storage_on
 from torchlite.nn import Parameter
+from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}
-_strategy = "file_descriptor"
-_sent: set[str] = set()  # names that were given out; those that nobody received go with the process
+_known: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()  # arrays by their memory
+_lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
     """How memory is sent: "file_descriptor" (the default; nothing is left behind whatever happens) or "file_system" (a
-    file in shared memory under a name, which takes no descriptor and is gone when its process is).
+    file in shared memory under a name, which takes no descriptor and is gone when its process is). Where a quarter of a
+    process's descriptors are in use, further memory gets a name with either.
     """
-    global _strategy
     if new_strategy not in _STRATEGIES:
-        raise AssertionError(f"invalid sharing strategy '{new_strategy}', expected one of {_STRATEGIES}")
-    _strategy = new_strategy
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
+    Sharing.strategy = new_strategy
 
 
 def get_sharing_strategy() -> str:
     """What `set_sharing_strategy` set."""
-    return _strategy
+    return Sharing.strategy
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -40,51 +52,78 @@ def get_all_sharing_strategies() -> set[str]:
     return set(_STRATEGIES)
 
 
-def _remove(names: set[str], pid: int) -> None:
-    if os.getpid() == pid:  # a forked child does not own the files
-        for name in names:
-            with contextlib.suppress(OSError):  # it was received
-                os.unlink(name)
+def _storage_of(memory: Any) -> Any:
+    """The storage on shared memory, which is known from now on."""
+    _known[mapping_of(memory).identity] = memory
+    return storage_on(memory)
 
 
-def _named(storage: Any) -> str:
-    """A name of the storage's memory for one receiver, who takes it away."""
-    if storage.filename is None or not os.path.exists(storage.filename):
-        folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
-        name = os.path.join(folder, f"torchlite_{os.getpid()}_{uuid.uuid4().hex}")
-        storage._move_to_file(name)
-        weakref.finalize(mapping_of(storage._tensor._data), _remove, {name}, os.getpid())
-    sent = f"{storage.filename}_{uuid.uuid4().hex}"
-    os.link(storage.filename, sent)
-    if not _sent:
-        atexit.register(_remove, _sent, os.getpid())
-    _sent.add(sent)
-    return sent
+def _known_memory(descriptor: int) -> Any:
+    """The array on the memory behind a descriptor; None where there is none in this process."""
+    about = os.fstat(descriptor)
+    return _known.get((about.st_dev, about.st_ino))
+
+
+def rebuild_storage_empty() -> Any:
+    """A storage without bytes, which no process shares."""
+    return torch.UntypedStorage(0)
 
 
 def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
     """The storage whose memory came as a descriptor."""
-    storages: Any = torch.UntypedStorage
-    return storages._new_shared_fd_cpu(descriptor.detach(), size)
+    with _lock:
+        own = descriptor.detach()
+        memory = _known_memory(own)
+        if memory is None:
+            return _storage_of(map_descriptor(own, size))
+        os.close(own)
+        return _storage_of(memory)
 
 
-def rebuild_storage_filename(name: str, size: int) -> Any:
-    """The storage whose memory has a name."""
-    if not os.path.exists(name):
-        raise RuntimeError(f"unable to open shared memory object <{name}> in read-write mode: its process is gone")
-    storage: Any = torch.UntypedStorage.from_file(name, True, size)
-    weakref.finalize(mapping_of(storage._tensor._data), _remove, {name}, os.getpid())
-    return storage
+def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
+    """The storage whose memory has a name; `once`: the name is for this receiver, who takes it away."""
+    with _lock:
+        try:
+            descriptor = os.open(name, os.O_RDWR)
+        except OSError as error:
+            raise RuntimeError(
+                f"unable to open shared memory object <{name}> in read-write mode: {error.strerror} ({error.errno}): "
+                "the process that sent it is gone"
+            ) from None
+        memory = _known_memory(descriptor)
+        os.close(descriptor)
+        if memory is None:
+            if once:
+                own = new_name()
+                os.rename(name, own)
+                return _storage_of(map_file(own, True, size, own=True))
+            return _storage_of(map_file(name, True, size))
+        if once:
+            unlink(name)
+        return _storage_of(memory)
 
 
 def reduce_storage(storage: Any) -> Any:
-    """What a storage is pickled as for another process."""
+    """What a storage is pickled as for another process. RuntimeError for one on CUDA or meta."""
+    if storage.is_cuda or storage.device.type == "meta":
+        kind = "CUDA" if storage.is_cuda else "meta"
+        raise RuntimeError(f"Cannot pickle {kind} storage; try pickling a {kind} tensor instead")
     if storage.device.type != "cpu":
         return storage.__reduce_ex__(2)
-    if storage.nbytes() and (_strategy == "file_system" or (storage.is_shared() and storage.filename is not None)):
-        return rebuild_storage_filename, (_named(storage), storage.nbytes())
-    memory = mapping_of(storage.share_memory_()._tensor._data)
-    return rebuild_storage_fd, (DupFd(memory.descriptor), storage.nbytes())
+    if not storage.nbytes():
+        return rebuild_storage_empty, ()
+    with _lock:
+        memory = owner_of(storage.share_memory_()._tensor._data)
+        mapping = mapping_of(memory)
+        if mapping.identity is not None:
+            _known[mapping.identity] = memory
+        if mapping.filename is None:
+            return rebuild_storage_fd, (DupFd(mapping.descriptor), storage.nbytes())
+        if not mapping.own:
+            return rebuild_storage_filename, (mapping.filename, storage.nbytes(), False)
+        sent = new_name()
+        os.link(mapping.filename, sent)
+        return rebuild_storage_filename, (sent, storage.nbytes(), True)
 
 
 def rebuild_meta_tensor(cls: type, dtype: Any, shape: Any, stride: Any, requires_grad: bool) -> Any:
@@ -108,6 +147,7 @@ def reduce_tensor(tensor: Any) -> Any:
             "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
             "serializing (e.g., putting it on the queue)."
         )
+    warn_if_has_hooks(tensor)
     if tensor.is_meta:
         about = tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad
         return rebuild_meta_tensor, (type(tensor), *about)

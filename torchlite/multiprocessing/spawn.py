@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import multiprocessing.connection
+import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
+import uuid
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
+
+log = logging.getLogger(__name__)
 
 
 class ProcessException(Exception):
     """A process failed: its number (`error_index`) and its `error_pid`."""
 
-    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg)
-        self.msg, self.error_index, self.error_pid = msg, error_index, pid
+        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
 
     def __reduce__(self) -> Any:
         return type(self), (self.msg, self.error_index, self.error_pid)
@@ -42,30 +51,43 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
-def _run(fn, number, args, errors):
+def _die_with_parent(parent: int) -> None:
+    """On Linux: SIGINT when the parent ends, also by SIGKILL."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
+        if parent > 1 and os.getppid() != parent:  # it ended before this
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file: str, parent: int) -> None:
     try:
+        _die_with_parent(parent)
         fn(number, *args)
     except KeyboardInterrupt:
-        sys.exit(1)  # the parent has it, too
+        pass  # the parent has it, too, or is gone
     except Exception:
-        errors.send(traceback.format_exc())
+        with open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(traceback.format_exc())
         sys.exit(1)
 
 
 class ProcessContext:
     """Processes that were started together. `join()` waits for one of them to end."""
 
-    def __init__(self, processes: list[Any], errors: list[Any]) -> None:
-        self.processes, self.errors = processes, errors
+    def __init__(self, processes: list[Any], error_files: list[str]) -> None:
+        self.processes, self.error_files = processes, error_files
         self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
 
-    def pids(self) -> list[int | None]:
+    def pids(self) -> list[int]:
         """The numbers that the system gave the processes."""
-        return [process.pid for process in self.processes]
+        return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """Wait until a process ends, `timeout` seconds at most; True when all have ended well. When one fails the
-        others are ended (after `grace_period` seconds) and its error is raised here.
+        others are ended (after `grace_period` seconds) and its error is raised here: ProcessRaisedException or
+        ProcessExitedException.
         """
         if not self.sentinels:
             return True
@@ -77,38 +99,55 @@ class ProcessContext:
                 self._raise(number)
         return not self.sentinels
 
-    def _end(self, grace_period):
-        deadline = time.monotonic() + (grace_period or 0)
-        while any(process.is_alive() for process in self.processes) and time.monotonic() < deadline:
-            time.sleep(0.01)
+    def _wait_for_all(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
         for process in self.processes:
-            if process.is_alive():
-                process.terminate()
-        for process in self.processes:
-            process.join(30)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            process.join(max(0.0, deadline - time.monotonic()))
 
-    def _raise(self, number):
-        process, errors = self.processes[number], self.errors[number]
+    def _end(self, grace_period: float | None) -> None:
+        if grace_period is not None:
+            self._wait_for_all(grace_period)
+        for process in self.processes:
+            if process.is_alive():
+                log.warning("Terminating process %s via signal SIGTERM", process.pid)
+                process.terminate()
+        self._wait_for_all(30 if grace_period is None else grace_period)
+        for process in self.processes:
+            if process.is_alive():
+                log.warning("Process %s does not end on SIGTERM: ending it via SIGKILL", process.pid)
+                process.kill()
+            process.join()
+
+    def _raise(self, number: int) -> None:
+        process = self.processes[number]
         pid, code = process.pid, process.exitcode
         text = None
-        with contextlib.suppress(EOFError, OSError):  # it ended without a word
-            text = errors.recv() if errors.poll() else None
+        with contextlib.suppress(OSError), open(self.error_files[number], encoding="utf-8") as file:
+            text = file.read()
+        for name in self.error_files:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
         if text is not None:
             raise ProcessRaisedException(
                 f"\n\n-- Process {number} terminated with the following error:\n{text}", number, pid
             )
         if code < 0:
-            name = signal.Signals(-code).name
+            try:
+                name = signal.Signals(-code).name
+            except ValueError:
+                name = f"<Unknown signal {-code}>"
             raise ProcessExitedException(
                 f"process {number} terminated with signal {name}", number, pid, code, signal_name=name
             )
         raise ProcessExitedException(f"process {number} terminated with exit code {code}", number, pid, code)
 
 
-SpawnContext = ProcessContext  # its name before other start methods were possible
+class SpawnContext(ProcessContext):
+    """ProcessContext by the name that it had before other start methods were possible. Warns."""
+
+    def __init__(self, processes: list[Any], error_files: list[str]) -> None:
+        warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
+        super().__init__(processes, error_files)
 
 
 def start_processes(
@@ -120,23 +159,31 @@ def start_processes(
     start_method: str = "spawn",
 ) -> ProcessContext | None:
     """Run `fn(i, *args)` in `nprocs` processes, i from 0. With `join` wait for all of them, and raise
-    ProcessRaisedException or ProcessExitedException when one fails; otherwise return their ProcessContext.
+    ProcessRaisedException or ProcessExitedException when one fails; otherwise return their ProcessContext. They get
+    SIGINT when this process ends. With the start method "forkserver" and TORCH_MP_PARALLEL_START=1 in the environment
+    they are started side by side.
     """
-    context = multiprocessing.get_context(start_method)
-    processes, errors = [], []
-    for number in range(nprocs):
-        mine, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_run, args=(fn, number, args, theirs), daemon=daemon)  # type: ignore[attr-defined]
+    context: Any = multiprocessing.get_context(start_method)
+
+    def start(number: int) -> tuple[Any, str]:
+        # An error comes as a file, which is there or not however the process ended: a pipe would need to be read.
+        error_file = os.path.join(tempfile.gettempdir(), f"torchlite-error-{os.getpid()}-{uuid.uuid4().hex}.txt")
+        parent = 0 if start_method == "forkserver" else os.getpid()
+        process = context.Process(target=_run, args=(fn, number, args, error_file, parent), daemon=daemon)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads: ours start again in the child
             process.start()
-        theirs.close()
-        processes.append(process)
-        errors.append(mine)
-    started = ProcessContext(processes, errors)
+        return process, error_file
+
+    if start_method == "forkserver" and os.environ.get(ENV_VAR_PARALLEL_START, "0") == "1":
+        with ThreadPoolExecutor(max_workers=max(nprocs, 1)) as pool:
+            started = list(pool.map(start, range(nprocs)))
+    else:
+        started = [start(number) for number in range(nprocs)]
+    processes = ProcessContext([process for process, _ in started], [name for _, name in started])
     if not join:
-        return started
-    while not started.join():
+        return processes
+    while not processes.join():
         pass
     return None
 

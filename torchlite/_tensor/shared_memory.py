@@ -1,0 +1,212 @@
+"""Memory that other processes or files share: mappings, and the arrays over them.
+
+A mapping holds no descriptor of its own (Python's `mmap` keeps one for each), so that a process can share more storages
+than it may have files open. One that was made without a name keeps the descriptor by which others can map it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import mmap
+import os
+import tempfile
+import uuid
+import weakref
+from typing import Any
+
+import numpy as np
+
+
+class Mapping:
+    """A mapping of a file or of anonymous memory. NumPy takes it as an array of bytes and keeps it."""
+
+    descriptor = -1  # of anonymous memory, for other processes to map
+
+    def __init__(self, descriptor: int, nbytes: int, shared: bool = True, filename: str | None = None) -> None:
+        self.shared, self.filename, self.own = shared, filename, False
+        self.identity: tuple[int, int] | None = None  # of the memory, the same in all processes
+        if descriptor >= 0 and shared:
+            known = os.fstat(descriptor)
+            self.identity = known.st_dev, known.st_ino
+        address = _mapped(self, descriptor, max(nbytes, 1), shared)
+        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+    def keep(self, descriptor: int) -> None:
+        """Own a descriptor, by which other processes can map the memory."""
+        self.descriptor = descriptor
+        kept.add(descriptor)
+        weakref.finalize(self, _close, descriptor).atexit = False  # type: ignore[misc]
+
+
+kept: set[int] = set()  # the descriptors of this process's mappings
+
+
+def _close(descriptor: int) -> None:
+    kept.discard(descriptor)
+    os.close(descriptor)
+
+
+@functools.cache
+def _libc() -> Any:
+    """`mmap` and `munmap` of the C library; None on systems without."""
+    try:
+        import ctypes
+
+        library = ctypes.CDLL(None, use_errno=True)
+        make, end = library.mmap, library.munmap
+    except (ImportError, OSError, TypeError, AttributeError):
+        return None
+    number, size = ctypes.c_int, ctypes.c_size_t
+    make.argtypes, make.restype = [ctypes.c_void_p, size, number, number, number, ctypes.c_long], ctypes.c_void_p
+    end.argtypes, end.restype = [ctypes.c_void_p, size], number
+    return make, end, ctypes.get_errno
+
+
+def _mapped(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
+    """The address of new mapped memory, which goes with its owner."""
+    calls = _libc()
+    if calls is None:
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        held = mmap.mmap(descriptor, nbytes, access=access)
+        owner.held = held  # type: ignore[attr-defined]
+        return np.frombuffer(held, np.uint8).ctypes.data
+    make, end, errno = calls
+    flags = (mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE) | (mmap.MAP_ANONYMOUS if descriptor < 0 else 0)
+    address = make(None, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0)
+    if address is None or address == 2 ** (8 * np.dtype(np.uintp).itemsize) - 1:
+        raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{owner.filename}>: {os.strerror(errno())}")
+    weakref.finalize(owner, end, address, nbytes).atexit = False  # type: ignore[misc]
+    return address
+
+
+def mapping_of(raw: Any) -> Any:
+    """The mapping (a `Mapping`) under an array; None for other memory."""
+    while raw is not None and not isinstance(raw, Mapping):
+        raw = raw.obj if isinstance(raw, memoryview) else getattr(raw, "keeper", getattr(raw, "base", None))
+    return raw
+
+
+class Sharing:
+    """How new memory is shared: by a descriptor, or by a name in shared memory."""
+
+    strategy = "file_descriptor"
+
+    @classmethod
+    def by_name(cls) -> bool:
+        """Whether memory gets a name: also where a quarter of the descriptors that the process may have are in use."""
+        if cls.strategy == "file_system" or not hasattr(os, "memfd_create"):
+            return os.name == "posix"
+        import resource
+
+        return len(kept) >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+
+
+def map_shared(nbytes: int) -> np.ndarray:
+    """Zeros in memory that other processes can see."""
+    if nbytes and Sharing.by_name():
+        return map_file(new_name(), True, nbytes, own=True)
+    descriptor = os.memfd_create("torchlite") if hasattr(os, "memfd_create") else -1
+    if descriptor >= 0:
+        os.ftruncate(descriptor, max(nbytes, 1))
+    return map_descriptor(descriptor, nbytes)
+
+
+def map_descriptor(descriptor: int, nbytes: int) -> np.ndarray:
+    """The memory behind a descriptor, which is closed with it; -1: memory that only forked processes see."""
+    try:
+        mapping = Mapping(descriptor, nbytes)
+    except BaseException:
+        if descriptor >= 0:
+            os.close(descriptor)
+        raise
+    if descriptor >= 0:
+        mapping.keep(descriptor)
+    return np.asarray(mapping)
+
+
+class _Names:
+    """The names of this process's files in shared memory. They begin alike, so that a shell, which waits for the end of
+    a pipe that only this process holds, can remove them when it ends, however that happens.
+    """
+
+    def __init__(self) -> None:
+        folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+        self.start = os.path.join(folder, f"torch_{os.getpid()}_{uuid.uuid4().hex}_")
+        self.numbers = itertools.count()
+        self.pid = os.getpid()
+        theirs, self.ours = os.pipe()
+        # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
+        script = "{ read x; printf '%s\\0' \"$0\"* | xargs -0 rm -f; } <&3 >/dev/null 2>&1 &"
+        actions = [(os.POSIX_SPAWN_DUP2, theirs, 3)] if theirs != 3 else []
+        try:
+            os.set_inheritable(theirs, True)
+            started = os.posix_spawn(
+                "/bin/sh", ["sh", "-c", script, self.start], os.environ, file_actions=actions, setsid=True
+            )
+            os.waitpid(started, 0)
+        finally:
+            os.close(theirs)
+
+
+_names: _Names | None = None
+
+
+def new_name() -> str:
+    """A name in shared memory that no other process has. What has it when this process ends is removed."""
+    global _names
+    if _names is None:
+        _names = _Names()
+    return f"{_names.start}{next(_names.numbers)}"
+
+
+def _forget() -> None:
+    """In a forked child: the names are its parent's."""
+    global _names
+    if _names is not None:
+        os.close(_names.ours)
+        _names = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def unlink(filename: str) -> None:
+    """Remove a name that may be gone."""
+    with contextlib.suppress(OSError):
+        os.unlink(filename)
+
+
+def map_file(filename: Any, shared: bool, nbytes: int, own: bool = False) -> np.ndarray:
+    """The first bytes of a file, mapped. RuntimeError where it has not as many and is not shared. An `own` file goes
+    with the mapping.
+    """
+    name = os.fspath(filename)
+    flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
+    try:
+        descriptor = os.open(name, flags, 0o600)
+    except OSError as error:
+        raise RuntimeError(f"unable to open file <{name}> in {'read-write' if shared else 'read-only'} mode: {error}")
+    try:
+        length = os.fstat(descriptor).st_size
+        nbytes = nbytes or length
+        if nbytes > length:
+            if not shared:
+                raise RuntimeError(f"file <{name}> is too small: it has {length} bytes, and {nbytes} were asked for")
+            os.ftruncate(descriptor, nbytes)
+        if not nbytes:
+            return np.empty(0, np.uint8)
+        mapping = Mapping(descriptor, nbytes, shared, name if shared else None)
+    finally:
+        os.close(descriptor)
+    mapping.own = own
+    if own:
+        weakref.finalize(mapping, _unlink_own, name, os.getpid())
+    return np.asarray(mapping)
+
+
+def _unlink_own(filename: str, pid: int) -> None:
+    if os.getpid() == pid:  # a forked child does not own it
+        unlink(filename)
