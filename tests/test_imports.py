@@ -11,7 +11,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax"}
+RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax", "mpi4py"}
 BACKENDS = {p.name for p in (ROOT / "backends").iterdir() if p.is_dir() and p.name.startswith("torchlite_")}
 
 
@@ -190,6 +190,7 @@ BELOW = {
     "torchlite_device": ("torchlite_array", "torchlite_kernels"),
     "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
     "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
+    "torchlite_mpi": (),
     "torchlite_cc": ("torchlite_array", "torchlite_device", "torchlite_kernels", "torchlite_numpy"),
 }
 DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up

@@ -180,26 +180,26 @@ def test_devices_that_are_not_there(name):
     assert set(module.__all__) <= set(dir(module)) and torch.device(name, 0).index == 0
 
 
-def test_no_process_groups():
-    assert not torch.distributed.is_available() and not torch.distributed.is_initialized()
+def test_before_there_is_a_process_group():
+    assert torch.distributed.is_available() and not torch.distributed.is_initialized()
     assert not torch.distributed.rpc.is_available()
     assert not torch.distributed.is_nccl_available() and torch.distributed.Backend("GLOO") == "gloo"
-    from torchlite.distributed import all_reduce, fsdp, init_process_group
+    from torchlite.distributed import all_reduce, fsdp
     from torchlite.distributed.optim import ZeroRedundancyOptimizer
 
     for refused in (
         all_reduce,
         torch.distributed.get_rank,
-        torchlite.distributed.nn.all_gather,
+        lambda x: torchlite.distributed.nn.broadcast(x, 0),
         ZeroRedundancyOptimizer,
     ):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             refused(torch.ones(1))
-    with pytest.raises(NotImplementedError, match="init_process_group: programs run in one process"):
-        init_process_group("gloo")
-    with pytest.raises(NotImplementedError, match=r"fsdp.FullyShardedDataParallel: programs run in one process"):
+    with pytest.raises(ValueError, match="env:// rendezvous: environment variable RANK expected, but not set"):
+        torch.distributed.init_process_group("gloo")
+    with pytest.raises(NotImplementedError, match=r"fsdp.FullyShardedDataParallel: it is not built yet"):
         fsdp.FullyShardedDataParallel(Net())
-    with pytest.raises(NotImplementedError, match=r"distribute_tensor: programs run in one process"):
+    with pytest.raises(NotImplementedError, match=r"distribute_tensor: it is not built yet"):
         torch.distributed.tensor.distribute_tensor(torch.ones(1))
     assert not isinstance(torch.ones(2), torch.distributed.tensor.DTensor) and torch.distributed.group.WORLD is None
     with torch.distributed.tensor.experimental.implicit_replication():

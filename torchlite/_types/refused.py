@@ -17,7 +17,7 @@ _WHY = {
     "compiler": "nothing is compiled yet",
     "masked": "masked tensors stay out (torch.masked has the reductions)",
     "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
-    "distributed": "programs run in one process",
+    "distributed": "it is not built yet",
     "autograd": "it belongs to what PyTorch has removed",
 }
 

@@ -1,38 +1,32 @@
-"""Several processes: not yet. `is_available()` is False, as of a PyTorch that was built without them; names that
-programs import are there, and say so when they are called.
+"""Several processes that work together: groups, what their members send each other, and what stands on that.
+
+`torchlite-run` (`python -m torchlite.distributed.run`) or `mpiexec` starts them; one process needs neither.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from . import distributed_c10d
 from .device_mesh import DeviceMesh, init_device_mesh
-from .distributed_c10d import (
-    Backend,
-    GroupMember,
-    P2POp,
-    ProcessGroup,
-    ReduceOp,
-    Work,
-    group,
-    is_backend_available,
-    is_initialized,
-    is_torchelastic_launched,
-)  # fmt: skip
+from .distributed_c10d import *
+from .distributed_c10d import __all__ as _names
 
-__all__ = [
-    "Backend", "DeviceMesh", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group",
-    "init_device_mesh", "is_available", "is_backend_available", "is_initialized", "is_torchelastic_launched",
-]  # fmt: skip
+__all__ = [*_names, "DeviceMesh", "init_device_mesh", "is_available"]
 
 
 def is_available() -> bool:
-    """Whether processes can work together: not yet."""
-    return False
+    """Whether processes can work together.
+
+    >>> import torchlite as torch
+    >>> torch.distributed.is_available()
+    True
+    """
+    return True
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    if name in ("_functional_collectives", "nn", "rpc", "fsdp", "tensor", "optim", "autograd", "run", "elastic"):
+        return importlib.import_module(f"{__name__}.{name}")
     return getattr(distributed_c10d, name)

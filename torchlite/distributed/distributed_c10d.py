@@ -1,119 +1,183 @@
-"""Groups of processes: none. Their names are there for programs that import them, and each says so when it is called.
-
-What asks for the default group raises what PyTorch raises before `init_process_group`, and that function refuses.
-"""
+"""Groups of processes and what they send each other: PyTorch's names, from the modules that have them."""
 
 from __future__ import annotations
 
-import datetime
 import enum
-from collections.abc import Callable
+import os
+import zlib
 from typing import Any
 
-from torchlite._types.refused import refusing
+from ._alone import Alone as Alone
+from ._backends import (
+    Backend,
+    BackendConfig,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_ucc_available,
+    is_xccl_available,
+)
+from ._coalescing import _coalescing_manager as _coalescing_manager
+from ._coalescing import _CoalescingManager as _CoalescingManager
+from ._collectives import _all_gather_base as _all_gather_base
+from ._collectives import _reduce_scatter_base as _reduce_scatter_base
+from ._collectives import (
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_gather_single,
+    all_reduce,
+    all_reduce_coalesced,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    monitored_barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+    scatter,
+    supports_complex,
+)
+from ._objects import _object_to_tensor as _object_to_tensor
+from ._objects import _tensor_to_object as _tensor_to_object
+from ._objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from ._p2p import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from ._process_group import ProcessGroup
+from ._process_group import process_is_launched as is_torchelastic_launched
+from ._reducing import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    default_pg_timeout,
+    reduce_op,
+)
+from ._reducing import _make_nccl_premul_sum as _make_nccl_premul_sum
+from ._rendezvous import register_rendezvous_handler, rendezvous
+from ._stores import FileStore, HashStore, PrefixStore, Store, TCPStore
+from ._work import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError, Work
+from ._world import (
+    GroupMember,
+    destroy_process_group,
+    get_backend,
+    get_backend_config,
+    get_default_backend_for_device,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_pg_count,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_initialized,
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    split_group,
+)
+from ._world import _abort_process_group as _abort_process_group
+from ._world import _get_default_group as _get_default_group
+from ._world import _new_group_with_tag as _new_group_with_tag
+from ._world import _rank_not_in_group as _rank_not_in_group
+from ._world import _world as _world
 
-default_pg_timeout = datetime.timedelta(minutes=30)
-_GROUPS = (
-    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce",
-    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend", "get_backend_config",
-    "get_global_rank", "get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank",
-    "get_world_size", "irecv", "isend", "monitored_barrier", "new_group", "new_subgroups",
-    "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
-    "scatter", "scatter_object_list", "send", "send_object_list", "split_group", "_get_default_group",
-)  # fmt: skip
-_ABSENT = (
-    "FileStore", "HashStore", "PrefixStore", "Store", "TCPStore", "init_process_group", "new_process_group",
-    "rendezvous", "_new_process_group_helper",
-)  # fmt: skip
-_BACKENDS = ("gloo", "mpi", "nccl", "ucc", "xccl")
 __all__ = [
-    "Backend", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "default_pg_timeout", "group",
-    "is_backend_available", "is_initialized", "is_torchelastic_launched",
+    "AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig",
+    "BarrierOptions", "BroadcastOptions", "DebugLevel", "DistBackendError", "DistError", "DistNetworkError",
+    "DistStoreError", "FileStore", "GatherOptions", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
+    "QueueEmptyError", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "Store", "TCPStore",
+    "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
+    "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
+    "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather", "gather_object",
+    "get_backend", "get_backend_config", "get_debug_level", "get_default_backend_for_device", "get_global_rank",
+    "get_group_rank", "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size",
+    "group", "init_process_group", "irecv", "is_backend_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
+    "isend", "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "recv",
+    "recv_object_list", "reduce", "reduce_op", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor",
+    "register_rendezvous_handler", "rendezvous", "scatter", "scatter_object_list", "send", "send_object_list",
+    "split_group", "supports_complex",
 ]  # fmt: skip
 
 
-class ProcessGroup:
-    """A class for annotations: there is no group."""
+class DebugLevel(enum.IntEnum):
+    """What TORCH_DISTRIBUTED_DEBUG says."""
+
+    OFF, INFO, DETAIL = range(3)
 
 
-class Work:
-    """A class for annotations: nothing runs in other processes."""
+def get_debug_level() -> DebugLevel:
+    """What TORCH_DISTRIBUTED_DEBUG says."""
+    return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
 
 
-class P2POp:
-    """A message to another process: there is none."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _no_group()
+def _get_default_store() -> Store:
+    """The store of the default group."""
+    return _get_default_group().get_group_store()
 
 
-class GroupMember:
-    """The default group: none."""
-
-    WORLD: Any = None
-    NON_GROUP_MEMBER = -100
+def _get_process_group_store(pg: ProcessGroup) -> Store:
+    return pg.get_group_store()
 
 
-class group(GroupMember):
-    """The default group: none."""
+def _get_process_group_name(pg: ProcessGroup) -> str:
+    return pg.group_name
 
 
-class Backend(str):
-    """The name of what carries messages, in small letters."""
-
-    UNDEFINED = "undefined"
-    GLOO, MPI, NCCL, UCC, XCCL = "gloo", "mpi", "nccl", "ucc", "xccl"
-
-    def __new__(cls, name: str) -> Backend:
-        if not isinstance(name, str):
-            raise ValueError(f"Backend name must be a string, but got: {name!r}")
-        return super().__new__(cls, name.lower())
+def _resolve_process_group(group_name: str) -> ProcessGroup:
+    """The group of a name."""
+    if group_name not in _world.groups:
+        raise RuntimeError(f"Could not resolve the process group registered under the name {group_name}")
+    return _world.groups[group_name]
 
 
-class ReduceOp(enum.Enum):
-    """How the tensors of several processes become one."""
-
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
-
-
-def is_initialized() -> bool:
-    """Whether there is a default process group: there is none."""
-    return False
+def _get_group_tag(pg: ProcessGroup) -> str:
+    tag = next(tag for tag, groups in _world.tags.items() if pg in groups)
+    return tag.removeprefix("user:")
 
 
-def is_torchelastic_launched() -> bool:
-    """Whether a launcher started this process: `torchrun` needs process groups."""
-    return False
+def _get_pg_default_device(group: Any = None) -> Any:
+    """A device whose tensors the group sends."""
+    found = group or _get_default_group()
+    devices = found._device_types
+    return next((device for device in devices if device.type == "cpu"), devices[0])
 
 
-def is_backend_available(backend: str) -> bool:
-    """Whether something carries messages: nothing does."""
-    return False
+def _get_object_coll_device(group: Any = None) -> str:
+    return "cpu"
 
 
-def _no_group(*args: Any, **kwargs: Any) -> Any:
-    raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+def _find_or_create_pg_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> Any:
+    """A group of these ranks under this tag: this process's part of `ranks`, cut into lists of `stride`."""
+    lists = [ranks[start : start + stride] for start in range(0, len(ranks), stride)]
+    mine = get_rank()
+    found = next(part for part in lists if mine in part)
+    for known in _world.tags.get(f"user:{tag}" if tag else "", []):
+        if known._ranks == sorted(found):
+            return known
+    made = [_new_group_with_tag(part, pg_tag=tag) for part in lists]
+    return made[lists.index(found)]
 
 
-def __getattr__(name: str) -> Any:
-    found: Callable
-    if name in _GROUPS:
-
-        def found(*args: Any, **kwargs: Any) -> Any:
-            _no_group()
-
-        found.__name__ = found.__qualname__ = name
-        found.__doc__ = "Refuses, as there is no default process group."
-    elif name in _ABSENT:
-        found = refusing(f"torch.distributed.{name}")
-    elif name.removeprefix("is_").removesuffix("_available") in _BACKENDS:
-
-        def found() -> bool:
-            return False
-
-        found.__name__ = found.__qualname__ = name
-    else:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = found
-    return found
+def _hash_ranks_to_str(ranks: list[int]) -> str:
+    return f"{zlib.crc32('_'.join(map(str, ranks)).encode()):08x}"

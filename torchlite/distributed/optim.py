@@ -1,4 +1,4 @@
-"""Optimizers over several processes: classes that programs ask for. Making one says that there is no process group."""
+"""Optimizers over several processes: classes that programs ask for, and that are not built yet."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ from typing import Any
 
 from torchlite.optim import Optimizer
 
-from .distributed_c10d import _no_group
+from ._absent import absent
+from .distributed_c10d import _get_default_group
 
 __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 
+def _refuse(name: str) -> None:
+    _get_default_group()
+    absent(name, "torch.distributed.optim")()
+
+
 class ZeroRedundancyOptimizer(Optimizer):
-    """States that processes share out: there is one process."""
+    """States that processes share out."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _no_group()
+        _refuse(type(self).__name__)
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """Steps that processes take alone and average later: there is one process."""
+    """Steps that processes take alone and average later."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _no_group()
+        _refuse(type(self).__name__)
 
 
 class DistributedOptimizer:
-    """Parameters in other processes: there is one process."""
+    """Parameters in other processes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _no_group()
+        _refuse(type(self).__name__)

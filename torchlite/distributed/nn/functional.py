@@ -1,11 +1,218 @@
-"""Messages between processes that gradients follow: each says that there is no process group."""
+"""Collectives that gradients follow: each returns new tensors, and its backward is the collective that undoes it."""
 
 from __future__ import annotations
 
-from .. import distributed_c10d as _groups
+from typing import Any
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+import torchlite as torch
+from torchlite.autograd import Function
 
-all_gather, all_reduce, all_to_all = _groups.all_gather, _groups.all_reduce, _groups.all_to_all
-broadcast, gather, reduce = _groups.broadcast, _groups.gather, _groups.reduce
-reduce_scatter, scatter = _groups.reduce_scatter, _groups.scatter
+from .. import distributed_c10d as dist
+from ..distributed_c10d import ReduceOp, group
+
+__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
+    "scatter",
+]  # fmt: skip
+
+
+def _group(of: Any) -> Any:
+    return group.WORLD if of is None else of
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, src: int, group: Any, tensor: torch.Tensor) -> torch.Tensor:
+        ctx.src, ctx.group = src, group
+        out = tensor.clone()
+        dist.broadcast(out, src, group)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        given = _Reduce.apply(ctx.src, ReduceOp.SUM, ctx.group, grad)
+        return None, None, given if dist.get_rank() == ctx.src else torch.zeros_like(given)
+
+
+class _Reduce(Function):
+    @staticmethod
+    def forward(ctx: Any, dst: int, op: Any, group: Any, tensor: torch.Tensor) -> torch.Tensor:
+        ctx.dst, ctx.group = dst, group
+        out = tensor.clone()
+        dist.reduce(out, dst, op, group)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return None, None, None, _Broadcast.apply(ctx.dst, ctx.group, grad)
+
+
+class _Gather(Function):
+    @staticmethod
+    def forward(ctx: Any, dst: int, group: Any, tensor: torch.Tensor) -> Any:
+        ctx.dst, ctx.group = dst, group
+        out = [torch.zeros_like(tensor) for _ in range(dist.get_world_size(group))]
+        mine = dist.get_rank() == dst
+        dist.gather(tensor.contiguous(), out if mine else None, dst, group)
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        return None, None, _Scatter.apply(ctx.dst, ctx.group, *grads)
+
+
+class _Scatter(Function):
+    @staticmethod
+    def forward(ctx: Any, src: int, group: Any, *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.src, ctx.group = src, group
+        out = torch.zeros_like(tensors[0])
+        mine = dist.get_rank() == src
+        dist.scatter(out, [tensor.contiguous() for tensor in tensors] if mine else None, src, group)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return None, None, *_Gather.apply(ctx.src, ctx.group, grad)
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx: Any, op: Any, group: Any, tensor: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
+        ctx.group = group
+        out = torch.empty_like(tensor)
+        dist.reduce_scatter(out, [part.contiguous() for part in parts], op, group)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return None, None, None, *_AllGather.apply(ctx.group, grad)
+
+
+class _AllGather(Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, tensor: torch.Tensor) -> Any:
+        ctx.group = group
+        out = [torch.empty_like(tensor) for _ in range(dist.get_world_size(group))]
+        dist.all_gather(out, tensor, group)
+        return tuple(out)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        mine = grads[dist.get_rank(ctx.group)]
+        return None, _ReduceScatter.apply(ReduceOp.SUM, ctx.group, mine, *grads)
+
+
+class _AllGatherBase(Function):
+    @staticmethod
+    def forward(ctx: Any, output: torch.Tensor, tensor: torch.Tensor, group: Any) -> torch.Tensor:
+        ctx.group, ctx.shape = group, tensor.shape
+        dist.all_gather_into_tensor(output, tensor.contiguous(), group)
+        ctx.mark_dirty(output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        out = grad.new_empty(ctx.shape)
+        dist.reduce_scatter_tensor(out, grad.contiguous(), ReduceOp.SUM, ctx.group)
+        return None, out, None
+
+
+class _AllToAll(Function):
+    @staticmethod
+    def forward(ctx: Any, group: Any, outputs: list[torch.Tensor], *tensors: torch.Tensor) -> Any:
+        ctx.group, ctx.like = group, [tensor.shape for tensor in tensors]
+        dist.all_to_all(outputs, [tensor.contiguous() for tensor in tensors], group)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        given = [grads[0].new_empty(shape) for shape in ctx.like]
+        return None, None, *_AllToAll.apply(ctx.group, given, *grads)
+
+
+class _AllToAllSingle(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, group: Any, output: torch.Tensor, into: Any, counts: Any, tensor: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.group, ctx.shape, ctx.into, ctx.counts = group, tensor.shape, into, counts
+        dist.all_to_all_single(output, tensor.contiguous(), into, counts, group)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        given = grad.new_empty(ctx.shape)
+        return None, None, None, None, _AllToAllSingle.apply(ctx.group, given, ctx.counts, ctx.into, grad)
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx: Any, op: Any, group: Any, tensor: torch.Tensor) -> torch.Tensor:
+        ctx.op, ctx.group = op, group
+        out = tensor.clone()
+        dist.all_reduce(out, op, group)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return None, None, _AllReduce.apply(ctx.op, ctx.group, grad)
+
+
+def broadcast(tensor: torch.Tensor, src: int, group: Any = None) -> torch.Tensor:
+    """The tensor of the rank `src`, which gets the sum of all gradients."""
+    return _Broadcast.apply(src, _group(group), tensor)
+
+
+def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> tuple[torch.Tensor, ...]:
+    """The tensors of all on the rank `dst`, zeros on others."""
+    return _Gather.apply(dst, _group(group), tensor)
+
+
+def scatter(tensors: list[torch.Tensor], src: int = 0, group: Any = None) -> torch.Tensor:
+    """This rank's part of the list of the rank `src`."""
+    return _Scatter.apply(src, _group(group), *tensors)
+
+
+def reduce(tensor: torch.Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+    """The reduction of all on the rank `dst`."""
+    return _Reduce.apply(dst, op, _group(group), tensor)
+
+
+def reduce_scatter(
+    output: torch.Tensor, input_list: list[torch.Tensor], op: Any = ReduceOp.SUM, group: Any = None
+) -> torch.Tensor:
+    """This rank's part of the reduction of all lists."""
+    return _ReduceScatter.apply(op, _group(group), output, *input_list)
+
+
+def all_gather(tensor: torch.Tensor, group: Any = None) -> tuple[torch.Tensor, ...]:
+    """The tensors of all."""
+    return _AllGather.apply(_group(group), tensor)
+
+
+def _all_gather_base(output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None) -> torch.Tensor:
+    """The tensors of all, one after the other."""
+    return _AllGatherBase.apply(output_tensor, input_tensor, _group(group))
+
+
+def all_to_all(
+    output_tensor_list: list[torch.Tensor], input_tensor_list: list[torch.Tensor], group: Any = None
+) -> tuple[torch.Tensor, ...]:
+    """What each rank has for this one."""
+    return _AllToAll.apply(_group(group), output_tensor_list, *input_tensor_list)
+
+
+def all_to_all_single(
+    output: torch.Tensor,
+    input: torch.Tensor,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: Any = None,
+) -> torch.Tensor:
+    """The rows that each rank has for this one."""
+    return _AllToAllSingle.apply(_group(group), output, output_split_sizes, input_split_sizes, input)
+
+
+def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
+    """The reduction of all; its gradient is the reduction of all gradients."""
+    return _AllReduce.apply(op, _group(group), tensor)

@@ -1,0 +1,126 @@
+"""The world that `mpiexec` (or a scheduler) started, and groups of its processes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+
+# What those that start processes for MPI leave in the environment: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
+_MARKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
+
+
+class Engine:
+    """Messages over MPI."""
+
+    name = "mpi"
+
+    def __init__(self) -> None:
+        self._process: int | None = None  # that has the world: a fork of it has none
+
+    def why_not(self) -> str:
+        """Why there are no messages over MPI, or ""."""
+        try:
+            self._mpi()
+        except ImportError as error:
+            return f"mpi4py is missing: install it with pip install 'torchlite-nd[mpi]' ({error})"
+        except RuntimeError as error:  # mpi4py without a library of MPI
+            return f"mpi4py found no library of MPI: pip install 'torchlite-nd[mpi]' brings one ({error})"
+        return ""
+
+    def started(self) -> bool:
+        """Whether something that knows MPI started this process."""
+        return any(mark in os.environ for mark in _MARKS)
+
+    def world(self, limit: float | None = None) -> Communicator:
+        """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
+        from .communicator import Communicator
+        from .requests import Request
+
+        MPI = self._mpi()
+        everyone = MPI.COMM_WORLD
+        self._begin(MPI)
+        if not Request([everyone.Ibarrier()], ()).wait(limit):
+            raise TimeoutError(f"not all of the {everyone.size} processes came within {limit} seconds")
+        return Communicator(everyone.Dup(), range(everyone.size))
+
+    def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
+        """A group of some ranks of the world, in this order; its members alone call it, all with the same name."""
+        from .communicator import Communicator
+
+        MPI = self._mpi()
+        self._begin(MPI)
+        everyone = MPI.COMM_WORLD
+        tag = zlib.crc32(name.encode()) % everyone.Get_attr(MPI.TAG_UB)
+        self._meet(everyone, ranks, tag, limit)
+        made = everyone.Create_group(everyone.Get_group().Incl(list(ranks)), tag)
+        return Communicator(made, ranks)
+
+    def neighbours(self) -> tuple[int, int]:
+        """This process's number among those on its machine, and how many these are."""
+        MPI = self._mpi()
+        near = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+        found = near.Get_rank(), near.Get_size()
+        near.Free()
+        return found
+
+    def place(self) -> tuple[int, int]:
+        """This process's rank in the world, and the world's size."""
+        everyone = self._mpi().COMM_WORLD
+        return everyone.Get_rank(), everyone.Get_size()
+
+    def abort(self, code: int) -> None:
+        """End all processes of the world, this one first."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._mpi().COMM_WORLD.Abort(code)
+
+    def _mpi(self) -> Any:
+        import mpi4py
+
+        if "mpi4py.MPI" not in sys.modules:
+            mpi4py.rc.finalize = False  # `_end` does
+        from mpi4py import MPI
+
+        return MPI
+
+    def _begin(self, MPI: Any) -> None:
+        if self._process is None:
+            self._process = os.getpid()
+            atexit.register(self._end, MPI)
+        elif self._process != os.getpid():
+            raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
+
+    def _end(self, MPI: Any) -> None:
+        """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
+        from .requests import Request
+
+        if self._process == os.getpid() and not MPI.Is_finalized():
+            Request([MPI.COMM_WORLD.Ibarrier()], ()).wait()
+            MPI.Finalize()
+
+    def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
+        """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""
+        from .requests import Request
+
+        word, mine = np.zeros(1, np.uint8), everyone.Get_rank()
+        first, others = ranks[0], list(ranks[1:])
+        if mine == first:
+            words = np.zeros(len(others), np.uint8)
+            steps = [
+                lambda: [everyone.Irecv(words[i : i + 1], rank, tag) for i, rank in enumerate(others)],
+                lambda: [everyone.Isend(word, rank, tag) for rank in others],
+            ]
+        else:
+            steps = [lambda: [everyone.Isend(word, first, tag)], lambda: [everyone.Irecv(word, first, tag)]]
+        for step in steps:
+            if not Request(step(), (word,)).wait(limit):
+                raise TimeoutError(f"not all of the ranks {list(ranks)} came within {limit} seconds")

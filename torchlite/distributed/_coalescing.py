@@ -1,0 +1,49 @@
+"""Calls that are waited for together."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+_open = threading.local()
+
+
+class _CoalescingManager:
+    """Collects works; `wait()` waits for all."""
+
+    def __init__(self) -> None:
+        self.works: list[Any] = []
+
+    def append(self, work: Any = None) -> None:
+        """One more work."""
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait for all."""
+        for work in self.works:
+            work.wait()
+
+
+def collected(work: Any) -> bool:
+    """Whether an open manager waits for this work."""
+    manager = getattr(_open, "manager", None)
+    if manager is not None:
+        manager.append(work)
+    return manager is not None
+
+
+@contextlib.contextmanager
+def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
+    """Collectives inside begin, and are waited for at the end (with `async_ops` by the manager's `wait()`)."""
+    before = getattr(_open, "manager", None)
+    manager = _CoalescingManager()
+    _open.manager = manager
+    try:
+        yield manager
+    finally:
+        _open.manager = before
+    if not async_ops:
+        manager.wait()

@@ -1,0 +1,416 @@
+"""The collectives of a group: what they take, and which method of the group does them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import torchlite as torch
+
+from ._coalescing import collected
+from ._process_group import ProcessGroup
+from ._reducing import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
+from ._work import Work
+from ._world import (
+    _get_default_group,
+    _group_or_default,
+    _rank_not_in_group,
+    get_global_rank,
+    get_group_rank,
+    warn_not_in_group,
+)
+
+_FIXED = (ReduceOp.MIN, ReduceOp.MAX, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+
+
+def check_tensor(value: Any, name: str) -> None:
+    """TypeError for what is no tensor."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(value)} instead."
+        )
+
+
+def check_tensors(value: Any, name: str) -> None:
+    """TypeError for what is no list of tensors."""
+    head = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got "
+    if not isinstance(value, list):
+        raise TypeError(f"{head}{type(value)} instead.")
+    if not all(isinstance(tensor, torch.Tensor) for tensor in value):
+        raise TypeError(f"{head}{type(value)} with elements of type {[type(tensor) for tensor in value]}.")
+
+
+def check_dtypes(*tensors: Any) -> None:
+    """ValueError where tensors differ in dtype."""
+    lists: Iterable[Any] = (value if isinstance(value, list) else [value] for value in tensors)
+    last = None
+    for tensor in itertools.chain.from_iterable(lists):
+        if last is not None and tensor.dtype is not last:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {last} and  {tensor.dtype}")
+        last = tensor.dtype
+
+
+def rank_in(group: ProcessGroup, of_world: int | None, in_group: int | None, of_world_wanted: bool = False) -> int:
+    """A rank in a group, of one in the world or in the group."""
+    if in_group is not None:
+        if of_world is not None:
+            raise ValueError("Can't specify both group_rank and global_rank")
+        return get_global_rank(group, in_group) if of_world_wanted else in_group
+    if of_world is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    if of_world_wanted:
+        return of_world
+    if group is _get_default_group():
+        return of_world
+    return get_group_rank(group, of_world)
+
+
+def supports_complex(reduceOp: ReduceOp) -> bool:
+    """Whether complex tensors can be reduced so."""
+    return reduceOp not in _FIXED
+
+
+def _given(work: Any, async_op: bool) -> Any:
+    """The work for those who wait themselves; others find it done."""
+    if work is None:
+        return None
+    if collected(work):
+        return work if async_op else None
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def _check_complex(op: Any, *tensors: torch.Tensor) -> None:
+    if any(tensor.is_complex() for tensor in tensors) and not supports_complex(op):
+        raise ValueError(f"all_reduce does not support {op} on complex tensors")
+
+
+def broadcast(
+    tensor: torch.Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Every member's tensor becomes that of the rank `src` (of the world; `group_src` counts in the group)."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("broadcast")
+        return None
+    root = rank_in(found, src, group_src)
+    check_tensor(tensor, "tensor")
+    return _given(found.broadcast([tensor], BroadcastOptions(rootRank=root, asyncOp=async_op)), async_op)
+
+
+def all_reduce(
+    tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Every member's tensor becomes the reduction of all. With `async_op` a Work, whose `wait()` says when."""
+    check_tensor(tensor, "tensor")
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_reduce")
+        return None
+    _check_complex(op, tensor)
+    found = _group_or_default(group)
+    return _given(found.allreduce([tensor], AllreduceOptions(reduceOp=op, asyncOp=async_op)), async_op)
+
+
+def all_reduce_coalesced(
+    tensors: list[torch.Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Any:
+    """`all_reduce` of several tensors of one dtype at once; with `async_op` a future."""
+    tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+    check_tensors(tensors, "tensor")
+    check_dtypes(tensors)
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_reduce_coalesced")
+        return None
+    _check_complex(op, *tensors)
+    options = AllreduceCoalescedOptions(reduceOp=op, asyncOp=async_op)
+    work = _group_or_default(group).allreduce_coalesced(tensors, options)
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None
+
+
+def reduce(
+    tensor: torch.Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """The tensor of the rank `dst` becomes the reduction of all."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("reduce")
+        return None
+    root = rank_in(found, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    _check_complex(op, tensor)
+    return _given(found.reduce([tensor], ReduceOptions(reduceOp=op, rootRank=root, asyncOp=async_op)), async_op)
+
+
+def all_gather(
+    tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Every member's list becomes the tensors of all, which have one size."""
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    check_dtypes(tensor_list, tensor)
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_gather")
+        return None
+    found = _group_or_default(group)
+    return _given(found.allgather([tensor_list], [tensor], AllgatherOptions(asyncOp=async_op)), async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Every member's output becomes the inputs of all, one after the other (or stacked)."""
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_gather_into_tensor")
+        return None
+    found = _group_or_default(group)
+    return _given(found._allgather_base(output_tensor, input_tensor, AllgatherOptions(asyncOp=async_op)), async_op)
+
+
+def _all_gather_base(
+    output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`all_gather_into_tensor`."""
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+all_gather_single = all_gather_into_tensor
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[torch.Tensor]],
+    input_tensor_list: list[torch.Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Any:
+    """`all_gather` of several tensors: `output_tensor_lists[r]` becomes rank r's; with `async_op` a future."""
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_gather_coalesced")
+        return None
+    check_tensors(input_tensor_list, "input_tensor_list")
+    check_dtypes(input_tensor_list)
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for output in output_tensor_lists:
+        check_tensors(output, "output_tensor_lists")
+        check_dtypes(output)
+    work = _group_or_default(group).allgather_coalesced(
+        output_tensor_lists, input_tensor_list, AllgatherOptions(asyncOp=async_op)
+    )
+    if async_op:
+        return work.get_future()
+    work.wait()
+    return None
+
+
+def _check_list_of(mine: bool, given: Any, name: str, place: str) -> None:
+    if mine and not given:
+        raise ValueError(f"Argument ``{name}`` must be specified on {place} rank.")
+    if given and not mine:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{place} ranks.")
+
+
+def gather(
+    tensor: torch.Tensor,
+    gather_list: list[torch.Tensor] | None = None,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """The list of the rank `dst` (0 if nothing is said) becomes the tensors of all; others give none."""
+    check_tensor(tensor, "tensor")
+    if gather_list:
+        check_tensors(gather_list, "gather_list")
+    else:
+        gather_list = []
+    check_dtypes(tensor, gather_list)
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("gather")
+        return None
+    root = rank_in(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    mine = found.rank() == root
+    _check_list_of(mine, gather_list, "gather_list", "destination")
+    options = GatherOptions(rootRank=root, asyncOp=async_op)
+    return _given(found.gather([gather_list] if mine else [], [tensor], options), async_op)
+
+
+def scatter(
+    tensor: torch.Tensor,
+    scatter_list: list[torch.Tensor] | None = None,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Every member's tensor becomes its part of the list of the rank `src` (0 if nothing is said)."""
+    check_tensor(tensor, "tensor")
+    if scatter_list:
+        check_tensors(scatter_list, "scatter_list")
+    else:
+        scatter_list = []
+    check_dtypes(tensor, scatter_list)
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("scatter")
+        return None
+    root = rank_in(found, 0 if src is None and group_src is None else src, group_src)
+    mine = found.rank() == root
+    _check_list_of(mine, scatter_list, "scatter_list", "source")
+    options = ScatterOptions(rootRank=root, asyncOp=async_op)
+    return _given(found.scatter([tensor], [scatter_list] if mine else [], options), async_op)
+
+
+def reduce_scatter(
+    output: torch.Tensor,
+    input_list: list[torch.Tensor],
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Every member's output becomes its part of the reduction of all lists."""
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    check_dtypes(output, input_list)
+    if _rank_not_in_group(group):
+        warn_not_in_group("reduce_scatter")
+        return None
+    _check_complex(op, output)
+    options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
+    return _given(_group_or_default(group).reduce_scatter([output], [input_list], options), async_op)
+
+
+def reduce_scatter_tensor(
+    output: torch.Tensor,
+    input: torch.Tensor,
+    op: Any = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Every member's output becomes its part of the reduction of all inputs."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if _rank_not_in_group(group):
+        warn_not_in_group("reduce_scatter_tensor")
+        return None
+    _check_complex(op, input)
+    options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
+    return _given(_group_or_default(group)._reduce_scatter_base(output, input, options), async_op)
+
+
+def _reduce_scatter_base(
+    output: torch.Tensor, input: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`reduce_scatter_tensor`."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
+
+
+reduce_scatter_single = reduce_scatter_tensor
+
+
+def all_to_all_single(
+    output: torch.Tensor,
+    input: torch.Tensor,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Rows of the input go to each member, rows of each come to the output: equally many, or as the lists say."""
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_to_all_single")
+        return None
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    check_dtypes(output, input)
+    found = _group_or_default(group)
+    work = found.alltoall_base(
+        output, input, output_split_sizes or [], input_split_sizes or [], AllToAllOptions(asyncOp=async_op)
+    )
+    return _given(work, async_op)
+
+
+def all_to_all(
+    output_tensor_list: list[torch.Tensor],
+    input_tensor_list: list[torch.Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """`output_tensor_list[r]` becomes what rank r has for this one in its input list."""
+    if _rank_not_in_group(group):
+        warn_not_in_group("all_to_all")
+        return None
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    check_dtypes(output_tensor_list, input_tensor_list)
+    found = _group_or_default(group)
+    return _given(found.alltoall(output_tensor_list, input_tensor_list, AllToAllOptions(asyncOp=async_op)), async_op)
+
+
+def barrier(
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+    device_ids: list[int] | None = None,
+    timeout: timedelta | None = None,
+) -> Work | None:
+    """Wait until all members are here."""
+    if _rank_not_in_group(group):
+        warn_not_in_group("barrier")
+        return None
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    options = BarrierOptions(asyncOp=async_op, timeout=timeout, device_ids=device_ids or ())
+    return _given(_group_or_default(group).barrier(options), async_op)
+
+
+def monitored_barrier(
+    group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """A barrier whose error, on rank 0, names the ranks that did not come in time (with `wait_all_ranks` all)."""
+    if _rank_not_in_group(group):
+        warn_not_in_group("monitored_barrier")
+        return
+    if isinstance(timeout, float | int):
+        import warnings
+
+        warnings.warn(
+            f"Please specify timeout arg as a timedelta. Converting current value of {timeout} assuming it represents "
+            "seconds",
+            stacklevel=2,
+        )
+        timeout = timedelta(seconds=timeout)
+    found = _group_or_default(group)
+    if found.name() not in ("gloo", "mpi"):
+        raise ValueError("monitored_barrier is only implemented for GLOO backend.")
+    found._get_backend().monitored_barrier(timeout, wait_all_ranks)

@@ -1,0 +1,138 @@
+"""Messages from one member of a group to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+
+from ._coalescing import collected
+from ._collectives import check_tensor, rank_in
+from ._process_group import ProcessGroup
+from ._work import Work
+from ._world import _group_or_default, _rank_not_in_group, get_global_rank, warn_not_in_group
+
+
+def _check_not_self(group: ProcessGroup, rank: int, kind: str) -> None:
+    if group.rank() == rank:
+        raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
+
+
+def isend(
+    tensor: torch.Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Begin to send a tensor to the rank `dst` (of the world; `group_dst` counts in the group)."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("isend")
+        return None
+    to = rank_in(found, dst, group_dst)
+    check_tensor(tensor, "tensor")
+    _check_not_self(found, to, "destination")
+    return found.send([tensor], to, tag)
+
+
+def irecv(
+    tensor: torch.Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> Work | None:
+    """Begin to receive a tensor from the rank `src`, without one from any."""
+    check_tensor(tensor, "tensor")
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("irecv")
+        return None
+    if src is None and group_src is None:
+        return found.recv_anysource([tensor], tag)
+    source = rank_in(found, src, group_src)
+    _check_not_self(found, source, "source")
+    return found.recv([tensor], source, tag)
+
+
+def send(
+    tensor: torch.Tensor,
+    dst: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_dst: int | None = None,
+) -> None:
+    """Send a tensor to the rank `dst`; it may be changed afterwards."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None and not collected(work):
+        work.wait()
+
+
+def recv(
+    tensor: torch.Tensor,
+    src: int | None = None,
+    group: ProcessGroup | None = None,
+    tag: int = 0,
+    group_src: int | None = None,
+) -> int:
+    """Receive a tensor of the sent one's size and dtype from the rank `src`, without one from any: who sent it."""
+    work = irecv(tensor, src, group, tag, group_src)
+    if work is None:
+        return -1
+    found = _group_or_default(group)
+    if src is None and group_src is None:
+        work.wait()
+        return get_global_rank(found, work._source_rank())
+    if not collected(work):
+        work.wait()
+    return rank_in(found, src, group_src, of_world_wanted=True)
+
+
+class P2POp:
+    """A message of `batch_isend_irecv`: `isend` or `irecv`, its tensor, and the other's rank."""
+
+    def __init__(
+        self,
+        op: Any,
+        tensor: torch.Tensor,
+        peer: int | None = None,
+        group: ProcessGroup | None = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        check_tensor(tensor, "tensor")
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group = _group_or_default(group)
+        self.peer = rank_in(self.group, peer, group_peer, of_world_wanted=True)
+        self.group_peer = rank_in(self.group, peer, group_peer)
+        _check_not_self(self.group, self.group_peer, "peer")
+
+    def __repr__(self) -> str:
+        mine, other = self.group.rank(), self.group_peer
+        source, target = (mine, other) if self.op is isend else (other, mine)
+        return (
+            f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={source}, group_dst={target},  "
+            f"{self.tensor.shape}, {self.tensor.dtype})"
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin all these messages of one group: their works."""
+    if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+    if not p2p_op_list:
+        raise IndexError("list index out of range")
+    if any(op.group != p2p_op_list[0].group for op in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
+    works = [op.op(op.tensor, group=op.group, tag=op.tag, **_peer(op)) for op in p2p_op_list]
+    return [work for work in works if work is not None]
+
+
+def _peer(op: P2POp) -> dict[str, int]:
+    return {"group_dst" if op.op is isend else "group_src": op.group_peer}

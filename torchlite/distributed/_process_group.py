@@ -1,0 +1,200 @@
+"""A group of processes: what it is called, and who carries its messages for which device."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import torchlite as torch
+
+from ._reducing import default_pg_timeout
+from ._work import Work
+
+
+class BackendType(enum.IntEnum):
+    """The kinds of backend of a ProcessGroup."""
+
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = range(7)
+
+
+def _tensors(values: Any) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    """A method that the backend of its tensors' device has."""
+
+    def method(self: ProcessGroup, *args: Any, **kwargs: Any) -> Any:
+        first = next(_tensors([*args, *kwargs.values()]), None)
+        return getattr(self._get_backend(None if first is None else first.device), name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"ProcessGroup.{name}"
+    method.__doc__ = f"`{name}` of the backend that serves the tensors' device."
+    return method
+
+
+class ProcessGroup:
+    """Processes that send each other messages. `init_process_group` and `new_group` make it; classes of one's own with
+    its methods derive from it.
+    """
+
+    __module__ = "torch.distributed.distributed_c10d"
+    BackendType = BackendType
+    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = BackendType
+
+    def __init__(self, *args: Any) -> None:
+        numbers = [value for value in args if isinstance(value, int)]  # a store may come first
+        self._rank, self._size = (*numbers, 0, 1)[:2] if len(numbers) >= 2 else (0, 1)
+        self._backends: dict[str, Any] = {}
+        self._name, self._desc, self._backend_name = "", "undefined", "undefined"
+        self._ranks: list[int] = []
+        self._store: Any = None
+        self._sequence = 0
+        self._timeout = default_pg_timeout
+        self.bound_device_id: Any = None
+
+    @classmethod
+    def _made(cls, name: str, ranks: list[int], rank: int, backends: dict[str, Any], **words: Any) -> ProcessGroup:
+        made = cls(rank, len(ranks))
+        made._name, made._ranks, made._backends = name, ranks, backends
+        for key, value in words.items():
+            setattr(made, key, value)
+        return made
+
+    def rank(self) -> int:
+        """This process's rank in the group."""
+        return self._rank
+
+    def size(self) -> int:
+        """How many processes the group has."""
+        return self._size
+
+    def name(self) -> str:
+        """The name of the backend."""
+        return self._get_backend_name()
+
+    def _get_backend_name(self) -> str:
+        return next((backend.name() for backend in self._backends.values()), self._backend_name)
+
+    @property
+    def group_name(self) -> str:
+        """The name by which the group is registered."""
+        return self._name
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def group_desc(self) -> str:
+        """What the group is for."""
+        return self._desc
+
+    def _set_group_desc(self, desc: str) -> None:
+        self._desc = desc
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [torch.device(name) for name in self._backends]
+
+    def _get_backend(self, device: Any = None) -> Any:
+        if not self._backends:
+            raise RuntimeError(
+                f"Process group {self._name!r} has been destroyed" if self._name else "a ProcessGroup without backends"
+            )
+        if device is None:
+            return self._backends.get("cpu") or next(iter(self._backends.values()))
+        kind = torch.device(device).type
+        if kind not in self._backends:
+            raise RuntimeError(f"No backend type associated with device type {kind}")
+        return self._backends[kind]
+
+    def _register_backend(self, device: Any, backend_type: Any, backend: Any) -> None:
+        self._backends[torch.device(device).type] = backend
+
+    def _set_default_backend(self, backend_type: Any) -> None:
+        """Devices say which backend serves them."""
+
+    def _id(self) -> int:
+        return id(self)
+
+    _backend_id = _id
+
+    def _has_hooks(self) -> bool:
+        return False
+
+    def _get_sequence_number_for_group(self) -> int:
+        return self._sequence
+
+    def _set_sequence_number_for_group(self) -> None:
+        self._sequence = 0
+
+    def get_group_store(self) -> Any:
+        """The store of the group, in which its members leave each other values."""
+        if self._store is None:
+            raise RuntimeError("the process group has no store")
+        return self._store() if callable(self._store) else self._store
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """How long calls wait."""
+        self._timeout = timeout
+        for backend in self._parts():
+            backend.set_timeout(timeout)
+
+    def _parts(self) -> list[Any]:
+        return list({id(backend): backend for backend in self._backends.values()}.values())
+
+    def shutdown(self) -> None:
+        """Free what carries the group's messages."""
+        parts, self._backends = self._parts(), {}
+        for backend in parts:
+            if hasattr(backend, "shutdown"):
+                backend.shutdown()
+
+    abort = shutdown
+
+    def _wait_for_pending_works(self) -> None:
+        """Works are waited for one by one."""
+
+    def _start_coalescing(self, device: Any = None) -> None:
+        """Messages begin at once: nothing is put together."""
+
+    def _end_coalescing(self, device: Any = None) -> Work | None:
+        """Nothing was put together."""
+
+    def boxed(self) -> ProcessGroup:
+        """The group."""
+        return self
+
+    unbox = staticmethod(lambda group: group)
+
+    def barrier(self, *args: Any, **kwargs: Any) -> Work:
+        """Done when all members have called it."""
+        return self._get_backend().barrier(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    def __deepcopy__(self, memo: Any) -> ProcessGroup:
+        return self
+
+
+for _name in (
+    "broadcast", "allreduce", "allreduce_coalesced", "reduce", "allgather", "_allgather_base", "all_gather_single",
+    "allgather_coalesced", "allgather_into_tensor_coalesced", "all_gather_single_coalesced", "gather", "scatter",
+    "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_single", "reduce_scatter_tensor_coalesced",
+    "reduce_scatter_single_coalesced", "alltoall", "alltoall_base", "all_to_all_single", "send", "recv",
+    "recv_anysource", "monitored_barrier",
+):  # fmt: skip
+    setattr(ProcessGroup, _name, _delegated(_name))
+
+
+def process_is_launched() -> bool:
+    """Whether `torchlite-run` (or torchrun's kind of launcher) started this process."""
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None

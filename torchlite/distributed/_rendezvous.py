@@ -1,0 +1,160 @@
+"""Where this process stands in its world: who says so, and that all who say it agree."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlparse
+
+import numpy as np
+
+from ._engines import engine
+from ._stores import FileStore, HashStore, Store, TCPStore
+
+_HOW = (
+    "A world of {size} processes is started by mpiexec, which connects them: python -m torchlite.distributed.run "
+    "--nproc-per-node {size} SCRIPT, or mpiexec -n {size} python SCRIPT; processes that were started by hand cannot "
+    "join each other."
+)
+
+
+class Place(NamedTuple):
+    """A rank among `size`, and the store that was given."""
+
+    rank: int
+    size: int
+    store: Any
+
+
+def find_place(backend: str, init_method: str | None, rank: int, size: int, store: Any, timeout: timedelta) -> Place:
+    """The rank and size that arguments, address or environment say, which must be those of the processes that MPI
+    started. RuntimeError with the way to start a world where nothing did.
+    """
+    messages = engine("mpi")
+    started = messages.started()
+    if init_method is not None and store is None:
+        url = urlparse(init_method)
+        if url.scheme in _handlers:
+            store, rank, size = next(_handlers[url.scheme](init_method, rank=rank, world_size=size, timeout=timeout))
+        elif url.scheme != "env":
+            rank, size = _of_url(url, init_method, rank, size)
+    explicit = size > 0
+    if not started:
+        rank, size = _of_environment(rank, size, backend != "mpi")
+        if size > 1:
+            raise RuntimeError(_HOW.format(size=size))
+        if rank:
+            raise ValueError(f"rank {rank} is not in a world of one process")
+        return Place(0, 1, store)
+    if explicit and size == 1:
+        return Place(0, 1, store)
+    rank, size = _of_environment(rank, size, False)
+    why = messages.why_not()
+    if why:
+        raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
+    place = messages.place()
+    said = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
+    if said != place:
+        raise ValueError(
+            f"rank {said[0]} of {said[1]} was asked for, but mpiexec started this process as rank {place[0]} of "
+            f"{place[1]}"
+        )
+    return Place(place[0], place[1], store)
+
+
+def _of_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
+    found = []
+    for value, name in ((rank, "RANK"), (size, "WORLD_SIZE")):
+        if value < 0 and name in os.environ:
+            value = int(os.environ[name])
+        if value < 0 and needed:
+            raise ValueError(
+                "Error initializing torch.distributed using env:// rendezvous: environment variable "
+                f"{name} expected, but not set"
+            )
+        found.append(value)
+    if not needed and max(found) < 0 and not engine("mpi").started():
+        return 0, 1
+    return found[0], found[1]
+
+
+def _of_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
+    if url.scheme not in ("tcp", "file"):
+        raise RuntimeError(f"No rendezvous handler for {url.scheme}://")
+    query = parse_qs(url.query)
+    rank = int(query["rank"][0]) if "rank" in query else rank
+    size = int(query["world_size"][0]) if "world_size" in query else size
+    if url.scheme == "tcp" and url.port is None:
+        raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
+    if not engine("mpi").started():
+        for value, name in ((rank, "rank"), (size, "world size")):
+            if value < 0:
+                raise ValueError(
+                    f"Error initializing torch.distributed using {url.scheme}:// rendezvous: {name} parameter missing"
+                )
+    return rank, size
+
+
+def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) -> Any:
+    """The store of a world, under an address that rank 0 tells the others: a file where all are on one machine."""
+    if size == 1:
+        return HashStore()
+    if communicator is None:
+        return None  # a backend of somebody else's
+    import socket
+    import tempfile
+
+    near = engine("mpi").neighbours()[1] == size
+    message, served = np.zeros(256, np.uint8), None
+    if rank == 0:
+        if near:
+            address = os.path.join(tempfile.gettempdir(), f"torchlite_store_{uuid.uuid4().hex}")
+        else:
+            served = TCPStore(socket.gethostname(), 0, None, True, timeout, wait_for_workers=False)
+            address = f"{served.host}:{served.port}"
+        message[: len(address.encode())] = list(address.encode())
+    communicator.broadcast(message, 0).wait(timeout.total_seconds())
+    address = bytes(message).rstrip(b"\0").decode()
+    if near:
+        return _once(lambda: FileStore(address, size))
+    host, _, port = address.rpartition(":")
+    return served if served is not None else _once(lambda: TCPStore(host, int(port), None, False, timeout))
+
+
+def _once(make: Callable[[], Store]) -> Callable[[], Store]:
+    made: list[Store] = []
+    return lambda: made[0] if made else made.append(make()) or made[0]  # type: ignore[func-returns-value]
+
+
+_handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
+
+
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]) -> None:
+    """Have `init_method="scheme://..."` ask `handler(url, rank=..., world_size=...)` for store, rank and size."""
+    if scheme in _handlers or scheme in ("env", "tcp", "file"):
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Store, int, int]]:
+    """A store at an address, with the rank and size that go with it: `tcp://`, `file://` or `env://`."""
+    if not isinstance(url, str):
+        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
+    parsed = urlparse(url)
+    if parsed.scheme in _handlers:
+        yield from _handlers[parsed.scheme](url, rank=rank, world_size=world_size, **kwargs)
+        return
+    timeout = kwargs.get("timeout", timedelta(minutes=5))
+    if parsed.scheme == "env":
+        rank, world_size = _of_environment(rank, world_size, True)
+        host, port = os.environ.get("MASTER_ADDR", "localhost"), int(os.environ.get("MASTER_PORT", "29500"))
+    else:
+        rank, world_size = _of_url(parsed, url, rank, world_size)
+        if parsed.scheme == "file":
+            yield FileStore(parsed.path, world_size), rank, world_size
+            return
+        host, port = parsed.hostname or "localhost", parsed.port or 0
+    yield TCPStore(host, port, world_size, rank == 0, timeout), rank, world_size

@@ -1,0 +1,101 @@
+"""Tensors as the memory that engines read and write: flat, contiguous, on the host.
+
+A contiguous tensor of the CPU is its own memory. Others (views with gaps, other devices, conjugated ones) have a copy,
+which is written back when the messages have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import torchlite as torch
+from torchlite._dispatch import graph
+from torchlite._tensor.leases import settle
+
+Finish = Callable[[], None]
+# Of elements that NumPy has no arithmetic for (or too little room), what is reduced in their place.
+_WIDER = {torch.complex32: torch.complex64}
+_MOVED = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # elements of NumPy's that stand for others of their size
+
+
+def is_wide(dtype: torch.dtype) -> bool:
+    """Whether engines reduce elements of this dtype as they are: halves, bfloat16 and float8 are reduced as float32."""
+    return dtype.np.kind in "biufc" and dtype is not torch.float16
+
+
+def _raw(tensor: Any) -> np.ndarray:
+    return tensor._data
+
+
+def _own(tensor: torch.Tensor) -> np.ndarray | None:
+    """The memory of a contiguous tensor of the CPU."""
+    data = _raw(tensor)
+    if type(data) is np.ndarray and data.flags.c_contiguous and not (tensor.is_conj() or tensor.is_neg()):
+        return data.reshape(-1)
+    return None
+
+
+def _plain(flat: np.ndarray) -> np.ndarray:
+    """The same memory with elements that every library of messages knows."""
+    return flat if flat.dtype.kind in "biufc" else flat.view(_MOVED[flat.itemsize])
+
+
+def given(tensor: torch.Tensor) -> np.ndarray:
+    """The elements, to be read."""
+    tensor = tensor.detach()
+    own = _own(tensor)
+    return _plain(_copied(tensor) if own is None else own)
+
+
+def _copied(tensor: torch.Tensor) -> np.ndarray:
+    return _raw(tensor.resolve_conj().resolve_neg().cpu().contiguous()).reshape(-1)
+
+
+def taking(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
+    """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
+    tensor = tensor.detach()
+    if tensor.device.type == "cpu":
+        settle(tensor)
+    own = _own(tensor)
+    if own is not None and own.flags.writeable:
+        return _plain(own), lambda: graph.bump(tensor)
+    host = _copied(tensor) if read else np.empty(tensor.numel(), tensor.dtype.np)
+    if read and tensor.device.type == "cpu":
+        host = host.copy() if np.may_share_memory(host, _raw(tensor)) else host
+    return _plain(host), lambda: put(tensor, host)
+
+
+def put(tensor: torch.Tensor, host: np.ndarray) -> None:
+    """Write flat elements into a tensor."""
+    made = torch.empty(tensor.shape, dtype=tensor.dtype)
+    flat = _raw(made).reshape(-1)
+    flat[...] = host.view(flat.dtype)
+    with torch.no_grad():
+        tensor.detach().copy_(made)
+
+
+def together(tensors: Sequence[torch.Tensor]) -> np.ndarray:
+    """The elements of tensors of one dtype, one after the other."""
+    parts = [given(tensor) for tensor in tensors]
+    return np.concatenate(parts) if len(parts) != 1 else parts[0].copy()
+
+
+def apart(tensors: Sequence[torch.Tensor]) -> tuple[np.ndarray, Finish]:
+    """Memory for the new elements of tensors of one dtype, one after the other."""
+    host = np.empty(sum(tensor.numel() for tensor in tensors), tensors[0].dtype.np)
+
+    def finish() -> None:
+        start = 0
+        for tensor in tensors:
+            put(tensor, host[start : start + tensor.numel()])
+            start += tensor.numel()
+
+    return _plain(host), finish
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements with which a reduction computes."""
+    return tensor if is_wide(tensor.dtype) else tensor.detach().to(_WIDER.get(tensor.dtype, torch.float32))

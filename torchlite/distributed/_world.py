@@ -1,0 +1,550 @@
+"""The groups of this process: how the world comes to be, groups of its ranks, and who is who in them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import warnings
+from datetime import timedelta
+from typing import Any
+
+import torchlite as torch
+
+from ._alone import Alone
+from ._backends import Backend, BackendConfig
+from ._engines import engine
+from ._process_group import ProcessGroup
+from ._reducing import default_pg_timeout
+from ._work import DistBackendError
+
+_OURS = ("gloo", "mpi", "nccl")
+
+
+class _World:
+    """The groups that there are."""
+
+    def __init__(self) -> None:
+        self.default_pg: ProcessGroup | None = None
+        self.groups: dict[str, ProcessGroup] = {}
+        self.backends: dict[ProcessGroup, str] = {}
+        self.group_count = 0
+        self.tags: dict[str, list[ProcessGroup]] = {}
+
+    @property
+    def pg_group_ranks(self) -> dict[ProcessGroup, dict[int, int]]:
+        """For each group the rank in it, by rank in the world."""
+        return {group: {rank: i for i, rank in enumerate(group._ranks)} for group in self.groups.values()}
+
+    @property
+    def pg_names(self) -> dict[ProcessGroup, str]:
+        """The names of the groups."""
+        return {group: name for name, group in self.groups.items()}
+
+    @property
+    def pg_map(self) -> dict[ProcessGroup, tuple[str, Any]]:
+        """Backend and store of the groups."""
+        return {group: (self.backends[group], group._store) for group in self.groups.values()}
+
+
+_world = _World()
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The default group."""
+        return _world.default_pg
+
+    @WORLD.setter
+    def WORLD(cls, group: ProcessGroup | None) -> None:
+        _world.default_pg = group
+
+
+class group(metaclass=_WorldMeta):
+    """`group.WORLD` is the default group, None before `init_process_group`."""
+
+
+class GroupMember(metaclass=_WorldMeta):
+    """`NON_GROUP_MEMBER` is what `new_group` returns to a rank that is not in the group."""
+
+    NON_GROUP_MEMBER = -100
+
+
+def is_initialized() -> bool:
+    """Whether there is a default process group."""
+    return _world.default_pg is not None
+
+
+def _get_default_group() -> ProcessGroup:
+    if _world.default_pg is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return _world.default_pg
+
+
+def _group_or_default(of: Any) -> Any:
+    return _get_default_group() if of is None else of
+
+
+def _rank_not_in_group(of: Any) -> bool:
+    return of == GroupMember.NON_GROUP_MEMBER if of is not None else False
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """This process's rank in a group (without one in the world), -1 where it is not a member.
+
+    >>> import torchlite.distributed as dist
+    >>> dist.get_rank()
+    Traceback (most recent call last):
+        ...
+    ValueError: Default process group has not been initialized, please make sure to call init_process_group.
+    """
+    if _rank_not_in_group(group):
+        return -1
+    default = _get_default_group()
+    return (default if group is None else group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many processes a group has (without one the world), -1 where this one is not a member."""
+    if _rank_not_in_group(group):
+        return -1
+    default = _get_default_group()
+    return (default if group is None else group).size()
+
+
+def _registered(of: ProcessGroup) -> ProcessGroup:
+    if of not in _world.backends:
+        raise ValueError(f"Group {of} is not registered, please create group with torch.distributed.new_group API")
+    return of
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank in a group of a rank of the world."""
+    if group is _world.default_pg:
+        return global_rank
+    ranks = _registered(group)._ranks
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank in the world of a rank of a group."""
+    if group is _world.default_pg:
+        return group_rank
+    ranks = _registered(group)._ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The ranks in the world of a group's members, in the group's order."""
+    return list(_registered(_group_or_default(group))._ranks)
+
+
+def get_pg_count() -> int:
+    """How many groups there are."""
+    return _world.group_count
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """The name of a group's backend."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        raise ValueError("Invalid process group specified")
+    if found not in _world.backends:
+        raise ValueError(
+            f"Process group {found} is not initialized in the world group map. Please initialize the group first."
+        )
+    return _world.backends[found]
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """Which backend of a group serves which device, as "cpu:gloo,cuda:nccl"."""
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        raise ValueError("Invalid process group specified")
+    return repr(BackendConfig(get_backend(found)))
+
+
+def get_default_backend_for_device(device: str | torch.device) -> str:
+    """The backend that serves a device where nothing else is said."""
+    kind = (device if isinstance(device, torch.device) else torch.device(device)).type
+    if kind not in Backend.default_device_backend_map:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.default_device_backend_map[kind]
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number on its machine: what the launcher put into LOCAL_RANK."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, "
+        "assuming you are not running in a multi-device context and want the code to run locally instead."
+    )
+
+
+def _check_timeout(timeout: Any) -> None:
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: torch.device | int | None = None,
+    _ranks: list[int] | None = None,
+) -> None:
+    """Make the default process group, of all processes that `mpiexec` (or `torchlite-run`) started.
+
+    A world of one process needs no launcher. Rank and size come from the arguments, from `init_method`, from the
+    variables RANK and WORLD_SIZE, or from what started the processes; where several say them they must agree.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> x = torch.ones(2)
+    >>> dist.all_reduce(x)
+    >>> x, dist.get_backend()
+    (tensor([1., 1.]), 'gloo')
+    >>> dist.destroy_process_group()
+    """
+    from ._rendezvous import agreed_store, find_place
+
+    if _world.default_pg is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if store is not None and world_size <= 0:
+        raise AssertionError("world_size must be positive if using store")
+    if store is not None and rank < 0:
+        raise AssertionError("rank must be non-negative if using store")
+    name = Backend(backend) if backend else Backend.UNDEFINED
+    timeout = default_pg_timeout if timeout is None else timeout
+    _check_timeout(timeout)
+    devices = BackendConfig(name).get_device_backend_map()
+    _check_backends(devices)
+    place = find_place(name, init_method, rank, world_size, store, timeout)
+    made = _make(
+        "0", list(range(place.size)), place.rank, devices, timeout, "default_pg", place.store, pg_options, True
+    )
+    if place.store is None:
+        made._store = agreed_store(place.rank, place.size, getattr(made._get_backend(), "_communicator", None), timeout)
+    if device_id is not None:
+        made.bound_device_id = torch.device(device_id)
+    _world.group_count = 1
+    _register(made, name, "")
+    _world.default_pg = made
+    if place.size > 1:
+        sys.excepthook = _Hook(sys.excepthook, place.rank)
+
+
+def _check_backends(devices: dict[str, str]) -> None:
+    for name in set(devices.values()):
+        if name.upper() in Backend._plugins or name in ("gloo", "mpi"):
+            continue
+        if name == "nccl":
+            why = engine("nccl").why_not()
+            if why:
+                raise RuntimeError(f"Distributed package doesn't have NCCL built in: {why}")
+        elif name in ("ucc", "xccl"):
+            raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
+        else:
+            raise AssertionError(f"Unknown c10d backend type {name.upper()}")
+
+
+def _make(
+    name: str,
+    ranks: list[int],
+    rank: int,
+    devices: dict[str, str],
+    timeout: timedelta,
+    desc: str,
+    store: Any,
+    options: Any = None,
+    everyone: bool = False,
+) -> ProcessGroup:
+    """A group, with a backend's part for each device."""
+    made: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for device, backend in devices.items():
+        if backend not in made:
+            if backend in _OURS:
+                made[backend] = _messages(backend, ranks, name, timeout, f"group {name} ({desc})", everyone)
+            else:
+                made[backend] = _plugged(backend, ranks, rank, name, timeout, store, options)
+        parts[device] = made[backend]
+    words = {"_desc": desc, "_store": store, "_timeout": timeout, "_backend_name": next(iter(made), "undefined")}
+    return ProcessGroup._made(name, ranks, rank, parts, **words)
+
+
+def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool) -> Any:
+    from ._messages import Messages
+
+    limit = timeout.total_seconds()
+    if backend == "nccl":
+        from ._device_messages import DeviceMessages
+
+        host = _communicator("mpi", ranks, name + "/nccl", limit, everyone)
+        return DeviceMessages(engine("nccl").group(host), backend, timeout, f"{title} of the ranks {ranks}")
+    return Messages(_communicator(backend, ranks, name, limit, everyone), backend, timeout, f"{title}, ranks {ranks}")
+
+
+def _communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:
+    if len(ranks) == 1:
+        return Alone()
+    try:
+        return engine(backend).world(limit) if everyone else engine(backend).group(ranks, name, limit)
+    except TimeoutError as error:
+        raise DistBackendError(f"Timed out while making process group {name}: {error}") from None
+
+
+def _plugged(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, store: Any, options: Any) -> Any:
+    from ._stores import PrefixStore
+
+    plugin = Backend._plugins[backend.upper()]
+    inner = PrefixStore(f"{name}/", store() if callable(store) else store) if store is not None else None
+    if not plugin.extended_api:
+        return plugin.creator_fn(inner, rank, len(ranks), timeout)
+    from types import SimpleNamespace
+
+    told = SimpleNamespace(
+        store=inner, group_rank=rank, group_size=len(ranks), timeout=timeout, group_id=name, global_ranks_in_group=ranks
+    )
+    return plugin.creator_fn(told, options)
+
+
+def _register(made: ProcessGroup, backend: str, tag: str) -> None:
+    _world.groups[made.group_name] = made
+    _world.backends[made] = backend
+    _world.tags.setdefault(tag, []).append(made)
+
+
+class _Hook:
+    """The last word of a process that fails: its traceback with the rank before each line, then the end of all."""
+
+    def __init__(self, before: Any, rank: int) -> None:
+        self._before, self._rank = before, rank
+
+    def __call__(self, kind: Any, error: Any, trace: Any) -> None:
+        import traceback
+
+        if self._before is sys.__excepthook__:
+            lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
+            sys.stderr.write("".join(f"[rank{self._rank}]: {line}\n" for line in lines))
+        else:
+            self._before(kind, error, trace)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if kind is KeyboardInterrupt:
+            return
+        from ._launch.reporting import report
+
+        if report(error):
+            os._exit(1)  # the launcher ends the others
+        engine("mpi").abort(1)
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Free a group; without one all groups."""
+    if _rank_not_in_group(group):
+        return
+    found = _world.default_pg if group is None else group
+    if found is None:
+        raise AssertionError("Process group cannot be None")
+    if found not in _world.backends:
+        raise ValueError("Invalid process group specified")
+    ended = list(_world.groups.values()) if found is _world.default_pg else [found]
+    for each in reversed(ended):
+        del _world.groups[each.group_name]
+        del _world.backends[each]
+        for groups in _world.tags.values():
+            if each in groups:
+                groups.remove(each)
+        each.shutdown()
+    if found is _world.default_pg:
+        _world.default_pg = None
+        _world.group_count = 0
+        if isinstance(sys.excepthook, _Hook):
+            sys.excepthook = sys.excepthook._before
+
+
+_abort_process_group = destroy_process_group
+
+
+def new_group(
+    ranks: list[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: torch.device | None = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of some ranks of the world. All processes of the world call it, in the same order (with
+    `use_local_synchronization` the members alone); who is not in it gets `GroupMember.NON_GROUP_MEMBER`.
+    """
+    return _new_group_with_tag(
+        ranks, timeout, backend, pg_options, None, use_local_synchronization, group_desc, device_id, sort_ranks
+    )
+
+
+def _new_group_with_tag(
+    ranks: Any = None,
+    timeout: Any = None,
+    backend: Any = None,
+    backend_options: Any = None,
+    pg_tag: str | None = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    default = _get_default_group()
+    name = Backend(backend) if backend else _world.backends[default]
+    timeout = default._timeout if timeout is None else timeout
+    _check_timeout(timeout)
+    ranks = _checked_ranks(list(range(default.size())) if ranks is None else list(ranks), default.size(), sort_ranks)
+    devices = BackendConfig(name).get_device_backend_map()
+    _check_backends(devices)
+    if use_local_synchronization:
+        if name == "mpi":
+            raise ValueError("MPI backend doesn't support use_local_synchronization=True")
+        if default.rank() not in ranks:
+            return None
+        title = hashlib.sha1("_".join(map(str, ranks)).encode()).hexdigest()
+        count = sum(known.startswith(title) for known in _world.groups)
+        title = f"{title}_{count}"
+    else:
+        title = str(_world.group_count)
+        _world.group_count += 1
+    if default.rank() not in ranks:
+        return GroupMember.NON_GROUP_MEMBER
+    mine = ranks.index(default.rank())
+    desc = "undefined" if group_desc is None else group_desc
+    made = _make(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
+    made.bound_device_id = default.bound_device_id if device_id is None else device_id
+    _register(made, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
+    return made
+
+
+def _checked_ranks(ranks: list[int], size: int, sort: bool) -> list[int]:
+    if len(ranks) > size:
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by init_process_group"
+        )
+    if len(set(ranks)) != len(ranks):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {ranks}")
+    for rank in ranks:
+        if rank < 0 or rank >= size:
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})")
+    return sorted(ranks) if sort else ranks
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of `group_size` neighbours each: this process's, and all."""
+    size = get_world_size()
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbours()
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
+    lists = [list(range(start, start + group_size)) for start in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
+
+
+def _neighbours() -> int:
+    return engine("mpi").neighbours()[1] if get_world_size() > 1 else 1
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of these ranks, which no two have in common: this process's, and all."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: dict[int, list[int]] = {}
+    for ranks in ranks_per_subgroup_list:
+        for rank in ranks:
+            if rank in seen:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup {seen[rank]} and {ranks}")
+            seen[rank] = ranks
+    mine, every = None, []
+    for ranks in ranks_per_subgroup_list:
+        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        every.append(made)
+        if get_rank() in ranks:
+            mine = made
+    return mine, every
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """Split a group by lists of its ranks: this process's part, None where no list has it. All members call it."""
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    parent = _group_or_default(parent_pg)
+    seen: set[int] = set()
+    for ranks in split_ranks:
+        if not ranks:
+            raise ValueError("the split group cannot be empty")
+        if len(ranks) > parent.size():
+            raise ValueError(
+                "the split group's size should be less or equal to the world_size set by init_process_group"
+            )
+        if len(set(ranks)) != len(ranks):
+            raise ValueError("the split group cannot have duplicate ranks")
+        seen.update(ranks)
+    count = getattr(parent, "_splits", 0)
+    parent._splits = count + 1
+    mine = next((sorted(ranks) for ranks in split_ranks if parent.rank() in ranks), None)
+    if mine is None:
+        return None
+    members = [get_global_rank(parent, rank) for rank in mine]
+    name = Backend(backend) if backend else _world.backends[parent]
+    devices = BackendConfig(name).get_device_backend_map()
+    title = f"{parent.group_name}:split:{count}:{'_'.join(map(str, members))}"
+    desc = f"{parent.group_desc}:split:{count}" if group_desc is None else group_desc
+    limit = parent._timeout if timeout is None else timeout
+    rank = mine.index(parent.rank())
+    made = _make(title, members, rank, devices, limit, desc, parent._store, pg_options)
+    _register(made, name, f"ptd:{title}")
+    return made
+
+
+def warn_not_in_group(call: str) -> None:
+    """The warning of a call for a group that this process is not in."""
+    rank = -1 if _world.default_pg is None else _world.default_pg.rank()
+    warnings.warn(f"Running {call} on global rank {rank} which does not belong to the given group.", stacklevel=3)
