@@ -86,6 +86,15 @@ def test_one_image_is_cut_by_its_multiplications():
     assert blocks(64, 64, (28, 28), (1, 1)) == 1 and blocks(3, 4, (100, 100), (3, 3)) == 1
 
 
+def test_where_the_batch_is_innermost_runs_stay_long(rng):
+    plan = conv._plan(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
+    assert plan.batch_inner and plan.images == 32 and len(plan.blocks) > 1
+    many = conv._plan(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
+    assert many.batch_inner and many.images >= 32
+    for batch in (20, 160):  # on the way back channels are shared, or images
+        check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
+
+
 # -- 3x3 by Winograd's way ---------------------------------------------------------------------------
 
 
