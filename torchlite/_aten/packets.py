@@ -25,6 +25,7 @@ class AtenOverload(OpOverload):
         self.entry = entry
         self.is_implicit = entry.is_implicit
         self._run: Any = None  # what computes it, once it was called
+        self._plain: Any = None  # the same, for arguments of which none has a class with a say in it
         self._by_position = False  # whether that takes no keyword for an argument that has a position
 
     @functools.cached_property
@@ -70,6 +71,7 @@ class AtenOverload(OpOverload):
         from .running import runner
 
         run, self._by_position = runner(self)
+        self._plain = run
         if not self.is_implicit:
             record = getattr(run, "op", None)
             run = run if record is not None and not record.is_implicit else self._seen(run, record is not None)

@@ -26,7 +26,7 @@ from ._codes import code_of, dtype_of, format_of, layout_of
 from ._runtime import LOOKUP, METHODS, fail
 from ._scalars import SCALARS, shown
 
-_TENSORS = (Tensor, torch.nn.Parameter)
+TENSORS = (Tensor, torch.nn.Parameter)
 # What reads or writes files, or other processes' memory, is no operator of a program here.
 _DENIED = frozenset(("from_file", "save", "load"))
 _CODES: dict[str, Callable] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
@@ -80,6 +80,16 @@ def _conversion(kind: Any, value: Any) -> Callable | None:
     return None
 
 
+_PLAIN = frozenset((*TENSORS, *_NUMBERS, str, type(None), dtypes.dtype, device_type))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is of no class that has its own say in what an operator does."""
+    if value.__class__ is list or value.__class__ is tuple:
+        return all(map(_is_plain, value))
+    return value.__class__ in _PLAIN
+
+
 def _numbers(values: Any) -> Any:
     return [v.item() if isinstance(v, Tensor) else v for v in values]
 
@@ -99,12 +109,18 @@ class Operator:
             key = key, tuple(kwargs), tuple([a.__class__ for a in kwargs.values()])
         run = self._runs.get(key)
         if run is None:
-            run = self._chosen(args, kwargs)
+            run = self.chosen(args, kwargs)
             if not any(a.__class__ is list for a in kwargs.values()):
                 self._runs[key] = run
         return run(*args, **kwargs)
 
-    def _chosen(self, args: tuple, kwargs: dict) -> Callable:
+    def chosen(self, args: tuple, kwargs: dict) -> Callable:
+        """What computes the operator for arguments of these classes."""
+        found = self.found(args, kwargs)
+        return found.call if isinstance(found, Plan) else found
+
+    def found(self, args: tuple, kwargs: dict) -> Any:
+        """The plan of an overload for arguments of these classes, or a function."""
         first = args[0] if args else None
         if (
             self._scalar is not None
@@ -122,7 +138,7 @@ class Operator:
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
 
-    def _overload(self, args: tuple, kwargs: dict) -> Callable | None:
+    def _overload(self, args: tuple, kwargs: dict) -> Any:
         start = len(args)
         kind = int if args and isinstance(args[-1], int) else Tensor
         while start and isinstance(args[start - 1], kind):
@@ -137,7 +153,7 @@ class Operator:
                     return found
                 inner = None if listed is None else _call_of(getattr(self._packet, name), listed, kwargs, loose)
                 if inner is not None:  # `x.view(2, 3)`: values for a list of them
-                    return _gathering(inner, start)
+                    return _gathering(inner.call, start)
         return None
 
 
@@ -145,8 +161,8 @@ def _gathering(run: Callable, start: int) -> Callable:
     return lambda *args, **kwargs: run(*args[:start], list(args[start:]), **kwargs)
 
 
-def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable | None:
-    """A function of such arguments that calls an overload; None where they do not fit its schema."""
+def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Plan | None:
+    """How such arguments become those of an overload; None where they do not fit its schema."""
     try:
         schema = overload._schema
     except (NotImplementedError, RuntimeError):
@@ -169,34 +185,64 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Callable 
         return None
     if not all(_fits(places[name].type, value, loose) for name, value in given.items()):
         return None
-    converts = [_conversion(a.type, value) for a, value in zip(positional, args, strict=False)]
-    named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
-    count, rest = len(positional), [a.name for a in arguments if a.kwarg_only]
-    defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
-    scaled = bool(args) and len(args) <= count and positional[len(args) - 1].name == "alpha"
-    if not extra and not any(converts) and not defaults and not scaled:
-        return _direct(overload, kwargs)
+    plan = Plan()
+    plan.overload, plan.places = overload, places
+    plan.converts = [_conversion(a.type, value) for a, value in zip(positional, args, strict=False)]
+    plan.named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
+    plan.count, plan.rest = len(positional), [a.name for a in arguments if a.kwarg_only]
+    plan.defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
+    plan.scaled = bool(args) and len(args) <= len(positional) and positional[len(args) - 1].name == "alpha"
+    plan.is_plain = all(_is_plain(value) for value in given.values())
+    if not extra and not any(plan.converts) and not plan.defaults and not plan.scaled:
+        plan.call = plan.target(bool(kwargs))
+    else:
+        plan.call = plan.run
+    return plan
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        values = [v if c is None else c(v) for c, v in zip(converts, args, strict=False)]
-        if scaled and values[-1] == 1:
+
+class Plan:
+    """How arguments of some classes become those of an overload."""
+
+    overload: Any
+    places: dict[str, Any]
+    converts: list
+    named: dict[str, Any]
+    count: int
+    rest: list[str]
+    defaults: dict[str, Any]
+    scaled: bool
+    is_plain: bool
+    call: Callable  # what takes the arguments as they are
+
+    def target(self, named: bool) -> Callable:
+        """What computes the overload, without the way there: arguments were compared with its schema."""
+        overload = self.overload
+        run = overload._run or overload._found()
+        if named and overload._by_position:
+            return overload
+        return overload._plain if self.is_plain else run
+
+    def code(self, name: str) -> Any:
+        """What a keyword argument is converted by, where its number stands for something."""
+        return _CODES.get(self.places[name].type.base)
+
+    def is_default(self, name: str, value: Any) -> bool:
+        """Whether an argument is as if it were not given."""
+        return name in self.defaults and _is_default(value, self.defaults[name])
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the overload with arguments as a program has them."""
+        values = [v if c is None else c(v) for c, v in zip(self.converts, args, strict=False)]
+        if self.scaled and values[-1] == 1:
             values.pop()
-        for name, value in zip(rest, args[count:], strict=False):
+        for name, value in zip(self.rest, args[self.count :], strict=False):
             kwargs[name] = value
         keywords = {}
         for name, value in kwargs.items():
-            if name not in defaults or not _is_default(value, defaults[name]):
-                convert = named.get(name) or _CODES.get(places[name].type.base)
+            if not self.is_default(name, value):
+                convert = self.named.get(name) or self.code(name)
                 keywords[name] = value if convert is None else convert(value)
-        return overload(*values, **keywords)
-
-    return run
-
-
-def _direct(overload: Any, kwargs: dict) -> Callable:
-    """What computes an overload, without the way there: arguments were compared with its schema."""
-    run = overload._run or overload._found()
-    return overload if kwargs and overload._by_position else run
+        return self.target(bool(keywords))(*values, **keywords)
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -14,6 +14,8 @@ import math
 import types
 from typing import Any
 
+from ._holes import HOLE
+
 _DEEPEST = 150  # forms inside each other
 _INT64 = 1 << 63
 ANNOTATED = frozenset(("annotate", "unchecked_cast"))
@@ -344,7 +346,15 @@ class Translator:
         return out
 
     def _run(self, operator: str, *args: ast.expr) -> ast.expr:
-        return ast.Call(self._global(self._names.operator(f"torch.{operator}")), list(args), [])
+        return self._placed(self._names.operator(f"torch.{operator}"), list(args), [])
+
+    def _placed(self, name: str, args: list, keywords: list, method: bool = False) -> ast.expr:
+        """A call of an operator, or of a method of what comes first, as a place that keeps what was chosen."""
+        changes = method or self._names.changes(name)  # what it gets, so that each call needs its own
+        given: list[ast.expr] = []
+        items = [_item(a, given, place > 0, not changes) for place, a in enumerate(args)]
+        named = [(k.arg, _item(k.value, given, True, not changes)) for k in keywords]
+        return ast.Call(self._global(self._names.place(name, items, named, method)), given, [])
 
     def _own(self, name: str, *args: ast.expr) -> ast.expr:
         return ast.Call(self._global(f"own.{name}"), list(args), [])
@@ -376,7 +386,7 @@ class Translator:
             if root == "torch":
                 return self._global(self._names.attribute(path, self.wrong, node))
         owner = self._class_of(node.value)
-        place = None if owner is None else self._names.places(owner).get(node.attr)
+        place = None if owner is None else self._names.tables(owner).get(node.attr)
         if place is not None:
             table = ast.Attribute(self.expression(node.value), place, ast.Load())
             return ast.Subscript(table, ast.Constant(node.attr), ast.Load())
@@ -485,11 +495,16 @@ class Translator:
             if root == "__torch__":
                 return self._program_call(node, path, args, keywords)
             if root in ("torch", "ops"):
-                return ast.Call(self._global(self._names.operator(path, self.wrong, node)), args, keywords)
+                return self._placed(self._names.operator(path, self.wrong, node), args, keywords)
         if not isinstance(node.func, ast.Attribute):
             return ast.Call(self._global("own.invoke"), [self.expression(node.func), *args], keywords)
-        place = self.expression(node.func.value)
-        return ast.Call(self._global("own.call"), [place, ast.Constant(node.func.attr), *args], keywords)
+        place, name = self.expression(node.func.value), node.func.attr
+        owner = self._class_of(node.func.value)
+        if owner is not None:
+            if self._names.has_method(owner, name):
+                return ast.Call(self._global(f"{owner.name}.{name}"), [place, *args], keywords)
+            return ast.Call(self._global("own.call"), [place, ast.Constant(name), *args], keywords)
+        return self._placed(name, [place, *args], keywords, True)
 
     def _program_call(self, node: ast.Call, path: str, args: list, keywords: list) -> ast.expr:
         if path.endswith(".__new__"):
@@ -531,6 +546,19 @@ class Translator:
                 return value
             return self._own("number", value, ast.Constant(kind.id))
         return value
+
+
+def _item(node: ast.expr, given: list[ast.expr], folds: bool, lists: bool) -> Any:
+    """An argument of a place: a literal, or a hole whose expression goes to `given`."""
+    if folds and isinstance(node, ast.Constant) and node.value.__class__ in (int, float, bool, str, type(None)):
+        return node.value
+    if folds and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        if isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in (int, float):
+            return -node.operand.value  # type: ignore[operator]
+    if folds and lists and isinstance(node, ast.List) and len(node.elts) < 7:
+        return [_item(one, given, True, False) for one in node.elts]
+    given.append(node)
+    return HOLE
 
 
 def _stored(node: ast.AST) -> set[str]:

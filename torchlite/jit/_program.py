@@ -7,7 +7,7 @@ import enum
 import keyword
 from typing import Any
 
-from . import _builtins, _runtime, _type_text
+from . import _builtins, _runtime, _sites, _type_text
 from ._language import BadProgram, Translator, dotted, parse
 
 
@@ -66,8 +66,9 @@ class Program:
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._trees: dict[str, dict[str, ast.stmt]] = {}
         self._found: dict[str, Any] = {}
-        self._places_of: dict[str, dict[str, str]] = {}
+        self._tables_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
+        self._places = 0
         self._busy = False
 
     # -- what Translator asks -----------------------------------------------------------------
@@ -81,6 +82,33 @@ class Program:
                 raise wrong(node, said) if wrong else BadProgram(said)
             self.globals[path] = self._named_device if path in _DEVICES else found
         return path
+
+    def place(self, name: str, items: list, keywords: list, method: bool) -> str:
+        """The global name of what a place calls, that names an operator or a method."""
+        self._places += 1
+        made = f"place.{self._places}"
+        operator = None if method else self.globals[name]
+        if isinstance(operator, _builtins.Operator):
+            name = operator.name
+        self.globals[made] = _sites.site(name, operator, items, keywords, method)
+        return made
+
+    def changes(self, name: str) -> bool:
+        """Whether an operator may keep or change a list that it gets."""
+        found = self.globals[name]
+        return not isinstance(found, _builtins.Operator) or found.name in _builtins.SCALARS
+
+    def has_method(self, owner: ScriptClass, name: str) -> bool:
+        """Whether a class of modules has a method, which then has a global name."""
+        node = self.definition(owner.name)
+        if not isinstance(node, ast.ClassDef) or not any(
+            isinstance(part, ast.FunctionDef) and part.name == name for part in node.body
+        ):
+            return False
+        path = f"{owner.name}.{name}"
+        if path not in self.globals:
+            self.globals[path] = _runtime.Later(self.globals, path)
+        return True
 
     def attribute(self, path: str, wrong: Any, node: Any) -> str:
         """The global name of a constant of torch, such as `torch.float32`."""
@@ -120,11 +148,11 @@ class Program:
         self.globals[f"{path}.__new__"] = found
         return f"{path}.__new__"
 
-    def places(self, owner: ScriptClass) -> dict[str, str]:
+    def tables(self, owner: ScriptClass) -> dict[str, str]:
         """Where the attributes of a class's objects lie, by name: those whose place is known."""
-        if owner.name not in self._places_of:
-            self._places_of[owner.name] = _places(owner)
-        return self._places_of[owner.name]
+        if owner.name not in self._tables_of:
+            self._tables_of[owner.name] = _places(owner)
+        return self._tables_of[owner.name]
 
     def module_class(self, owner: ScriptClass, name: Any) -> ScriptClass | None:
         """The class of a submodule that a class declares; None for other attributes, and for interfaces."""
@@ -302,7 +330,7 @@ class Program:
         translator = Translator(self, self._place(made.name) + f", {node.name}", made)
         function = self._translated(path, translator, node, True)
         function.__qualname__ = path
-        made.methods[node.name] = function
+        made.methods[node.name] = self.globals[path] = function
         made.texts[node.name] = self.text_of(module, node)
         made.nodes[node.name] = node
         for suffix, place in (("_getter", 0), ("_setter", 1)):

@@ -180,18 +180,16 @@ def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if method is not None:
             return method(obj, *args, **kwargs)
         return invoke(_of_object(obj, name), *args, **kwargs)
-    function = METHODS.get(name)
-    if function is None:
-        function = _method(obj, name)
-    return function(obj, *args, **kwargs)
+    return method_of(obj, name)(obj, *args, **kwargs)
 
 
 METHODS: dict[str, Any] = {}  # of tensors, text, lists and dicts, that were found
 
 
-def _method(obj: Any, name: str) -> Any:
-    function = None
-    if not name.startswith("__"):
+def method_of(obj: Any, name: str) -> Any:
+    """The operator that a method of a value is. RuntimeError where there is none."""
+    function = METHODS.get(name)
+    if function is None and not name.startswith("__"):
         function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")
     if function is None:
         raise RuntimeError(f"'{_kind(obj)}' has no method '{name[:100]}' in TorchScript")

@@ -1,0 +1,239 @@
+"""The places of a program that call an operator: each keeps what its arguments chose.
+
+What a text gives as a literal is converted once, and what was chosen is kept for the classes that the other arguments
+had last. So a place costs a comparison of classes and one call. The functions are made of texts of this module, where
+arguments and literals have numbers; nothing of a program's text is in them.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._builtins import TENSORS, Operator, Plan
+from ._holes import HOLE, Hole
+from ._runtime import SCRIPTED, call, method_of
+
+# An argument as its text gives it: HOLE, a list of such, or a literal.
+Item = Any
+
+_BINARY: dict[str, Callable] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "matmul": operator.matmul,
+    "add_": operator.iadd,
+    "mul_": operator.imul,
+    "sub_": operator.isub,
+    "gt": operator.gt,
+    "lt": operator.lt,
+    "ge": operator.ge,
+    "le": operator.le,
+}
+_REAL = (*TENSORS, int, float)
+
+
+def site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]], method: bool) -> Callable:
+    """A function of the arguments of a place that are no literals, in order.
+
+    op: the operator that the place names. method: whether the first argument may be an object with a method of the
+    name.
+    """
+    number = sum(_holes(item) for item in items) + sum(_holes(item) for _, item in keywords)
+    known: dict[Any, Callable] = {}
+
+    def miss(given: tuple) -> Callable:
+        key = tuple([v.__class__ if v.__class__ is not list else frozenset(map(type, v)) for v in given])
+        run = known.get(key)
+        if run is not None:
+            return run
+        values = iter(given)
+        args = tuple([_with(item, values) for item in items])
+        kwargs = {key: _with(item, values) for key, item in keywords}
+        if method and args[0].__class__ in SCRIPTED:
+            run = _filled(functools.partial(_called, name), items, keywords)
+        else:
+            run = _bound(op if op is not None else method_of(args[0], name), name, args, kwargs, items, keywords)
+        if not any(v.__class__ in (tuple, dict) for v in given):
+            known[key] = run
+        return run
+
+    return _cache(number)(miss) if number <= _MOST else lambda *given: miss(given)(*given)
+
+
+def _holes(item: Item) -> int:
+    return sum(map(_holes, item)) if item.__class__ is list else int(item is HOLE)
+
+
+def _with(item: Item, values: Iterator) -> Any:
+    """An argument with values in its holes."""
+    if item.__class__ is list:
+        return [_with(one, values) for one in item]
+    return next(values) if item is HOLE else item
+
+
+def _called(name: str, obj: Any, *args: Any, **kwargs: Any) -> Any:
+    return call(obj, name, *args, **kwargs)
+
+
+_MOST = 8  # arguments whose classes are compared one by one
+_UNSTABLE = frozenset((list, tuple, dict))  # classes that do not say what a choice depends on
+
+
+@functools.cache
+def _cache(number: int) -> Callable:
+    """A maker of functions of so many arguments that keep what was chosen for the classes of the last ones."""
+    if not number:
+        return lambda miss: lambda: miss(())()
+    given = ", ".join(f"a{i}" for i in range(number))
+    kinds = ", ".join(f"k{i}" for i in range(number))
+    classes = ", ".join(f"a{i}.__class__" for i in range(number))
+    text = f"""def make(miss):
+  run = None
+  {kinds.replace(", ", " = ")} = Hole
+  def place({given}):
+    nonlocal run, {kinds}
+    if {" and ".join(f"a{i}.__class__ is k{i}" for i in range(number))}:
+      return run({given})
+    found = miss(({given},))
+    if unstable.isdisjoint(({classes},)):
+      run = found
+      {kinds} = {classes}
+    return found({given})
+  return place"""
+    space: dict[str, Any] = {"__builtins__": {}, "Hole": Hole, "unstable": _UNSTABLE}
+    exec(text, space)
+    return space["make"]
+
+
+def _bound(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable:
+    """What a place calls with its arguments that are no literals."""
+    if not isinstance(op, Operator):
+        return _filled(op, items, keywords)
+    quick = _quick(name, args, kwargs, items, keywords)
+    if quick is not None:
+        return quick
+    found = op.found(args, kwargs)
+    return _planned(found, items, keywords) if isinstance(found, Plan) else _filled(found, items, keywords)
+
+
+def _quick(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
+    """What Python's own operators do with tensors; None for everything else."""
+    if not args or args[0].__class__ not in TENSORS or items[0] is not HOLE:
+        return None
+    if name in _BINARY and len(args) > 1 and args[1].__class__ in _REAL and items[1] is HOLE:
+        scale = [*items[2:], *(value for _, value in keywords)]
+        return _BINARY[name] if scale in ([], [1]) and all(key == "alpha" for key, _ in keywords) else None
+    if keywords or any(map(_holes, items[1:])):
+        return None
+    values = items[1:]
+    if name == "size" and len(values) == 1 and values[0].__class__ is int:
+        return _size_of(values[0])
+    if name in ("select", "slice") and values and all(v.__class__ is int or v is None for v in values):
+        return _item_of(name, values)
+    return None
+
+
+def _size_of(dim: int) -> Callable:
+    return lambda x: x.shape[dim]
+
+
+def _item_of(name: str, values: list) -> Callable | None:
+    """`x[...]` with an index that is known."""
+    if values[0] is None or abs(values[0]) > 20:
+        return None
+    if name == "select":
+        if len(values) != 2 or values[1] is None:
+            return None
+        part: Any = values[1]
+    else:
+        start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
+        if step is None or step < 1:
+            return None
+        part = slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, step)
+    whole, dim = slice(None), values[0]
+    index = (*[whole] * dim, part) if dim >= 0 else (Ellipsis, part, *[whole] * (-dim - 1))
+    return operator.itemgetter(index)
+
+
+class _Text:
+    """The arguments of a call, as text: numbered arguments and literals."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.values: dict[str, Any] = {}
+        self.number = 0
+
+    def _literal(self, value: Any) -> str:
+        name = f"l{len(self.values)}"
+        self.values[name] = value
+        return name
+
+    def _item(self, item: Item) -> str:
+        if item is HOLE:
+            self.number += 1
+            return f"a{self.number - 1}"
+        if item.__class__ is list and _holes(item):
+            return f"[{', '.join(map(self._item, item))}]"
+        return self._literal(item)
+
+    def add(self, item: Item, convert: Any = None, key: str | None = None) -> None:
+        """Add an argument, that is converted first."""
+        if not _holes(item):
+            text = self._literal(item if convert is None else convert(item))
+        else:
+            inner = self._item(item)
+            text = inner if convert is None else f"{self._literal(convert)}({inner})"
+        self.parts.append(text if key is None else f"{key}={text}")
+
+    def call(self, run: Callable) -> Callable:
+        """The function of the arguments that calls another one."""
+        if not self.values and self.parts == [f"a{i}" for i in range(self.number)]:
+            return run
+        return _made(", ".join(self.parts), self.number, tuple(self.values))(run, *self.values.values())
+
+
+def _planned(plan: Plan, items: list[Item], keywords: list) -> Callable:
+    """A call of an overload whose literals are converted now."""
+    text = _Text()
+    for place, item in enumerate(items):
+        if place >= plan.count:
+            name = plan.rest[place - plan.count]
+            text.add(item, plan.code(name), name)
+        elif plan.scaled and place == len(items) - 1:
+            if item is HOLE:
+                return _filled(plan.call, items, keywords)
+            if item != 1:
+                text.add(item, plan.converts[place])
+        else:
+            text.add(item, plan.converts[place])
+    named = len(items) > plan.count
+    for key, item in keywords:
+        if _holes(item) and key in plan.defaults:
+            return _filled(plan.call, items, keywords)
+        if _holes(item) or not plan.is_default(key, item):
+            named = True
+            text.add(item, plan.named.get(key) or plan.code(key), key)
+    return text.call(plan.target(named))
+
+
+def _filled(run: Callable, items: list[Item], keywords: list) -> Callable:
+    """A call with the literals in their places."""
+    text = _Text()
+    for item in items:
+        text.add(item)
+    for key, item in keywords:
+        text.add(item, None, key)
+    return text.call(run)
+
+
+@functools.cache
+def _made(call_text: str, holes: int, literals: tuple[str, ...]) -> Callable:
+    """A maker of functions that call `run` with numbered arguments and literals."""
+    given = ", ".join(f"a{i}" for i in range(holes))
+    space: dict[str, Any] = {"__builtins__": {}}
+    exec(f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})", space)
+    return space["make"]
