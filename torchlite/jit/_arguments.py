@@ -87,6 +87,8 @@ def _converted(value: Any) -> Any:
 
 def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: dict) -> Any:
     """Call a program's function. RuntimeError for arguments that it does not take."""
+    if not kwargs and tuple([a.__class__ for a in args]) == script.tensors_of(name):
+        return _called(function, (owner, *args) if owner is not None else args, {}, script)
     if script.by_python:
         given = list(args)
     else:
@@ -97,8 +99,12 @@ def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: 
     node = script.nodes.get(name)
     if node is not None:
         _check(node, len(own), given, kwargs, script, name)
+    return _called(function, (*own, *given), kwargs, script)
+
+
+def _called(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
     try:
-        return function(*own, *given, **kwargs)
+        return function(*args, **kwargs)
     except UnboundLocalError as error:
         if script.by_python:
             raise

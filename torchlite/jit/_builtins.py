@@ -189,7 +189,7 @@ def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Plan | No
     plan.overload, plan.places = overload, places
     plan.converts = [_conversion(a.type, value) for a, value in zip(positional, args, strict=False)]
     plan.named = {name: _conversion(places[name].type, value) for name, value in kwargs.items()}
-    plan.count, plan.rest = len(positional), [a.name for a in arguments if a.kwarg_only]
+    plan.count, plan.names = len(positional), [a.name for a in (*positional, *(a for a in arguments if a.kwarg_only))]
     plan.defaults = {a.name: a.default_value for a in arguments if a.has_default and a.name in kwargs}
     plan.scaled = bool(args) and len(args) <= len(positional) and positional[len(args) - 1].name == "alpha"
     plan.is_plain = all(_is_plain(value) for value in given.values())
@@ -208,7 +208,7 @@ class Plan:
     converts: list
     named: dict[str, Any]
     count: int
-    rest: list[str]
+    names: list[str]  # of the arguments: those with a position first
     defaults: dict[str, Any]
     scaled: bool
     is_plain: bool
@@ -235,7 +235,7 @@ class Plan:
         values = [v if c is None else c(v) for c, v in zip(self.converts, args, strict=False)]
         if self.scaled and values[-1] == 1:
             values.pop()
-        for name, value in zip(self.rest, args[self.count :], strict=False):
+        for name, value in zip(self.names[self.count :], args[self.count :], strict=False):
             kwargs[name] = value
         keywords = {}
         for name, value in kwargs.items():
@@ -331,6 +331,8 @@ def _scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _index(x: Tensor, indices: list) -> Tensor:
+    if len(indices) == 1 and indices[0] is not None:
+        return x[indices[0]]
     return x[tuple(slice(None) if i is None else i for i in indices)]
 
 

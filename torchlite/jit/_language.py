@@ -387,6 +387,10 @@ class Translator:
                 return self._global(self._names.attribute(path, self.wrong, node))
         owner = self._class_of(node.value)
         place = None if owner is None else self._names.tables(owner).get(node.attr)
+        if place == "constants":
+            return ast.Constant(owner.constants[node.attr])
+        if owner is not None and node.attr == "training":
+            return ast.Attribute(self.expression(node.value), "training", ast.Load())
         if place is not None:
             table = ast.Attribute(self.expression(node.value), place, ast.Load())
             return ast.Subscript(table, ast.Constant(node.attr), ast.Load())
@@ -555,7 +559,7 @@ def _item(node: ast.expr, given: list[ast.expr], folds: bool, lists: bool) -> An
     if folds and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         if isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in (int, float):
             return -node.operand.value  # type: ignore[operator]
-    if folds and lists and isinstance(node, ast.List) and len(node.elts) < 7:
+    if lists and isinstance(node, (ast.List, ast.Tuple)) and 0 < len(node.elts) < 7:
         return [_item(one, given, True, False) for one in node.elts]
     given.append(node)
     return HOLE

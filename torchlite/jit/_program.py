@@ -26,6 +26,7 @@ class ScriptClass:
         self.nodes: dict[str, Any] = {}
         self.node: ast.ClassDef | None = None
         self.program: Program | None = None
+        self._tensors: dict[str, tuple | None] = {}
         self.by_python = False  # whether methods are the user's own functions
 
     @property
@@ -40,6 +41,20 @@ class ScriptClass:
         if why is not None:
             raise RuntimeError(f"torchlite has no TorchScript for {path} ({why})")
         return self.texts.get(name, "")
+
+    def tensors_of(self, name: str) -> tuple | None:
+        """The classes of the arguments of a function that takes tensors only; None for others."""
+        if name not in self._tensors:
+            self._tensors[name] = self._all_tensors(name)
+        return self._tensors[name]
+
+    def _all_tensors(self, name: str) -> tuple | None:
+        node = self.nodes.get(name)
+        if node is None or node.args.kwonlyargs:
+            return None
+        given = node.args.args[0 if self.kind == "function" else 1 :]
+        plain = all(a.annotation is None or dotted(a.annotation) == "Tensor" for a in given)
+        return (_runtime.Tensor,) * len(given) if plain else None
 
     def is_module(self, type_text: str) -> bool:
         """Whether a type's text names a class of modules."""
@@ -347,18 +362,27 @@ def _moved(value: Any, where: Any) -> Any:
     return value.to(where) if isinstance(value, _runtime.Tensor) else value
 
 
+# Attributes that no table of an object has.
+_ELSEWHERE = frozenset(("training", "_is_full_backward_hook"))
+
+
 def _places(made: ScriptClass) -> dict[str, str]:
     """Where the attributes of a class's objects lie, by name: those whose place is known."""
-    found = {}
+    found: dict[str, str] = {}
+    if made.kind != "Module":
+        return found
     for name, kind in made.types.items():
-        if made.kind != "Module" or name in made.constants:
-            continue
-        if name in made.parameters and kind == "Tensor":
+        if name in made.constants:
+            if made.constants[name].__class__ in (int, float, bool, str, type(None)):
+                found[name] = "constants"
+        elif kind == "Tensor" and name in made.parameters:
             found[name] = "_parameters"
-        elif name in made.buffers and kind == "Tensor":
+        elif kind == "Tensor" and name in made.buffers:
             found[name] = "_buffers"
         elif made.is_module(kind):
             found[name] = "_modules"
+        elif kind in ("int", "float", "bool", "str", "Tensor") and name not in _ELSEWHERE:
+            found[name] = "_attributes"
     return found
 
 

@@ -117,8 +117,9 @@ def get(obj: Any, name: str) -> Any:
     elif isinstance(obj, enum.Enum) and name in ("name", "value"):
         return obj._name_ if name == "name" else obj._value_
     elif isinstance(obj, Tensor) or cls is device_type:
-        found = operator_of(f"ops.prim.{name}")
+        found = PROPERTIES.get(name) or operator_of(f"ops.prim.{name}")
         if found is not None:
+            PROPERTIES[name] = found
             return found(obj)
     raise RuntimeError(f"'{_kind(obj)}' has no attribute '{name[:100]}' in TorchScript")
 
@@ -183,6 +184,7 @@ def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return method_of(obj, name)(obj, *args, **kwargs)
 
 
+PROPERTIES: dict[str, Any] = {}  # of tensors and devices, that were found
 METHODS: dict[str, Any] = {}  # of tensors, text, lists and dicts, that were found
 
 

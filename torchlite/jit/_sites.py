@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._builtins import TENSORS, Operator, Plan
+from ._codes import dtype_of
 from ._holes import HOLE, Hole
 from ._runtime import SCRIPTED, call, method_of
 
@@ -33,6 +34,7 @@ _BINARY: dict[str, Callable] = {
     "ge": operator.ge,
     "le": operator.le,
 }
+_NUMBERS = (int, float, bool, complex)
 _REAL = (*TENSORS, int, float)
 
 
@@ -46,7 +48,9 @@ def site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]]
     known: dict[Any, Callable] = {}
 
     def miss(given: tuple) -> Callable:
-        key = tuple([v.__class__ if v.__class__ is not list else frozenset(map(type, v)) for v in given])
+        key = tuple(
+            [v.__class__ if v.__class__ not in _LISTED else (v.__class__, frozenset(map(type, v))) for v in given]
+        )
         run = known.get(key)
         if run is not None:
             return run
@@ -57,7 +61,7 @@ def site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]]
             run = _filled(functools.partial(_called, name), items, keywords)
         else:
             run = _bound(op if op is not None else method_of(args[0], name), name, args, kwargs, items, keywords)
-        if not any(v.__class__ in (tuple, dict) for v in given):
+        if not any(v.__class__ is dict for v in given):
             known[key] = run
         return run
 
@@ -80,6 +84,7 @@ def _called(name: str, obj: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _MOST = 8  # arguments whose classes are compared one by one
+_LISTED = frozenset((list, tuple))
 _UNSTABLE = frozenset((list, tuple, dict))  # classes that do not say what a choice depends on
 
 
@@ -117,21 +122,26 @@ def _bound(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], key
     if quick is not None:
         return quick
     found = op.found(args, kwargs)
-    return _planned(found, items, keywords) if isinstance(found, Plan) else _filled(found, items, keywords)
+    return _planned(found, items, keywords, kwargs) if isinstance(found, Plan) else _filled(found, items, keywords)
 
 
 def _quick(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
     """What Python's own operators do with tensors; None for everything else."""
-    if not args or args[0].__class__ not in TENSORS or items[0] is not HOLE:
+    if not args or items[0] is not HOLE:
         return None
+    is_tensor = args[0].__class__ in TENSORS
     if name in _BINARY and len(args) > 1 and args[1].__class__ in _REAL and items[1] is HOLE:
+        if not is_tensor and (args[0].__class__ not in _REAL or args[1].__class__ not in TENSORS or name[-1] == "_"):
+            return None
         scale = [*items[2:], *(value for _, value in keywords)]
         return _BINARY[name] if scale in ([], [1]) and all(key == "alpha" for key, _ in keywords) else None
-    if keywords or any(map(_holes, items[1:])):
+    if not is_tensor or keywords or any(map(_holes, items[1:])):
         return None
     values = items[1:]
     if name == "size" and len(values) == 1 and values[0].__class__ is int:
         return _size_of(values[0])
+    if name == "to" and len(values) == 1 and values[0].__class__ is int:
+        return operator.methodcaller("to", dtype_of(values[0]))
     if name in ("select", "slice") and values and all(v.__class__ is int or v is None for v in values):
         return _item_of(name, values)
     return None
@@ -196,12 +206,17 @@ class _Text:
         return _made(", ".join(self.parts), self.number, tuple(self.values))(run, *self.values.values())
 
 
-def _planned(plan: Plan, items: list[Item], keywords: list) -> Callable:
+def _planned(plan: Plan, items: list[Item], keywords: list, kwargs: dict) -> Callable:
     """A call of an overload whose literals are converted now."""
-    text = _Text()
+    text, byname, start = _Text(), {}, sum(map(_holes, items))
+    for key, item in keywords:
+        byname[key] = item, start
+        start += _holes(item)
+        if _holes(item) and key in plan.defaults and kwargs[key].__class__ in _NUMBERS:
+            return _filled(plan.call, items, keywords)  # whether it is the default is known when it is called
     for place, item in enumerate(items):
         if place >= plan.count:
-            name = plan.rest[place - plan.count]
+            name = plan.names[place]
             text.add(item, plan.code(name), name)
         elif plan.scaled and place == len(items) - 1:
             if item is HOLE:
@@ -211,12 +226,21 @@ def _planned(plan: Plan, items: list[Item], keywords: list) -> Callable:
         else:
             text.add(item, plan.converts[place])
     named = len(items) > plan.count
-    for key, item in keywords:
-        if _holes(item) and key in plan.defaults:
+    byname = {key: found for key, found in byname.items() if not plan.is_default(key, kwargs[key])}
+    last = max((place for place, name in enumerate(plan.names[: plan.count]) if name in byname), default=-1)
+    for place in range(len(items), last + 1 if plan.overload._by_position else 0):
+        name = plan.names[place]
+        if name in byname:
+            item, text.number = byname.pop(name)
+            text.add(item, plan.named.get(name) or plan.code(name))
+        elif plan.places[name].has_default:
+            text.add(plan.places[name].default_value)
+        else:
             return _filled(plan.call, items, keywords)
-        if _holes(item) or not plan.is_default(key, item):
-            named = True
-            text.add(item, plan.named.get(key) or plan.code(key), key)
+    for key, (item, text.number) in byname.items():
+        named = named or key in plan.names[: plan.count]
+        text.add(item, plan.named.get(key) or plan.code(key), key)
+    text.number = start
     return text.call(plan.target(named))
 
 
