@@ -163,7 +163,7 @@ def _item_of(name: str, values: list) -> Callable | None:
         start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
         if step is None or step < 1:
             return None
-        part = slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, step)
+        part = slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
     whole, dim = slice(None), values[0]
     index = (*[whole] * dim, part) if dim >= 0 else (Ellipsis, part, *[whole] * (-dim - 1))
     return operator.itemgetter(index)
