@@ -10,7 +10,8 @@ operands can lie, and what tests/oclgrind.py runs besides.
 In a dtype of each kind everything is compiled every time, pointwise rules over one long run. Some thousand programs
 more differ from these by a dtype alone, or are products of two texts that do not depend on each other: a pointwise rule
 and a way through memory. They are compiled where an op's line in tests/nvrtc_product.txt, a digest of all their texts,
-is not that of the last run that compiled all of them; `--all` compiles them anyway.
+is not that of the last run that compiled all of them; `--all` compiles them anyway. Where every digest is that of then,
+the programs that are compiled every time are so for the newest architecture alone.
 
 Fails where a program does not compile or warns, where a kernel's parameters are not of the sizes that it is given,
 where a block needs more registers or shared memory than there are, where a text was not compiled, and where a kernel
@@ -46,6 +47,7 @@ FOR_CPUS = """
     reduce.part' reduce.whole' sort.rank sort.rows
 """.split()
 _BATCH = 24
+_EVERY_TIME = "*"  # the line of nvrtc_product.txt for what is compiled every time
 _REGISTERS, _SHARED = 65536, 48 << 10  # of a block
 
 
@@ -373,12 +375,16 @@ def architectures_of(body: str) -> tuple[str, ...]:
 
 
 class Compiler:
-    """Compiles programs for all architectures, many at a time and in other processes, while more are found."""
+    """Compiles programs, many at a time and in other processes, while more are found: at once for the newest
+    architecture, for the others when asked to.
+    """
 
     def __init__(self, preamble: str):
         self.preamble = preamble
         self.texts: list[str] = []
+        self.architectures = ARCHITECTURES[-1:]
         self._batch: dict[int, str] = {}
+        self._batches: list[dict[int, str]] = []
         self._pool = ProcessPoolExecutor(os.cpu_count())
         self._jobs: list[tuple[str, Future]] = []
 
@@ -387,19 +393,30 @@ class Compiler:
         self._batch[len(self.texts)] = text.removeprefix(self.preamble)
         self.texts.append(text)
         if len(self._batch) == _BATCH:
-            self._submit()
+            self._close()
 
-    def _submit(self) -> None:
-        for architecture in ARCHITECTURES:
-            bodies = {number: body for number, body in self._batch.items() if architecture in architectures_of(body)}
-            self._jobs.append((architecture, self._pool.submit(compile_batch, (architecture, self.preamble, bodies))))
+    def for_all_architectures(self) -> None:
+        """Compiles what was added for the other architectures too."""
+        self._close()
+        self.architectures = ARCHITECTURES
+        for batch in self._batches:
+            self._submit(batch, ARCHITECTURES[:-1])
+
+    def _close(self) -> None:
+        self._batches.append(self._batch)
+        self._submit(self._batch, ARCHITECTURES[-1:])
         self._batch = {}
+
+    def _submit(self, batch: dict[int, str], architectures: tuple[str, ...]) -> None:
+        for architecture in architectures:
+            bodies = {number: body for number, body in batch.items() if architecture in architectures_of(body)}
+            self._jobs.append((architecture, self._pool.submit(compile_batch, (architecture, self.preamble, bodies))))
 
     def results(self) -> tuple[dict[tuple[str, str, str], Use], list[tuple[str, str, str]]]:
         """The kernels of all programs: (text, kernel, architecture): use; and (text, architecture, log) of those that
         do not compile as they should.
         """
-        self._submit()
+        self._close()
         uses, failed = {}, []
         for architecture, job in self._jobs:
             found, complaints = job.result()
@@ -430,7 +447,8 @@ def main(arguments: list[str]) -> int:
     compiler = Compiler(CUDA)
     ops = Ops(compiler.add)
     ops.record(names)
-    known, found, left_out = {} if {"--all", "--record"} & set(arguments) else known_products(), {}, 0
+    known, left_out = {} if {"--all", "--record"} & set(arguments) else known_products(), 0
+    found = {} if names else {_EVERY_TIME: digest(compiler.texts)}
     for name in names or (*ops.rows, *OTHER_PRODUCTS):
         texts = ops.product(name)
         found[name] = digest(texts)
@@ -439,6 +457,8 @@ def main(arguments: list[str]) -> int:
         else:
             for text in texts:
                 compiler.add(text)
+    if any(known.get(name) != found[name] for name in found):
+        compiler.for_all_architectures()
     uses, failed = compiler.results()
     functions = ops.backend.device(0).functions
     complaints = [
@@ -473,7 +493,7 @@ def main(arguments: list[str]) -> int:
         ]
     print(*dict.fromkeys(complaints), sep="\n")
     print(
-        f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(ARCHITECTURES)}, "
+        f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(compiler.architectures)}, "
         f"{left_out} programs more as they were; {ops.runs} runs of ops, {time.time() - began:.0f} s: "
         f"{'failed' if complaints else 'all compile, no new spill'}"
     )
