@@ -8,11 +8,13 @@ from ._errors import UserError
 from .dynamic_shapes import AdditionalInputs, Constraint, Dim, ShapesCollection, dims
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, default_decompositions
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
+from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
     "AdditionalInputs", "Constraint", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
-    "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection", "default_decompositions", "dims", "draft_export",
-    "export", "export_for_training", "load", "register_dataclass", "save",
+    "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection", "UnflattenedModule",
+    "default_decompositions", "dims", "draft_export", "export", "export_for_training", "load", "register_dataclass",
+    "save", "unflatten",
 ]  # fmt: skip
 
 
@@ -36,6 +38,8 @@ def export(
 ) -> ExportedProgram:
     """A module's forward as a graph of ops, for these arguments and those of their sizes.
 
+    preserve_module_call_signature: names of modules whose calls take and return, in `unflatten`, what they did.
+
     dynamic_shapes: which sizes vary, in the tree of the arguments: `{"x": {0: Dim("batch")}}` or `({0: Dim.AUTO},)`.
     The module runs, several times where sizes vary, and is afterwards as it was. A choice that depends on elements is a
     GuardOnDataDependentSymNode that names the program's line; UserError for sizes for which the program is another one,
@@ -58,7 +62,7 @@ def export(
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     from ._exporting import exported
 
-    return exported(mod, args, kwargs or {}, dynamic_shapes)
+    return exported(mod, args, kwargs or {}, dynamic_shapes, tuple(preserve_module_call_signature))
 
 
 def draft_export(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, **options: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torchlite as torch
@@ -15,13 +15,16 @@ from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
+from ._calls import Calls
 from ._errors import UserError
 
 
 class Trace:
     """One run of a module, recorded: its graph, and what its inputs and outputs are."""
 
-    def __init__(self, module: Any, args: tuple, kwargs: dict, *, whole: bool = True) -> None:
+    def __init__(
+        self, module: Any, args: tuple, kwargs: dict, *, whole: bool = True, preserved: tuple[str, ...] = ()
+    ) -> None:
         self.module = module
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
@@ -29,6 +32,7 @@ class Trace:
         self.output_specs: list[gs.OutputSpec] = []
         self._taken: set[str] = set()
         self.recorder = Recorder(self.graph, self._constant, whole=whole)
+        self.calls = Calls(module, self.recorder, preserved)
         self._lifted: Node | None = None
         leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
         self.names = _leaf_names(module, args, kwargs)
@@ -50,11 +54,11 @@ class Trace:
         self.inputs = [self._input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
         self._lifted = next(iter(self.inputs), None)
         args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
-        with self.recorder:
+        with self.recorder, self.calls.followed():
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
-        _without_unused(self.graph)
+        _without_unused(self.graph, self.calls.kept())
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"\W", "_", wanted)
@@ -174,14 +178,15 @@ def _untouched(module: Module) -> Iterator[None]:
                     buffer.copy_(value)
 
 
-def _without_unused(graph: Graph) -> None:
-    """Take out items of results that nothing uses."""
+def _without_unused(graph: Graph, kept: Collection[Node] = ()) -> None:
+    """Take out what nothing uses, but for `kept`."""
     import operator
 
     for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and not node.users and node.target is operator.getitem:
+        unused = node.op == "call_function" and not node.users and node not in kept
+        if unused and node.target is operator.getitem:
             graph.erase_node(node)
-    graph.eliminate_dead_code(_writes)
+    graph.eliminate_dead_code(lambda node: node in kept or _writes(node))
 
 
 def _writes(node: Node) -> bool:

@@ -93,6 +93,7 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
     recorder = Recorder(graph, unknown, whole=True, decompositions=table)
     recorder.decomposing = True
     env: dict[Node, Any] = {}
+    named = _named_in_calls(program)
     state = torch.get_rng_state()
     try:
         for node in program.graph.nodes:
@@ -110,12 +111,43 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
             elif node.op == "output":
                 recorder.graph.output(tuple(_read(r, env, recorder) for r in node.args[0])).meta["val"] = None
             else:
+                recorder.module_stack = node.meta.get("nn_module_stack")
                 _run(node, env, recorder)
+            if node.name in named and isinstance(env.get(node), torch.Tensor):
+                recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
     finally:
         torch.set_rng_state(state)
         recorder.release()
-    _without_unused(graph)
+    _without_unused(graph, _kept(graph))
     return graph
+
+
+def _named_in_calls(program: Any) -> set[str]:
+    """The values that signatures of modules' calls name."""
+    signatures = [e.signature for e in program.module_call_graph[1:] if e.signature is not None]
+    return {a.name for s in signatures for a in (*s.inputs, *s.outputs) if not isinstance(a, gs.ConstantArgument)}
+
+
+def _kept(graph: Graph) -> set[Node]:
+    return {node for node in graph.nodes if "was" in node.meta}
+
+
+def _calls_renamed(program: Any, graph: Graph) -> None:
+    """Have signatures of modules' calls name the values of a new graph; those that it lacks are gone."""
+    names: dict[str, str] = {}
+    for node in graph.nodes:
+        for name in node.meta.pop("was", ()):
+            names.setdefault(name, node.name)
+    for entry in program.module_call_graph[1:]:
+        if entry.signature is None:
+            continue
+        args = [*entry.signature.inputs, *entry.signature.outputs]
+        own = [a for a in args if not isinstance(a, gs.ConstantArgument)]
+        if all(a.name in names for a in own):
+            for arg in own:
+                arg.name = names[arg.name]
+        else:
+            entry.signature = None
 
 
 def _read(value: Any, env: dict[Node, Any], recorder: Recorder) -> Any:
@@ -229,7 +261,9 @@ def _signed(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     for node in graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
-    _without_unused(graph)
+    _without_unused(graph, _kept(graph))
     inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
     made = GraphModule(root, graph)
-    return program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
+    made_program = program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
+    _calls_renamed(made_program, made_program.graph)
+    return made_program

@@ -23,6 +23,7 @@ class Varying:
 
     def __init__(self, leaves: list[Any], said: list[dict[int, Any]]) -> None:
         self.leaves = leaves
+        self.preserved: tuple[str, ...] = ()
         self.ranges: dict[str, ds.ValueRanges] = {}
         self.hints: dict[str, int] = {}
         self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset
@@ -104,11 +105,12 @@ class Varying:
             table.pop(name, None)
 
 
-def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any) -> ExportedProgram:
+def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[str, ...] = ()) -> ExportedProgram:
     """The program of a module for these arguments."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = Varying(leaves, ds.per_leaf(mod, args, kwargs, shapes))
-    trace = Trace(mod, args, kwargs)
+    varying.preserved = preserved
+    trace = Trace(mod, args, kwargs, preserved=preserved)
     if varying.hints:
         trace = _with_sizes(mod, trace, varying, spec)
     return _program(mod, trace, varying, args, kwargs)
@@ -116,7 +118,7 @@ def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any) -> ExportedProgra
 
 def _traced(mod: Any, varying: Varying, spec: Any, sizes: dict[str, int]) -> Trace:
     args, kwargs = pytree.tree_unflatten(varying.inputs(sizes), spec)
-    return Trace(mod, args, kwargs)
+    return Trace(mod, args, kwargs, preserved=varying.preserved)
 
 
 def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
@@ -211,7 +213,7 @@ def _program(mod: Any, trace: Trace, varying: Varying, args: tuple, kwargs: dict
         graph_signature=signature,
         state_dict={name: value for name, value in {**parameters, **buffers}.items() if name not in off},
         range_constraints=dict(varying.ranges),
-        module_call_graph=[ModuleCallEntry("", call)],
+        module_call_graph=[ModuleCallEntry("", call), *trace.calls.entries()],
         example_inputs=(args, kwargs),
         constants={**trace.constants, **{name: buffers[name] for name in off}},
     )

@@ -318,8 +318,11 @@ class _Written:
 
     @staticmethod
     def _metadata(node: Node) -> dict[str, str]:
-        trace = node.meta.get("stack_trace")
-        return {"stack_trace": trace} if trace else {}
+        trace, stack = node.meta.get("stack_trace"), node.meta.get("nn_module_stack")
+        found = {"stack_trace": trace} if trace else {}
+        if stack:
+            found["nn_module_stack"] = ";".join(f"{key},{path},{kind}" for key, (path, kind) in stack.items())
+        return found
 
     @staticmethod
     def _target(target: Any) -> str:

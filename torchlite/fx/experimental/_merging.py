@@ -191,6 +191,8 @@ class Merged:
             with graph.inserting_before(user):
                 name = "sym_size_int" if target is torch.ops.aten.sym_size.int else None
                 made = graph.create_node("call_function", target, args, {}, name=name)
+            if "nn_module_stack" in user.meta:
+                made.meta["nn_module_stack"] = user.meta["nn_module_stack"]
             return made
 
         total: Any = None

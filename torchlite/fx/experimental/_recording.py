@@ -139,6 +139,7 @@ class Recorder(DispatchMode):
         self.modules: dict[str, Any] = {}  # graphs within
         self.decomposing = False  # whether ops that are written in others come apart
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
+        self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -184,6 +185,8 @@ class Recorder(DispatchMode):
         name = getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
         node.meta["stack_trace"] = self.stack_trace or place()
+        if self.module_stack is not None:
+            node.meta["nn_module_stack"] = self.module_stack
         return node
 
     def bind(self, node: Node, result: Any) -> Any:

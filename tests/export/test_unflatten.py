@@ -1,0 +1,161 @@
+"""Programs as trees of modules."""
+
+import io
+
+import pytest
+
+import torchlite as torch
+from tests.graph_models import MODELS
+from torchlite.export import FlatArgsAdapter, UnflattenedModule, export, unflatten
+
+from . import recorded
+
+nn = torch.nn
+
+
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, y=None, *, scale=None):
+        found = self.linear(x) if y is None else self.linear(x) + y
+        return {"a": found if scale is None else found * scale, "b": (x + 1, None)}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.BatchNorm1d(3)])
+        self.tail = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+    def forward(self, x):
+        first = self.part(x)
+        second = self.part(first["a"], x, scale=first["b"][0])
+        found = self.layers[1](self.layers[0](second["a"]) + self.part.linear.weight)
+        return self.tail(self.tail(found) + second["b"][0])
+
+
+def through_a_file(program):
+    held = io.BytesIO()
+    torch.export.save(program, held)
+    held.seek(0)
+    return torch.export.load(held)
+
+
+@pytest.mark.parametrize("kept", [(), ("part",), ("tail", "layers.0", "part.linear")])
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_the_tree_is_the_module_s(kept, decomposed):
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(3, 3)
+    program = export(net, (x,), preserve_module_call_signature=kept)
+    program = program.run_decompositions() if decomposed else program
+    expected = net(x)
+    for found in (program, through_a_file(program)):
+        module = unflatten(found)
+        assert isinstance(module, UnflattenedModule)
+        torch.testing.assert_close(module(x), expected, rtol=1e-6, atol=1e-6)
+        names = {name for name, _ in module.named_modules() if "@" not in name}
+        assert names == {name for name, _ in net.named_modules()}
+        assert set(net.state_dict()) <= set(module.state_dict())
+        assert module.get_submodule("part.linear").type_name() == "torch.nn.modules.linear.Linear"
+
+
+def test_a_preserved_module_is_called_as_it_was_and_may_be_another():
+    torch.manual_seed(0)
+    net, x = Net().eval(), torch.randn(3, 3)
+    program = through_a_file(export(net, (x,), preserve_module_call_signature=("part",)))
+    signature = {entry.fqn: entry.signature for entry in program.module_call_graph}
+    assert [a.name for a in signature["part"].inputs] == ["x"]
+    assert signature["part@1"].in_spec.num_leaves == 3 and signature["tail"] is None
+    module = unflatten(program)
+    assert module.part.type_name().endswith("Part")
+
+    class Other(nn.Module):
+        def forward(self, x, y=None, scale=None):
+            return {"a": x * 2 if y is None else (x + y) * scale, "b": (x + 1, None)}
+
+    net.part.forward = Other().forward
+    module.part = Other()
+    module.part.linear = net.part.linear
+    torch.testing.assert_close(module(x), net(x))
+    with pytest.raises(AttributeError):
+        export(net, (x,), preserve_module_call_signature=("nothing",))
+
+
+def test_a_module_that_is_called_the_same_way_twice_is_one():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x):
+            return self.net(self.net(x))
+
+    x = torch.randn(2, 3)
+    module = unflatten(export(Twice(), (x,), preserve_module_call_signature=("net",)))
+    assert [name for name, _ in module.named_modules()] == ["", "net", "net.0", "net.1"]
+    torch.testing.assert_close(module(x), net(net(x)))
+    assert "class UnflattenedModule" in module.print_readable(print_output=False)
+    with torch.no_grad():
+        module.get_parameter("net.0.weight").mul_(2)
+    assert not torch.equal(module(x), net(net(x)))
+
+
+@pytest.mark.parametrize("stem", sorted(name[:-4] for name in recorded.files() if name.endswith(".pt2"))[::9])
+def test_files_of_pytorch_as_trees(stem):
+    program = torch.export.load(io.BytesIO(recorded.files()[f"{stem}.pt2"]))
+    name, mode, sizes, *_ = stem.split("-")
+    batch = 5 if sizes == "dynamic" else 2
+    model = MODELS[name]
+    module = unflatten(program)
+    recorded.check(module(*model.inputs(torch, batch)), recorded.results(f"{name}-{mode}-{batch}"), 1e-5)
+    known = {name for name, _ in model.make(torch).named_modules()}
+    assert {name for name, _ in module.named_modules() if "@" not in name and "_graph_" not in name} <= known
+
+
+def test_graphs_within_sizes_that_vary_and_writes():
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(3))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)).reshape(x.shape[0] * 3) / x.shape[0]
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(x) + self.inner.count.sum()
+
+    program = export(Outer(), (torch.ones(4, 3),), dynamic_shapes=({0: torch.export.Dim("n", max=9)},))
+    for found in (program, program.run_decompositions()):
+        module, expected = unflatten(found), Outer()
+        for size in (2, 5):
+            torch.testing.assert_close(module(torch.ones(size, 3)), expected(torch.ones(size, 3)))
+        torch.testing.assert_close(module.inner.count, expected.inner.count)
+        with pytest.raises(AssertionError, match="Guard failed"):
+            module(torch.ones(10, 3))
+
+
+def test_arguments_in_another_tree_are_adapted():
+    class Adapter(FlatArgsAdapter):
+        def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+            return input_args[:2]
+
+    class Sum(nn.Module):
+        def forward(self, pair):
+            return pair[0] + pair[1]
+
+    x = torch.ones(2)
+    program = export(Sum(), ((x, x),))
+    with pytest.raises(TypeError, match="There is no flat args adapter"):
+        unflatten(program)([x, x, x])
+    assert unflatten(program, Adapter())([x, x, x]).tolist() == [2, 2]

@@ -1,0 +1,603 @@
+"""Exported programs as trees of modules, as those they were exported from."""
+
+from __future__ import annotations
+
+import abc
+import operator
+from typing import Any
+
+import torchlite as torch
+from torchlite.fx import Graph, GraphModule, Node
+from torchlite.nn import Module
+from torchlite.utils import _pytree as pytree
+
+from .exported_program import ExportedProgram, ModuleCallSignature
+from .graph_signature import ConstantArgument, InputKind, OutputKind
+
+__all__ = [
+    "FlatArgsAdapter", "InterpreterModule", "InterpreterModuleDispatcher", "UnflattenedModule", "unflatten",
+]  # fmt: skip
+
+
+class _Run(Module):
+    """What runs a graph whose modules and tensors are its own attributes, so that they may be exchanged."""
+
+    graph: Graph
+    _ty: str | None
+
+    def type_name(self) -> str | None:
+        """The class that the module had in the program that was exported."""
+        return self._ty
+
+    def finalize(self) -> None:
+        """Write the code of the graph anew: after a change of it."""
+        self.graph.lint()
+        self.__dict__["graph_module"] = GraphModule(self, self.graph)
+        self.__dict__["arg_names"] = [str(n.target) for n in self.graph.nodes if n.op == "placeholder"]
+
+    def _ran(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        return type(self.__dict__["graph_module"]).forward(self, *args, **kwargs)
+
+    def print_readable(
+        self,
+        print_output: bool = True,
+        include_stride: bool = False,
+        include_device: bool = False,
+        colored: bool = False,
+    ) -> str:
+        """The graph's code with what is known of its values."""
+        made = self.__dict__["graph_module"].print_readable(
+            print_output=False, include_stride=include_stride, include_device=include_device, colored=colored
+        )
+        made = made.replace("class GraphModule(", f"class {type(self).__name__}(", 1)
+        if print_output:
+            print(made)
+        return made
+
+
+class InterpreterModule(_Run):
+    """A part of an unflattened program: its `graph`, with the parameters that lie in it."""
+
+    def __init__(self, graph: Graph, ty: str | None = None) -> None:
+        super().__init__()
+        self.graph, self._ty = graph, ty
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph."""
+        return self._ran(args, kwargs)
+
+
+class InterpreterModuleDispatcher(Module):
+    """A module that was called several times, doing another thing each time: calls of it take turns."""
+
+    def __init__(self, attrs: set[str], call_modules: list[InterpreterModule]) -> None:
+        super().__init__()
+        if not call_modules:
+            raise AssertionError("call_modules must not be empty")
+        self.__dict__["_modules"] = call_modules[0]._modules
+        for name in attrs:
+            setattr(self, name, getattr(call_modules[0], name))
+        self._ty = call_modules[0]._ty
+        self.__dict__["_call_modules"] = call_modules
+        self._num_calls = 0
+
+    def type_name(self) -> str | None:
+        """The class that the module had in the program that was exported."""
+        return self._ty
+
+    def call_modules(self) -> list[InterpreterModule]:
+        """The parts of the program, one a call."""
+        return self.__dict__["_call_modules"]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the part whose turn it is."""
+        calls = self.call_modules()
+        chosen = calls[self._num_calls]
+        self._num_calls = (self._num_calls + 1) % len(calls)
+        try:
+            return chosen(*args, **kwargs)
+        except Exception:
+            self._num_calls = 0
+            raise
+
+    def print_readable(self, *args: Any, **kwargs: Any) -> str:
+        """The code of every call."""
+        return "\n".join(module.print_readable(*args, **kwargs) for module in self.call_modules())
+
+
+class FlatArgsAdapter(abc.ABC):
+    """Makes of arguments in another tree those that a program takes: its method `adapt` is yours."""
+
+    @abc.abstractmethod
+    def adapt(
+        self, target_spec: Any, input_spec: Any, input_args: list[Any], metadata: Any = None, obj: Any = None
+    ) -> list[Any]:
+        """The leaves of `target_spec`, given `input_args`, those of `input_spec`."""
+
+    def get_flat_arg_paths(self) -> list[str]:
+        """What to call the leaves in errors."""
+        return []
+
+
+class UnflattenedModule(_Run):
+    """An exported program as a tree of modules, by their names in the module that it was exported from."""
+
+    def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
+        super().__init__()
+        import copy
+
+        from ._module import GuardsFn, _guards
+
+        self.graph_signature = copy.deepcopy(export_module.graph_signature)
+        self.module_call_graph = copy.deepcopy(export_module.module_call_graph)
+        self.flat_args_adapter = flat_args_adapter
+        self.range_constraints = export_module.range_constraints
+        self.equality_constraints: list[Any] = []
+        self.meta = dict(export_module.graph_module.meta)
+        self.check_input_constraints, self.adapted = True, False
+        lifted = {s.arg.name for s in self.graph_signature.input_specs if s.kind in _HELD}
+        inputs = [n for n in export_module.graph.nodes if n.op == "placeholder" and n.name not in lifted]
+        self.__dict__["_checks"] = GuardsFn(_guards(export_module, inputs))
+        self._ty = None
+        _Tree(export_module, self).build()
+        self.input_placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+
+    def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """The leaves of a call's arguments, adapted and checked."""
+        wanted = self._signature().in_spec
+        names = list(wanted.child(1).context or ())
+        if kwargs and set(names) == set(kwargs):
+            kwargs = {name: kwargs[name] for name in names}
+        leaves, found = pytree.tree_flatten((args, kwargs))
+        if found != wanted:
+            if self.flat_args_adapter is None:
+                raise TypeError(
+                    "There is no flat args adapter specified. Are you sure you are calling this with the right "
+                    f"arguments? \nInput treespec: {found}. Exported module treespec: {wanted}"
+                )
+            leaves = self.flat_args_adapter.adapt(
+                target_spec=wanted, input_spec=found, input_args=leaves, metadata=self.meta, obj=args
+            )
+            if len(leaves) != wanted.num_leaves:
+                raise TypeError(
+                    f"Flat args adaption failed, number of args mismatch Adapted: {len(leaves)} \n"
+                    f"Exported module: {wanted.num_leaves}"
+                )
+            self.adapted = True
+        if self.check_input_constraints:
+            self.__dict__["_checks"](*leaves)
+        return leaves
+
+    def _signature(self) -> ModuleCallSignature:
+        found = self.module_call_graph[0].signature
+        if found is None:
+            raise RuntimeError("the program does not say how it is called")
+        return found
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        found = self._ran(self.process_forward_inputs(*args, **kwargs), {})
+        return pytree.tree_unflatten(list(found), self._signature().out_spec)
+
+    def _print_graph(self) -> None:
+        for name, module in self.named_modules():
+            if isinstance(module, _Run):
+                print(f"{name}:\n{module.graph}")
+
+
+def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
+    """A program as a tree of modules with the names that they had when it was exported: parts can be looked at, and
+    exchanged for others. Those that `export` was told to preserve (`preserve_module_call_signature`) take and return
+    what they did; others the tensors that cross their bounds.
+
+    flat_args_adapter: makes of arguments in another tree those of the program.
+
+    >>> import torchlite as torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    >>> module = torch.export.unflatten(torch.export.export(net, (torch.ones(4, 3),)))
+    >>> [name for name, _ in module.named_children()], module(torch.ones(4, 3)).shape
+    (['0', '1'], torch.Size([4, 2]))
+    """
+    if not isinstance(module, ExportedProgram):
+        raise TypeError(f"unflatten takes an ExportedProgram, not {type(module).__name__}")
+    return UnflattenedModule(module, flat_args_adapter)
+
+
+_HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
+
+
+def _within(name: str, owner: str) -> bool:
+    """Whether a dotted name lies in a module."""
+    return not owner or name == owner or name.startswith(owner + ".")
+
+
+class _Frame:
+    """A call of a module: the nodes and calls in it, in order."""
+
+    def __init__(self, call: str, name: str, kind: str | None, parent: _Frame | None) -> None:
+        self.call, self.name, self.kind, self.parent = call, name, kind, parent
+        self.items: list[Any] = []
+        self.path: list[_Frame] = [*parent.path, self] if parent is not None else [self]
+        self.graph = Graph()
+        self.values: dict[Node, Any] = {}
+        self.inputs: list[Node] = []
+        self.results: dict[Node, None] = {}
+        self.attributes: dict[str, Any] = {}
+        self.module: Any = None
+        self.signature: ModuleCallSignature | None = None
+        self.last: Node | None = None  # of the inputs and attributes, which come first
+
+    def first(self, kind: str, target: str, meta: dict) -> Node:
+        """A node before those of ops."""
+        before = self.last.next if self.last is not None else next(iter(self.graph.nodes), None)
+        with self.graph.inserting_before(before) if before is not None else self.graph.inserting_after(self.last):
+            made = self.graph.create_node(kind, target, (), {}, target.replace(".", "_"))
+        made.meta.update({k: v for k, v in meta.items() if k != "nn_module_stack"})
+        self.last = made
+        return made
+
+
+class _Tree:
+    """Makes the modules of a program."""
+
+    def __init__(self, program: ExportedProgram, root: UnflattenedModule) -> None:
+        self.program, self.root = program, root
+        self.specs = {s.arg.name: s for s in program.graph_signature.input_specs if s.kind in _HELD}
+        self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature}
+        self.home: dict[Node, _Frame] = {}
+        self.by_name = {node.name: node for node in program.graph.nodes}
+        self.made: dict[str, list[tuple[Any, Any]]] = {}  # by a module's name, what its calls do and their modules
+        self.frames: list[_Frame] = []
+        self.tensors: dict[int, Any] = {}
+        self.calls: dict[str, list[Any]] = {}  # of modules with signatures, in order
+
+    def build(self) -> None:
+        top = self._framed()
+        self._outputs(top)
+        self._root(top)
+        for frame in self.frames:
+            if frame.module is not None:
+                self._attributes(frame)
+        self._rest()
+        for module in dict.fromkeys(f.module for f in self.frames if f.module is not None):
+            module.finalize()
+        self._dispatched()
+        self.root.finalize()
+
+    # -- which node lies in which call -----------------------------------------------------------
+
+    def _stack(self, node: Node) -> list[tuple[str, str, str]] | None:
+        """The calls that a node lies in, as (call, module, class); None where nothing is known."""
+        source = node
+        while source.target is operator.getitem and "nn_module_stack" not in source.meta:
+            if not isinstance(source.args[0], Node):
+                break
+            source = source.args[0]
+        found = source.meta.get("nn_module_stack")
+        if not found:
+            return None
+        calls: list[tuple[str, str, str]] = []
+        for key, (path, kind) in found.items():
+            name, _, number = str(path).partition("@")
+            number = number or key.rpartition("@")[2] * ("@" in key)
+            if not name:
+                self.root._ty = str(kind)
+                continue
+            inside = calls[-1][1] if calls else ""
+            if _within(name, inside) and name != inside:  # what a module calls that is not its own is part of it
+                calls.append((f"{name}@{number}" if number.isdecimal() and int(number) else name, name, str(kind)))
+        return calls
+
+    def _framed(self) -> _Frame:
+        top = now = _Frame("", "", None, None)
+        taken: set[str] = set()
+        original: dict[int, str] = {}
+        for node in self.program.graph.nodes:
+            if node.op in ("placeholder", "get_attr", "output"):
+                continue
+            calls = self._stack(node)
+            if calls is not None:
+                depth = 0
+                for frame, (call, _, _) in zip(now.path[1:], calls, strict=False):
+                    if original[id(frame)] != call:
+                        break
+                    depth += 1
+                now = now.path[depth]
+                for call, name, kind in calls[depth:]:
+                    given, number = call, 0
+                    while given in taken:
+                        number += 1
+                        given = f"{name}@{number}"
+                    taken.add(given)
+                    inner = _Frame(given, name, kind, now)
+                    original[id(inner)] = call
+                    inner.signature = self.signatures.get(given) if given == call else None
+                    now.items.append(inner)
+                    self.frames.append(inner)
+                    now = inner
+            now.items.append(node)
+            self.home[node] = now
+        self.home[self.program.graph.output_node()] = top
+        return top
+
+    def _outputs(self, top: _Frame) -> None:
+        """What of a call's values is used beyond it."""
+        for node, home in self.home.items():
+            for user in node.users:
+                place = self.home[user]
+                for frame in reversed(home.path[1:]):
+                    if frame in place.path:
+                        break
+                    frame.results[node] = None
+        for frame in self.frames:
+            if frame.signature is not None:
+                self._as_called(frame, frame.signature)
+
+    def _as_called(self, frame: _Frame, signature: ModuleCallSignature) -> None:
+        """A call whose signature is known: what it returns leaves the calls within, and nothing else leaves it."""
+        names = {a.name for a in signature.outputs if not isinstance(a, ConstantArgument)}
+        missing = [n.name for n in frame.results if n.name not in names]
+        absent = [n for n in names if n not in self.by_name]
+        if missing or absent:
+            raise RuntimeError(
+                f"unflatten: the call of {frame.call} cannot be kept: {', '.join(missing or absent)} "
+                + ("is used outside of it" if missing else "is not in the graph")
+            )
+        for node in map(self.by_name.__getitem__, names):
+            path = self.home[node].path if node in self.home else []
+            for inner in path[path.index(frame) + 1 :] if frame in path else ():
+                inner.results[node] = None
+
+    # -- graphs --------------------------------------------------------------------------------------
+
+    def _resolved(self, frame: _Frame, node: Node) -> Any:
+        """A value in a call: an attribute, an input, or what was computed in it."""
+        if node in frame.values:
+            return frame.values[node]
+        spec = self.specs.get(node.name)
+        if node.op == "get_attr":
+            made = frame.first("get_attr", str(node.target), node.meta)
+            frame.attributes[str(node.target)] = getattr(self.program.graph_module, str(node.target))
+        elif spec is not None and _within(str(spec.target), frame.name):
+            own = str(spec.target)[len(frame.name) + 1 if frame.name else 0 :]
+            made = frame.first("get_attr", own, node.meta)
+            frame.attributes[own] = spec
+        elif frame.parent is None:
+            raise RuntimeError(f"unflatten: {node.name} is used before it is computed")
+        elif frame.signature is not None:
+            raise RuntimeError(f"unflatten: the call of {frame.call} reads {node.name}, which it is not given")
+        else:
+            made = frame.first("placeholder", node.name, node.meta)
+            frame.inputs.append(node)
+        frame.values[node] = made
+        return made
+
+    def _copied(self, frame: _Frame, node: Node) -> None:
+        made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolved(frame, n))
+        if made.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
+            made.target = torch.ops.aten.reshape.default  # strides may be others than where it was exported
+
+    def _filled(self, frame: _Frame) -> None:
+        for item in frame.items:
+            if isinstance(item, Node):
+                self._copied(frame, item)
+            else:
+                self._call(frame, item)
+
+    def _held(self, frame: _Frame, value: Any) -> Node:
+        """A tree as an attribute."""
+        number = sum(name.startswith("_spec_") for name in frame.attributes)
+        frame.attributes[f"_spec_{number}"] = value
+        return frame.first("get_attr", f"_spec_{number}", {})
+
+    def _call(self, frame: _Frame, inner: _Frame) -> None:
+        """A call of a module: its graph is made, and a node that calls it."""
+        if inner.signature is None:
+            self._filled(inner)
+            outs = list(inner.results)
+            values = [inner.values[n] for n in outs]
+            inner.graph.output(values[0] if len(values) == 1 else tuple(values))
+            target = self._module(frame, inner)
+            node = frame.graph.call_module(target, tuple(self._resolved(frame, n) for n in inner.inputs))
+            if len(outs) == 1:
+                node.meta.update({k: v for k, v in outs[0].meta.items() if k == "val"})
+                frame.values[outs[0]] = node
+                return
+            for number, out in enumerate(outs):
+                frame.values[out] = self._part(frame, node, number, out.meta)
+            return
+        self._call_as_it_was(frame, inner, inner.signature)
+
+    @staticmethod
+    def _part(frame: _Frame, node: Node, place: int, meta: dict | None = None) -> Node:
+        made = frame.graph.call_function(operator.getitem, (node, place))
+        made.meta.update({k: v for k, v in (meta or {}).items() if k == "val"})
+        return made
+
+    def _call_as_it_was(self, frame: _Frame, inner: _Frame, signature: ModuleCallSignature) -> None:
+        """A call with the arguments and results that the user's module had."""
+        count = signature.in_spec.child(0).num_children
+        words = list(signature.in_spec.child(1).context or ())
+        names = [f"_positional_arg_{i}" for i in range(count)]
+        places = [inner.first("placeholder", name, {}) for name in (*names, *words)]
+        given = tuple(places[:count]), dict(zip(words, places[count:], strict=True))
+        flat = inner.graph.call_function(
+            torch.fx._pytree.tree_flatten_spec, (given, self._held(inner, signature.in_spec))
+        )
+        for number, arg in enumerate(signature.inputs):
+            source = None if isinstance(arg, ConstantArgument) else self.by_name.get(arg.name)
+            if source is not None and source not in inner.values:
+                inner.values[source] = self._part(inner, flat, number, source.meta)
+        self._filled(inner)
+        outs = [self._signed(inner, arg) for arg in signature.outputs]
+        inner.graph.output(
+            inner.graph.call_function(pytree.tree_unflatten, (outs, self._held(inner, signature.out_spec)))
+        )
+        target = self._module(frame, inner)
+        leaves = [self._signed(frame, arg) for arg in signature.inputs]
+        whole = frame.graph.call_function(pytree.tree_unflatten, (leaves, self._held(frame, signature.in_spec)))
+        args, kwargs = self._part(frame, whole, 0), self._part(frame, whole, 1)
+        call = frame.graph.call_module(
+            target,
+            tuple(self._part(frame, args, i) for i in range(count)),
+            {word: frame.graph.call_function(operator.getitem, (kwargs, word)) for word in words},
+        )
+        parts = frame.graph.call_function(
+            torch.fx._pytree.tree_flatten_spec, (call, self._held(frame, signature.out_spec))
+        )
+        for number, arg in enumerate(signature.outputs):
+            node = None if isinstance(arg, ConstantArgument) else self.by_name[arg.name]
+            if node is not None and node not in frame.values:
+                frame.values[node] = self._part(frame, parts, number, node.meta)
+
+    def _signed(self, frame: _Frame, arg: Any) -> Any:
+        return arg.value if isinstance(arg, ConstantArgument) else self._resolved(frame, self.by_name[arg.name])
+
+    def _module(self, frame: _Frame, inner: _Frame) -> str:
+        """The module of a call: one that does the same is taken again. Returns its name in the caller."""
+        does = _described(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
+        calls = self.made.setdefault(inner.name, [])
+        number, found = next(((i, m) for i, (d, m) in enumerate(calls) if d == does), (len(calls), None))
+        if found is None:
+            found = inner.module = InterpreterModule(inner.graph, inner.kind)
+            calls.append((does, found))
+        if inner.signature is not None:
+            self.calls.setdefault(inner.name, []).append(found)
+        inner.module = found
+        own = inner.name[len(frame.name) + 1 if frame.name else 0 :]
+        return f"{own}@{number}" if number else own
+
+    def _root(self, top: _Frame) -> None:
+        lifted = self.specs
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder" and node.name not in lifted:
+                top.values[node] = top.first("placeholder", node.name, node.meta)
+        self._filled(top)
+        writes = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
+        targets = {str(s.target): self.by_name[s.arg.name] for s in lifted.values()}
+        results: list[Any] = []
+        found = self.program.graph.output_node().args[0]
+        for spec, result in zip(self.program.graph_signature.output_specs, found, strict=True):  # type: ignore[arg-type]
+            value = self._resolved(top, result) if isinstance(result, Node) else result
+            if spec.kind in writes or spec.kind is OutputKind.USER_INPUT_MUTATION:
+                name = str(spec.target)
+                target = targets[name] if spec.kind in writes else self.by_name[name]
+                top.graph.call_function(torch.ops.aten.copy_.default, (self._resolved(top, target), value))
+            elif spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
+                results.append(value)
+            else:
+                raise ValueError("Unflattening on JointExportModule NYI")
+        top.graph.output(tuple(results))
+        self.root.graph = top.graph
+        top.module = self.root
+        self.frames.insert(0, top)
+
+    # -- modules -------------------------------------------------------------------------------------
+
+    def _attributes(self, frame: _Frame) -> None:
+        """Put a call's module into its caller's, and the tensors and graphs that it reads into it."""
+        if frame.parent is not None:
+            target = next(i for i, (_, m) in enumerate(self.made[frame.name]) if m is frame.module)
+            own = frame.name[len(frame.parent.name) + 1 if frame.parent.name else 0 :]
+            _put(frame.parent.module, f"{own}@{target}" if target else own, frame.module)
+        for name, value in frame.attributes.items():
+            if isinstance(value, (Module,)) or name.startswith("_spec_"):
+                setattr(frame.module, name, value)
+            else:
+                self._tensor(frame.module, name, value)
+
+    def _tensor(self, owner: Any, name: str, spec: Any) -> None:
+        target = str(spec.target)
+        held = target in self.program.state_dict and spec.persistent is not False
+        value = (self.program.state_dict if held else self.program.constants)[target]
+        if id(value) not in self.tensors:  # its own, and one where the program's is one
+            copy = value.detach().clone() if isinstance(value, torch.Tensor) else value
+            is_parameter = isinstance(value, torch.nn.Parameter)
+            self.tensors[id(value)] = torch.nn.Parameter(copy, value.requires_grad) if is_parameter else copy
+        _put(owner, name, self.tensors[id(value)], spec)
+
+    def _rest(self) -> None:
+        """Tensors that no op reads, under their names too."""
+        for spec in self.specs.values():
+            self._tensor(self.root, str(spec.target), spec)
+        order = {e.fqn: i for i, e in enumerate(self.program.module_call_graph)}
+        for name, module in list(self.root.named_modules()):
+            prefix = f"{name}." if name else ""
+            inner = sorted(module._modules.items(), key=lambda item: order.get(prefix + item[0], len(order)))
+            module._modules.clear()
+            module._modules.update(inner)
+
+    def _dispatched(self) -> None:
+        """A module that is called as it was, and does several things, is one whose calls take turns."""
+        for name, modules in self.calls.items():
+            if len(set(map(id, modules))) > 1:
+                own = {n for t in ("_parameters", "_buffers") for n in getattr(modules[0], t)}
+                dispatcher = InterpreterModuleDispatcher(own, modules)
+                for frame in self.frames:
+                    self._redirected(frame, name, dispatcher)
+
+    @staticmethod
+    def _redirected(frame: _Frame, name: str, dispatcher: Any) -> None:
+        changed = False
+        for node in frame.graph.nodes:
+            full = f"{frame.name}.{node.target}" if frame.name else str(node.target)
+            if node.op == "call_module" and full.split("@")[0] == name:
+                *path, last = str(node.target).split(".")
+                owner = frame.module.get_submodule(".".join(path))
+                owner._modules.pop(last, None)
+                last = last.split("@")[0]
+                owner._modules[last] = dispatcher
+                node.target = ".".join([*path, last])
+                changed = True
+        if changed:
+            frame.module.finalize()
+
+
+def _put(owner: Any, name: str, value: Any, spec: Any = None) -> None:
+    """A module or a tensor under a dotted name; modules on the way are made."""
+    *path, last = name.split(".")
+    for part in path:
+        inner = owner._modules.get(part)
+        if inner is None:
+            inner = Module()
+            owner.add_module(part, inner)
+        owner = inner
+    if isinstance(value, Module):
+        before = owner._modules.get(last)
+        if before is not None and before is not value:  # tensors were there first
+            value._parameters.update(before._parameters)
+            value._buffers.update(before._buffers)
+            value._modules.update({k: m for k, m in before._modules.items() if k not in value._modules})
+        owner.add_module(last, value)
+    elif spec.kind is InputKind.PARAMETER:
+        owner.register_parameter(last, value)
+    elif spec.kind is InputKind.BUFFER:
+        owner.register_buffer(last, value, persistent=bool(spec.persistent))
+    elif last not in owner._buffers:
+        owner.register_buffer(last, value, persistent=False)
+
+
+def _described(graph: Graph) -> list[Any]:
+    """What a graph does, whatever its nodes are called."""
+    from torchlite.fx.node import map_arg
+
+    numbers = {node: i for i, node in enumerate(graph.nodes)}
+
+    def told(node: Node) -> str:
+        return f"%{numbers[node]}"
+
+    return [
+        (n.op, n.target if n.op != "placeholder" else "", repr(map_arg(n.args, told)), repr(map_arg(n.kwargs, told)))
+        for n in graph.nodes
+    ]
+
+
+def _swap_modules(ep: ExportedProgram, modules_to_swap: dict[str, Any]) -> UnflattenedModule:
+    """A program as a tree of modules in which those named are others. Each has to be one whose call was preserved."""
+    kept = {entry.fqn for entry in ep.module_call_graph if entry.signature is not None}
+    found = unflatten(ep)
+    for name, module in modules_to_swap.items():
+        if name not in kept:
+            raise ValueError(f"the call of {name} was not preserved: export with preserve_module_call_signature")
+        found.set_submodule(name, module)
+    return found
