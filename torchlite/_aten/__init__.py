@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from .._dispatch.codegen import function_for, in_place_method
-from .._dispatch.record import VIEW, Op
+from .._dispatch.record import REGISTRY, VIEW, Op
 from .._library.operators import DEFINED, LibraryOp, declare
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema
@@ -19,6 +19,9 @@ from .packets import AtenOverload, AtenPacket
 from .table import entries, names
 
 __all__ = ["AtenOverload", "AtenPacket", "OpOverload", "OpOverloadPacket", "ops", "without_name"]
+
+
+OWN = "torchlite"  # the library of what PyTorch's has no op for
 
 
 class _Namespace:
@@ -31,6 +34,9 @@ class _Namespace:
         found = DEFINED.get((self.name, name))
         if found is None and self.name == "aten" and entries(name):
             found = self.__dict__[name] = AtenPacket(name)
+        if found is None and self.name == OWN:
+            op = REGISTRY.get(name) or REGISTRY.get(name.removesuffix("_"))
+            found = None if op is None else without_name(op, op.name != name).overloadpacket
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         return found
@@ -100,7 +106,7 @@ def _declare_regions() -> None:
 @functools.cache
 def without_name(op: Op, writes: bool = False) -> OpOverload:
     """The overload of a record that PyTorch's library has no op for."""
-    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op))
+    packet = OpOverloadPacket(op.name + "_" * writes, in_place_method(op) if writes else function_for(op), OWN)
     packet._overloads["default"] = OpOverload(packet, "default")
     packet._schema_of = lambda overload: _own_schema(op, packet._qualified_op_name, writes)
     return packet._overloads["default"]

@@ -89,7 +89,9 @@ def _max_pool_backward(
     indices: Any,
 ) -> Any:  # fmt: skip
     """Each gradient goes to the place that its window's maximum was at."""
-    return _to_places(grad_output, self, indices, 1 + (len(kernel_size) if len(kernel_size) > 1 else 1))
+    return _to_places(
+        grad_output, self, indices, 1 + (len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2)
+    )
 
 
 def _to_places(grad_output: Any, self: Any, indices: Any, dims: int) -> Any:

@@ -148,8 +148,24 @@ def _of_random(input: Any, start: Any, end: Any, generator: Any) -> list:
     return [input, None, start, generator] if upper else [input, start, end, generator]
 
 
+def _of_extreme(input: Any, dim: Any, keepdim: Any, other: Any) -> list:
+    """A tensor is another one, not a dimension."""
+    return [input, None, keepdim, dim] if isinstance(dim, call.Tensor) else [input, dim, keepdim, other]
+
+
+def _of_tensor_split(input: Any, places: Any, dim: Any, indices: Any, sections: Any, tensor: Any) -> list:
+    """A number of parts, places to cut at, or a tensor of either."""
+    given = [indices, sections, tensor]
+    if places is not None:
+        given[2 if isinstance(places, call.Tensor) else 1 if isinstance(places, int) else 0] = places
+    return [input, None, dim, *given]
+
+
 # How values of records go to their parameters before these are matched.
-_ARRANGED: dict[str, Callable[..., list]] = {"scatter": _of_scatter, "random_": _of_random}
+_ARRANGED: dict[str, Callable[..., list]] = {
+    "scatter": _of_scatter, "random_": _of_random, "max": _of_extreme, "min": _of_extreme,
+    "tensor_split": _of_tensor_split,
+}  # fmt: skip
 
 Found = tuple[Any, tuple, dict]
 # Of ops on a number and a tensor: the overload, and which values it has in which order.
@@ -170,9 +186,9 @@ def matched(op: Op, values: list, writes: bool = False, whole: bool = False) -> 
     """The library's overload for a record's call on bound values, with its arguments there; None where none fits."""
     other = _NUMBER_FIRST.get(op.name)
     if other and not writes and not isinstance(values[0], call.Tensor):
-        overload, *places = other
+        target, first, second = other
         if all(_is_default(value, p.default) for value, p in zip(values[2:], op.params[2:], strict=True)):
-            return _aten(overload), tuple(values[place] for place in places), {}
+            return _aten(target), (values[first], values[second]), {}
     arranged = _ARRANGED.get(op.name)
     values = values if arranged is None else arranged(*values)
     for name in library_names(op, whole):
@@ -222,6 +238,6 @@ def _fits(value: Any, argument: Argument, numbers: bool) -> bool:
         return True
     if numbers and argument.type.text == "Tensor" and isinstance(value, (int, float, complex)):
         return True
-    if argument.type.base == "Scalar" and isinstance(value, call.Tensor):
+    if isinstance(value, call.Tensor) and argument.type.base != "Tensor":
         return False
     return argument.type.holds(value)

@@ -8,6 +8,7 @@ import math
 from typing import NoReturn
 
 from .._types.dtypes import FLOAT, dtype, from_np, int64
+from .interceptors import stack
 from .runtime import MODE
 from .shapes import wrap_dim
 from .slots import SLOTS
@@ -299,19 +300,34 @@ def whole(tensor):
     return tensor
 
 
+def _unseen(read, *values):
+    """What `read` finds in tensors, unseen by what intercepts ops: an op's checks are no part of a program."""
+    items = stack.items
+    if not items:
+        return read(*values)
+    stack.items = []
+    try:
+        return read(*values)
+    finally:
+        stack.items = items
+
+
 def anywhere(condition) -> bool:
     """Whether a tensor of bools is true somewhere, inside `vmap` for any example."""
-    return bool(whole(condition).any())
+    return _unseen(lambda condition: bool(condition.any()), whole(condition))
 
 
 def everywhere(condition) -> bool:
     """Whether a tensor of bools is true everywhere, inside `vmap` for all examples."""
-    return bool(whole(condition).all())
+    return _unseen(lambda condition: bool(condition.all()), whole(condition))
 
 
 def extremes(numbers) -> tuple[int, int]:
     """(smallest, largest) of a tensor of integers, inside `vmap` of all examples'."""
-    numbers = whole(numbers)
+    return _unseen(_extremes, whole(numbers))
+
+
+def _extremes(numbers) -> tuple[int, int]:
     if numbers.numel() == 1:
         return (int(numbers.item()),) * 2
     return int(numbers.min()), int(numbers.max())

@@ -7,6 +7,7 @@ others are seen as these.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +50,7 @@ def _through_linear(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
         return out if bias is None else out + bias
     if input.ndim == 2:
         return F.addmm(bias, input, across)
-    out = F.addmm(bias, input.reshape(-1, input.shape[-1]), across)
+    out = F.addmm(bias, input.reshape(math.prod(input.shape[:-1]), input.shape[-1]), across)
     return out.view([*input.shape[:-1], weight.shape[0]])
 
 
@@ -71,7 +72,7 @@ def _through_matmul(F: Any, input: Any, other: Any) -> Any:
         return F.mm(input, other)
     if a > 2 and b <= 2:
         matrix = F.unsqueeze(other, 1) if b == 1 else other
-        out = F.mm(input.reshape(-1, input.shape[-1]), matrix)
+        out = F.mm(input.reshape(math.prod(input.shape[:-1]), input.shape[-1]), matrix)
         return _unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
     if a == 1:
         return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
@@ -260,15 +261,22 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
     wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
     if not wants or writes or op.hidden or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
-        return _first(op, handler(func, types, args, kwargs))
+        return _first(op, handler(func, types, args, kwargs), values)
     with recording(False):
-        result = _first(op, handler(func, types, args, kwargs))
+        result = _first(op, handler(func, types, args, kwargs), values)
     return recorded(op, values, result)
 
 
-def _first(op: Op, result: Any) -> Any:
+def _first(op: Op, result: Any, values: list | None = None) -> Any:
+    """What the record gives of what the library's op gives; `values` are the call's, where that is one of the record's
+    own.
+    """
     if isinstance(result, list):
         result = tuple(result)
+    if op.name == "unique_consecutive" and values is not None:  # what was asked for
+        wanted = (True, *(values[place] for place, p in enumerate(op.params) if p.name.startswith("return_")))
+        result = tuple(itertools.compress(result, wanted))
+        return result if len(result) > 1 else result[0]
     if op.name in _FIRST and isinstance(result, tuple):
         return result[0]
     if op.result_type is not None and type(result) is tuple and len(result) == len(op.outputs):

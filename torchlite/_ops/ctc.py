@@ -21,6 +21,7 @@ def _lengths(lengths, name, batch):
     return lengths
 
 
+_REDUCTIONS = ("none", "mean", "sum")  # by their numbers
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
@@ -109,9 +110,10 @@ def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
 )
 def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """See `torch.ctc_loss`; the reduction is given by its name. ValueError for another."""
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    number = _REDUCTIONS.index(reduction)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
 
 
 @composite(

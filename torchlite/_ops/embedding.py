@@ -383,7 +383,7 @@ def one_hot(F, input, num_classes):
     if smallest < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(input.max()) + 1
+        num_classes = largest + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
     elif largest >= num_classes:

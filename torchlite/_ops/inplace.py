@@ -245,19 +245,22 @@ def _view_in_place(name, schema, doc, where="Tensor"):
     composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(turned)
 
 
-for _schema in (
-    "transpose(, dim0, dim1)",
-    "swapaxes(, dim0, dim1)",
-    "swapdims(, dim0, dim1)",
-    "squeeze(, dim=None)",
-    "unsqueeze(, dim)",
-):
+_TURNED = "Give the tensor the shape and order that `{}` gives; returns the tensor."
+for _schema in ("transpose(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
     _name = _schema[: _schema.index("(")]
-    _view_in_place(
-        "transpose" if _name.startswith("swap") else _name,
-        _schema,
-        f"Give the tensor the shape and order that `{_name}` gives; returns the tensor.",
-    )
+    _view_in_place(_name, _schema, _TURNED.format(_name))
+
+
+def _swapped_in_place(name):
+    def swapped(F, input, dim0, dim1):
+        return F.transpose_(input, dim0, dim1)
+
+    swapped.__doc__ = _TURNED.format(name)
+    composite(f"{name}_(Tensor input, dim0, dim1)", where="Tensor")(swapped)
+
+
+_swapped_in_place("swapaxes")
+_swapped_in_place("swapdims")
 
 
 @composite("t_(Tensor input)", where="Tensor")

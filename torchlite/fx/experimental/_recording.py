@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from ..._aten import AtenOverload, OpOverload, ops
+from ..._aten import OWN, OpOverload, ops
 from ..._aten.matching import matched
 from ..._dispatch import call
 from ..._dispatch.interceptors import Writing, stack
@@ -297,7 +297,7 @@ _APART = frozenset(("linear", "matmul"))
 
 def _is_unknown(target: Any) -> bool:
     """Whether an op is torchlite's alone."""
-    return isinstance(target, OpOverload) and target.namespace == "aten" and not isinstance(target, AtenOverload)
+    return isinstance(target, OpOverload) and target.namespace == OWN
 
 
 def _in_others(name: str, values: list) -> Any:
