@@ -15,6 +15,7 @@ class RedOpType(enum.IntEnum):
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
     __hash__ = enum.IntEnum.__hash__
+    __str__ = enum.Enum.__str__
 
     @property
     def op(self) -> RedOpType:

@@ -18,7 +18,7 @@ from ._process_group import ProcessGroup
 from ._reducing import default_pg_timeout
 from ._work import DistBackendError
 
-_OURS = ("gloo", "mpi", "nccl")
+_OURS = ("gloo", "mpi")
 
 
 class _World:
@@ -252,13 +252,9 @@ def init_process_group(
 
 def _check_backends(devices: dict[str, str]) -> None:
     for name in set(devices.values()):
-        if name.upper() in Backend._plugins or name in ("gloo", "mpi"):
+        if name.upper() in Backend._plugins or name in _OURS:
             continue
-        if name == "nccl":
-            why = engine("nccl").why_not()
-            if why:
-                raise RuntimeError(f"Distributed package doesn't have NCCL built in: {why}")
-        elif name in ("ucc", "xccl"):
+        if name in ("nccl", "ucc", "xccl"):
             raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
         else:
             raise AssertionError(f"Unknown c10d backend type {name.upper()}")
@@ -292,13 +288,8 @@ def _make(
 def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool) -> Any:
     from ._messages import Messages
 
-    limit = timeout.total_seconds()
-    if backend == "nccl":
-        from ._device_messages import DeviceMessages
-
-        host = _communicator("mpi", ranks, name + "/nccl", limit, everyone)
-        return DeviceMessages(engine("nccl").group(host), backend, timeout, f"{title} of the ranks {ranks}")
-    return Messages(_communicator(backend, ranks, name, limit, everyone), backend, timeout, f"{title}, ranks {ranks}")
+    communicator = _communicator(backend, ranks, name, timeout.total_seconds(), everyone)
+    return Messages(communicator, backend, timeout, f"{title}, ranks {ranks}")
 
 
 def _communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:
@@ -420,8 +411,6 @@ def _new_group_with_tag(
     devices = BackendConfig(name).get_device_backend_map()
     _check_backends(devices)
     if use_local_synchronization:
-        if name == "mpi":
-            raise ValueError("MPI backend doesn't support use_local_synchronization=True")
         if default.rank() not in ranks:
             return None
         title = hashlib.sha1("_".join(map(str, ranks)).encode()).hexdigest()

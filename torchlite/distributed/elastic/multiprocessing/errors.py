@@ -1,15 +1,25 @@
-"""Errors of processes that a launcher started: there is no launcher that would hear of them."""
+"""Errors of processes that a launcher started, which it is told by a file."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
+
+from ..._launch.reporting import report
 
 __all__ = ["record"]
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """Mark a program's main function, whose error its launcher is told: the function itself where nothing launched it,
-    as nothing can.
-    """
-    return fn
+    """Mark a program's main function: its error is written where `torchlite-run` reads it, and raised on."""
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except Exception as error:
+            report(error)
+            raise
+
+    return wrapper

@@ -1,0 +1,90 @@
+"""Ranks that are killed, raise, leave or hang: the others end, it is said who failed and how, and a restart goes on."""
+
+import sys
+import time
+
+import pytest
+
+from tests.distributed.ranks import ROOT, finish, mpiexec, needs_mpi
+
+PROGRAM = str(ROOT / "tests" / "distributed" / "faulty.py")
+
+
+def run(*args, size=3, **more):
+    launcher = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", f"--nproc-per-node={size}"]
+    return finish([*launcher, *map(str, args)], seconds=100, **more)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    "how, where, words",
+    [
+        ("kill", "forward", "was killed by SIGKILL"),
+        ("kill", "backward", "was killed by SIGKILL"),
+        ("kill", "collective", "was killed by SIGKILL"),
+        ("raise", "backward", "ended with exit code 1\nTraceback (most recent call last):"),
+        ("exit", "forward", "ended with exit code 3"),
+    ],
+)
+def test_who_failed_is_said(tmp_path, how, where, words):
+    start = time.monotonic()
+    ended = run(PROGRAM, how, where, 1, tmp_path)
+    assert ended.returncode == {"kill": 137, "raise": 1, "exit": 3}[how], ended.stdout
+    said = ended.stdout[ended.stdout.index("torchlite-run: rank 1 (local rank 1 on") :]
+    assert words in said and "\nloss " not in ended.stdout
+    assert how != "raise" or "ValueError: this rank is tired" in said
+    assert time.monotonic() - start < 60
+
+
+@needs_mpi
+def test_a_rank_that_hangs_meets_the_others_timeout(tmp_path):
+    ended = run(PROGRAM, "hang", "forward", 2, tmp_path)
+    assert ended.returncode == 1
+    assert "DistBackendError: Timed out waiting 2000ms for allreduce on rank" in ended.stdout
+    assert "torchlite-run: rank" in ended.stdout
+
+
+@needs_mpi
+def test_a_restart_has_the_loss_of_a_run_without_faults(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    well = run(PROGRAM, "none", "forward", 0, tmp_path / "a")
+    again = run(
+        "--max-restarts=1", "--tee=3", "--log-dir", tmp_path / "logs", PROGRAM, "kill", "collective", 1, tmp_path / "b"
+    )
+    assert well.returncode == again.returncode == 0, well.stdout + again.stdout
+    loss = next(line for line in well.stdout.splitlines() if line.startswith("loss"))
+    assert f"[default0]:{loss}" in again.stdout and "start again" in again.stdout
+    logs = sorted(path.relative_to(tmp_path / "logs").parts[1:] for path in (tmp_path / "logs").rglob("stdout.log"))
+    assert logs == [(f"attempt_{a}", str(r), "stdout.log") for a in range(2) for r in range(3)]
+
+
+@needs_mpi
+def test_an_error_without_a_launcher_ends_all(tmp_path):
+    command = [mpiexec(), "-n", "2", sys.executable, "-c", "import os;os.environ['RANK']=os.environ.get('PMI_RANK', "
+               "os.environ.get('OMPI_COMM_WORLD_RANK'));os.environ['WORLD_SIZE']='2';import sys;sys.argv[1:]=['raise',"
+               f"'forward','1',{str(tmp_path)!r}];import tests.distributed.faulty as f;f.main()"]  # fmt: skip
+    ended = finish(command, seconds=60)
+    assert ended.returncode and "[rank1]: ValueError: this rank is tired" in ended.stdout
+
+
+def test_flags_that_make_no_sense(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("one slots=2\ntwo:1  # the small one\n\nthree\n")
+    from torchlite.distributed import run as launcher
+    from torchlite.distributed._launch.starting import mpi_command, read_hosts
+
+    found = read_hosts(str(hosts), 4)
+    assert found.names == ["one", "two", "three"] and found.slots == [2, 1, 4]
+    command = mpi_command("false", 7, 4, found)
+    assert command == ["false", "-n", "7", "-hosts", "one:2,two:1,three:4"]
+    for flags, words in (
+        (["--nproc-per-node", "many", "x.py"], "Unsupported nproc_per_node value: many"),
+        (["--nnodes", "a:b", "x.py"], 'is not in "MIN:MAX" format'),
+        (["--tee", "7", "x.py"], "is none of 0, 1"),
+        (["--nnodes", "5", "--hostfile", str(hosts), "x.py"], "asks for 5 machines"),
+        (["--hostfile", str(tmp_path / "no"), "x.py"], "No such file"),
+    ):
+        with pytest.raises((ValueError, OSError), match=words):
+            launcher.run(launcher.get_args_parser().parse_args(flags))
+        assert launcher.main(flags) == 2

@@ -1,0 +1,112 @@
+"""A world of one process, which needs no MPI; what is refused before there is one; names of backends."""
+
+from datetime import timedelta
+
+import pytest
+
+import torchlite as torch
+import torchlite.distributed as dist
+from tests.distributed.steps import KINDS, MOVED, REDUCING, Step, begin, ops_of
+from torchlite.distributed import Backend, ReduceOp
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    dist.init_process_group("gloo", rank=0, world_size=1)
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_collectives(alone, device, kind):
+    dtypes = [torch.float32, torch.bfloat16, torch.int64, torch.bool, *([] if kind in REDUCING else MOVED)]
+    for i, dtype in enumerate(dtypes):
+        for op in ops_of(dtype) if kind in REDUCING else [ReduceOp.SUM]:
+            if device != "cpu" and dtype in MOVED:
+                continue
+            begin(Step(kind, alone, [0], dtype, (2, 3), op, 0, (1, i), bool(i % 2), device), i == 0)()
+
+
+def test_the_group(alone):
+    assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")
+    assert alone.name() == "gloo" and alone.group_name == "0" and alone.group_desc == "default_pg"
+    assert dist.get_backend_config() == "cpu:gloo,cuda:gloo,opencl:gloo"
+    with pytest.raises(ValueError, match="default process group twice"):
+        dist.init_process_group("gloo", rank=0, world_size=1)
+    with pytest.raises(ValueError, match="destination rank should not be the same"):
+        dist.send(torch.ones(1), 0)
+    found = [None]
+    dist.all_gather_object(found, {"a": 1})
+    assert found == [{"a": 1}]
+    work = dist.all_reduce(torch.ones(2), async_op=True)
+    assert isinstance(work, dist.Work) and work.wait() and work.is_success() and work.result()[0].tolist() == [1, 1]
+    dist.monitored_barrier(timeout=timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (lambda: dist.get_rank(), ValueError, "Default process group has not been initialized"),
+        (lambda: dist.all_reduce(torch.ones(1)), ValueError, "Default process group has not been initialized"),
+        (lambda: dist.new_group([0]), ValueError, "Default process group has not been initialized"),
+        (lambda: dist.destroy_process_group(), AssertionError, "Process group cannot be None"),
+        (lambda: dist.init_process_group("gloo"), ValueError, "environment variable RANK expected, but not set"),
+        (
+            lambda: dist.init_process_group("gloo", rank=1, world_size=2),
+            RuntimeError,
+            "A world of 2 processes is started by mpiexec",
+        ),
+        (lambda: dist.init_process_group("tcp", init_method="tcp://a:1"), AssertionError, "Unknown c10d backend"),
+        (lambda: dist.init_process_group("gloo", "tcp://a:1"), ValueError, "rank parameter missing"),
+        (lambda: dist.init_process_group("gloo", timeout=3), TypeError, "datetime.timedelta, got 3"),
+        (lambda: dist.init_process_group("nccl", rank=0, world_size=1), RuntimeError, "doesn't have NCCL built in"),
+        (lambda: dist.init_process_group("cpu:gloo,cpu:mpi"), ValueError, "Duplicate device type cpu"),
+        (lambda: dist.init_process_group("cpu:gloo:mpi"), ValueError, "Invalid device:backend pairing"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Device capability")
+def test_refused(monkeypatch, call, kind, words):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(kind, match=words):
+        call()
+    assert not dist.is_initialized() and dist.group.WORLD is None
+
+
+def test_mpi_alone_needs_no_place():
+    dist.init_process_group("mpi")
+    assert dist.get_world_size() == 1
+    dist.destroy_process_group()
+
+
+def test_reductions_have_names():
+    assert isinstance(ReduceOp.SUM, ReduceOp) and ReduceOp.SUM == ReduceOp(ReduceOp.SUM) != ReduceOp.MAX
+    assert str(ReduceOp.SUM) == "RedOpType.SUM" and repr(ReduceOp.SUM) == "<RedOpType.SUM: 0>"
+    with pytest.warns(FutureWarning, match="deprecated"):
+        assert dist.reduce_op.MAX is ReduceOp.MAX
+
+
+def test_a_backend_of_ones_own():
+    class Counting:
+        def __init__(self, store, rank, size, timeout):
+            self.calls = []
+
+        def name(self):
+            return "counting"
+
+        def allreduce(self, tensors, opts):
+            self.calls.append(opts.reduceOp)
+            return None
+
+    Backend.register_backend("counting", Counting, devices=["cpu"])
+    dist.init_process_group("counting", rank=0, world_size=1)
+    try:
+        dist.all_reduce(torch.ones(1), ReduceOp.MAX)
+        assert dist.get_backend() == "counting" == Backend.COUNTING
+        assert dist.group.WORLD._get_backend(torch.device("cpu")).calls == [ReduceOp.MAX]
+    finally:
+        dist.destroy_process_group()
+    with pytest.raises(RuntimeError, match="counting c10d backend already exist"):
+        Backend.register_backend("counting", Counting)

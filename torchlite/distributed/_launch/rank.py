@@ -1,0 +1,142 @@
+"""Stands between `mpiexec` and a process of the program: sets the variables that programs read, carries its output, and
+says how it ended. Runs by its path, with nothing but the standard library, so that it costs little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any, BinaryIO
+
+MARK = "\x1etorchlite-run "  # before what is said to the launcher, on the error output
+_NAMES = {
+    "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
+    "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),
+    "local_rank": ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"),
+    "local_size": ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+}
+
+
+def place() -> dict[str, int]:
+    """Where this process stands, as what started it says."""
+    found = {}
+    for name, variables in _NAMES.items():
+        value = next((os.environ[variable] for variable in variables if variable in os.environ), None)
+        found[name] = int(value) if value is not None else {"rank": 0, "size": 1}.get(name, -1)
+    if found["local_rank"] < 0:
+        found["local_rank"] = found["rank"]
+    if found["local_size"] < 0:
+        found["local_size"] = found["size"]
+    return found
+
+
+def environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
+    """The variables of the program's process."""
+    node = at["rank"] // options["per_node"]
+    said = {
+        "RANK": at["rank"], "WORLD_SIZE": at["size"], "LOCAL_RANK": at["local_rank"],
+        "LOCAL_WORLD_SIZE": at["local_size"], "GROUP_RANK": node, "GROUP_WORLD_SIZE": options["nodes"],
+        "ROLE_RANK": at["rank"], "ROLE_WORLD_SIZE": at["size"], "ROLE_NAME": options["role"],
+        "MASTER_ADDR": options["master_addr"], "MASTER_PORT": options["master_port"],
+        "TORCHELASTIC_RUN_ID": options["run_id"], "TORCHELASTIC_RESTART_COUNT": options["restart"],
+        "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"], "TORCHELASTIC_USE_AGENT_STORE": "False",
+        "TORCHELASTIC_ERROR_FILE": error_file,
+    }  # fmt: skip
+    made = {**os.environ, **{name: str(value) for name, value in said.items()}}
+    if at["local_size"] > 1:
+        made.setdefault("OMP_NUM_THREADS", "1")
+    return made
+
+
+def _ends_with_parent() -> Any:
+    """What a child calls before its program so that it dies with this process, where the system can (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(1, signal.SIGKILL)
+
+
+def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
+    """For output and errors: whether lines are shown, and the file that gets them."""
+    found: list[tuple[bool, BinaryIO | None]] = []
+    for bit, name in ((1, "stdout.log"), (2, "stderr.log")):
+        filed = (options["redirects"] | options["tee"]) & bit
+        file = None
+        if filed:
+            folder = os.path.join(
+                options["log_dir"], options["run_id"], f"attempt_{options['restart']}", str(at["rank"])
+            )
+            os.makedirs(folder, exist_ok=True)
+            file = open(os.path.join(folder, name), "wb", buffering=0)  # noqa: SIM115
+        found.append((bool(options["tee"] & bit) or not options["redirects"] & bit, file))
+    return found
+
+
+def _carry(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, prefix: bytes) -> None:
+    """Lines to the console, each with the rank before it, and to a file."""
+    for line in iter(source.readline, b""):
+        if file is not None:
+            file.write(line)
+        if target is not None:
+            target.write(prefix + line)
+            target.flush()
+
+
+def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
+    told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
+    told["signal"] = signal.Signals(-code).name if code < 0 else ""
+    told["code"] = code
+    try:
+        with open(error_file) as file:
+            message = json.load(file)["message"]
+        told["error"] = message["message"]
+        told["traceback"] = message["extraInfo"]["py_callstack"]
+    except (OSError, ValueError, KeyError, TypeError):
+        told["error"] = told["traceback"] = ""
+    return told
+
+
+def main(options: dict[str, Any], command: list[str]) -> int:
+    """Run the program's process and return its exit code."""
+    at = place()
+    with tempfile.TemporaryDirectory(prefix="torchlite_") as folder:
+        error_file = os.path.join(folder, "error.json")
+        streams = _streams(options, at)
+        plain = [shown and file is None for shown, file in streams]
+        child = subprocess.Popen(
+            command,
+            env=environment(options, at, error_file),
+            stdout=None if plain[0] else subprocess.PIPE,
+            stderr=None if plain[1] else subprocess.PIPE,
+            close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
+            preexec_fn=_ends_with_parent(),  # noqa: PLW1509 -- no thread runs yet
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda given, frame: child.send_signal(given))
+        prefix = f"[{options['role']}{at['local_rank']}]:".encode()
+        carriers = []
+        for (shown, file), source, target in zip(
+            streams, (child.stdout, child.stderr), (sys.stdout.buffer, sys.stderr.buffer), strict=True
+        ):
+            if source is not None:
+                carriers.append(threading.Thread(target=_carry, args=(source, target if shown else None, file, prefix)))
+                carriers[-1].start()
+        code = child.wait()
+        for carrier in carriers:
+            carrier.join(5)
+        if code:
+            told = _failure(code, at, child.pid, error_file)
+            sys.stderr.write(f"{MARK}{json.dumps(told)}\n")
+            sys.stderr.flush()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,133 @@
+"""Starts a world with `mpiexec`, hears of processes that fail, and starts again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .rank import MARK
+
+_PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
+
+
+class Hosts(NamedTuple):
+    """Names of machines and how many processes each runs."""
+
+    names: list[str]
+    slots: list[int]
+
+
+def read_hosts(path: str, per_node: int) -> Hosts:
+    """A file with a machine a line: `name`, `name:4` or `name slots=4`."""
+    names, slots = [], []
+    for line in Path(path).read_text().splitlines():
+        words = line.partition("#")[0].replace(":", " slots=").split()
+        if words:
+            given = [word.removeprefix("slots=") for word in words[1:] if word.startswith("slots=")]
+            if given and not given[0].isdigit():
+                raise ValueError(f"{path}: {line!r} is no machine with a number of slots")
+            names.append(words[0])
+            slots.append(min(per_node, int(given[0])) if given else per_node)
+    if not names:
+        raise ValueError(f"{path} names no machine")
+    return Hosts(names, slots)
+
+
+def find_mpiexec() -> str:
+    """The mpiexec beside this Python, or on the path. RuntimeError where there is none."""
+    named = os.environ.get("TORCHLITE_MPIEXEC")
+    if named:
+        return named
+    beside = os.path.join(os.path.dirname(sys.executable), "mpiexec")
+    found = beside if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    if found is None:
+        raise RuntimeError("there is no mpiexec: pip install 'torchlite-nd[mpi]' brings one")
+    return found
+
+
+def mpi_command(mpiexec: str, size: int, per_node: int, hosts: Hosts | None) -> list[str]:
+    """How `mpiexec` is called for a world, before the command that each process runs."""
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    where = [] if hosts is None else [",".join(f"{n}:{s}" for n, s in zip(hosts.names, hosts.slots, strict=True))]
+    if "open mpi" in version.lower() or "openrte" in version.lower():
+        at = [flag for names in where for flag in ("--host", names)]
+        return [mpiexec, "-n", str(size), *at, "--oversubscribe", "--bind-to", "none"]
+    at = [flag for names in where for flag in ("-hosts", names)]
+    spread = ["-ppn", str(per_node)] if hosts is None and size > per_node else []
+    return [mpiexec, "-n", str(size), *at, *spread]
+
+
+def rank_command(options: dict[str, Any], program: list[str], python: bool, module: bool) -> list[str]:
+    """What each process runs: our process, which starts the program's."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    if python:
+        runner = [sys.executable, "-u", os.path.join(here, "program.py"), *(["-m"] if module else [])]
+        program = [*runner, *program]
+    return [sys.executable, os.path.join(here, "rank.py"), json.dumps(options), *program]
+
+
+class Run:
+    """One start of a world. `failures` has what was said of processes that failed, in order."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.failures: list[dict[str, Any]] = []
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+        self._listener = threading.Thread(target=self._listen)
+        self._failed = threading.Event()
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        for line in iter(self._process.stderr.readline, b""):
+            before, mark, told = line.decode(errors="replace").partition(MARK)
+            sys.stderr.write(before)
+            if mark:
+                self.failures.append(json.loads(told))
+                self._failed.set()
+            sys.stderr.flush()
+
+    def wait(self) -> int:
+        """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
+        while self._process.poll() is None and not self._failed.wait(0.1):
+            pass
+        deadline = time.monotonic() + _PATIENCE
+        while self._failed.is_set() and self._process.poll() is None:
+            if time.monotonic() > deadline:
+                self.end()
+                break
+            time.sleep(0.05)
+        code = self._process.wait()
+        self._listener.join(5)
+        return code
+
+    def send(self, number: int) -> None:
+        """Send mpiexec a signal, which it hands on."""
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def end(self) -> None:
+        """End mpiexec, and with it what it started."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._process.poll() is None:
+                self.send(number)
+                try:
+                    self._process.wait(5)
+                except subprocess.TimeoutExpired:
+                    continue
+
+
+def describe(failure: dict[str, Any]) -> str:
+    """A sentence about a process that failed, and its traceback."""
+    how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
+    head = (
+        f"rank {failure['rank']} (local rank {failure['local_rank']} on {failure['host']}, pid {failure['pid']}) {how}"
+    )
+    return f"{head}\n{failure['traceback']}".rstrip()

@@ -1,0 +1,165 @@
+"""`python -m torchlite.distributed.run` and `torchlite-run`: start a program in several processes.
+
+The flags are torchrun's. The processes are started by `mpiexec`, on this machine or on those of `--hostfile`, and find
+their place in RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. When one fails the others
+are ended, and it is said which one failed and how; with `--max-restarts` all start again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import tempfile
+import uuid
+from typing import Any
+
+from ._launch.starting import Hosts, Run, describe, find_mpiexec, mpi_command, rank_command, read_hosts
+
+__all__ = ["get_args_parser", "main", "run"]
+
+
+def get_args_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    parser = argparse.ArgumentParser("torchlite-run", description="Start a program in several processes.")
+
+    def flag(name: str, *others: str, **options: Any) -> None:
+        parser.add_argument(*others, f"--{name}", f"--{name.replace('-', '_')}", **options)
+
+    flag("nnodes", default="1:1", help="number of machines, N or MIN:MAX")
+    flag("nproc-per-node", default="1", help="processes on each machine: a number, auto, cpu or gpu")
+    flag("hostfile", help="a file that names the machines, one a line: name, name:4 or name slots=4")
+    flag("node-rank", type=int, default=0, help="this machine's number; all processes are started by machine 0")
+    flag("master-addr", default="127.0.0.1", help="what MASTER_ADDR says")
+    flag("master-port", type=int, default=29500, help="what MASTER_PORT says")
+    flag("standalone", action="store_true", help="one machine, and a free port as MASTER_PORT")
+    flag("max-restarts", type=int, default=0, help="how often all start again after a process failed")
+    flag("monitor-interval", type=float, default=0.1, help="taken, but not needed")
+    flag("rdzv-backend", default="static", help="taken, but mpiexec connects the processes")
+    flag("rdzv-endpoint", default="", help="host:port for MASTER_ADDR and MASTER_PORT")
+    flag("rdzv-id", default="none", help="the run's name")
+    flag("rdzv-conf", default="", help="taken, but mpiexec connects the processes")
+    flag("role", default="default", help="the word before the number in front of lines of output")
+    flag("start-method", default="spawn", choices=["spawn", "fork", "forkserver"], help="taken, but not needed")
+    flag("module", "-m", action="store_true", help="the program is a module, as for python -m")
+    flag("no-python", action="store_true", help="the program is a command of its own")
+    flag("run-path", action="store_true", help="taken: scripts are run so")
+    flag("log-dir", default=None, help="the folder of the files that --tee and --redirects write")
+    parser.add_argument("-r", "--redirects", default="0", help="write output (1), errors (2), both (3) to files")
+    parser.add_argument("-t", "--tee", default="0", help="write to files and show, each line with its process")
+    parser.add_argument("training_script", help="the program")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return parser
+
+
+def _processes(text: str) -> int:
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    if text in ("auto", "gpu", "cpu"):
+        import torchlite as torch
+
+        count = torch.cuda.device_count() if text != "cpu" else 0
+        if count or text == "gpu":
+            if not count:
+                raise ValueError("Cuda is not available.")
+            return count
+        return os.cpu_count() or 1
+    raise ValueError(f"Unsupported nproc_per_node value: {text}")
+
+
+def _nodes(text: str) -> tuple[int, int]:
+    low, colon, high = text.partition(":")
+    if not low.isdigit() or (colon and not high.isdigit()) or int(low) < 1:
+        raise ValueError(f'nnodes={text} is not in "MIN:MAX" format')
+    return int(low), int(high if colon else low)
+
+
+def _stream_bits(text: str) -> int:
+    if text not in ("0", "1", "2", "3"):
+        raise ValueError(f"{text!r} is none of 0, 1 (output), 2 (errors) and 3 (both)")
+    return int(text)
+
+
+def _hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None, int]:
+    """The machines, and how many they are."""
+    low, high = _nodes(args.nnodes)
+    if args.standalone:
+        return None, 1
+    if args.hostfile is None:
+        if high > 1 and low == high and "SLURM_JOB_ID" not in os.environ and "PBS_NODEFILE" not in os.environ:
+            raise ValueError(
+                f"{high} machines need --hostfile FILE with their names: mpiexec on the first starts the processes on "
+                "all, by SSH"
+            )
+        return None, high if low == high else low
+    found = read_hosts(args.hostfile, per_node)
+    if args.nnodes == "1:1":
+        return found, len(found.names)
+    if len(found.names) < low:
+        raise ValueError(
+            f"--nnodes {args.nnodes} asks for {low} machines, but {args.hostfile} names {len(found.names)}"
+        )
+    return Hosts(found.names[:high], found.slots[:high]), min(high, len(found.names))
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start what parsed arguments ask for: the exit code."""
+    per_node = _processes(args.nproc_per_node)
+    hosts, nodes = _hosts(args, per_node)
+    if args.node_rank:
+        print(f"torchlite-run: machine 0 starts the processes of all: nothing to do on machine {args.node_rank}")
+        return 0
+    size = sum(hosts.slots) if hosts is not None else nodes * per_node
+    address, port = args.master_addr, _free_port() if args.standalone else args.master_port
+    if args.rdzv_endpoint:
+        address, _, given = args.rdzv_endpoint.partition(":")
+        port = int(given) if given and int(given) else port
+    elif hosts is not None and address == "127.0.0.1":
+        address = hosts.names[0]
+    options = {
+        "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
+        "run_id": args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12], "restart": 0,
+        "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
+        "log_dir": args.log_dir or os.path.join(tempfile.gettempdir(), "torchlite_run"),
+    }  # fmt: skip
+    before = mpi_command(find_mpiexec(), size, per_node, hosts)
+    program = [args.training_script, *args.training_script_args]
+    for restart in range(args.max_restarts + 1):
+        options["restart"] = restart
+        started = Run([*before, *rank_command(options, program, not args.no_python, args.module)])
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda given, frame, started=started: started.send(given))
+        code = started.wait()
+        if code == 0 and not started.failures:
+            return 0
+        left = args.max_restarts - restart
+        _say(started, code, left)
+    ended = started.failures[0]["code"] if started.failures else code
+    return 128 - ended if ended < 0 else ended or 1
+
+
+def _say(started: Run, code: int, left: int) -> None:
+    words = describe(started.failures[0]) if started.failures else f"mpiexec ended with exit code {code}"
+    after = f"all processes start again ({left} more times at most)" if left else "the others were ended"
+    print(f"torchlite-run: {words}\ntorchlite-run: {after}", file=sys.stderr, flush=True)
+
+
+def main(args: list[str] | None = None) -> int:
+    """The command line: the exit code. A flag that makes no sense is said in one line."""
+    parsed = get_args_parser().parse_args(args)
+    try:
+        return run(parsed)
+    except (ValueError, RuntimeError, OSError) as error:
+        print(f"torchlite-run: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
