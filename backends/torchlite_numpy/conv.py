@@ -30,7 +30,7 @@ BLOCK = 1 << 19
 _PIECE = 1 << 16
 # Output rows shorter than this are gathered with the batch innermost.
 _SHORT_ROW = 12
-# Where the batch is innermost: images of a block at least, if there are so many, since that is how long runs are (LeNet's
+# Where the batch is innermost: images of a block at least, since that is how long runs are (LeNet's
 # second layer, 32 images: blocks of 8 take 1.1 to 1.7 of the time of one block, and 3 to 4 of it on the way back); and
 # channels from which threads share these on the way back, where blocks are few (Zen 4, two threads: 0.62 of the time).
 _RUN, _CHANNELS = 32, 128
