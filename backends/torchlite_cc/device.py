@@ -207,7 +207,7 @@ class Device(HostMemory, shared.Device):
                 found = NotBuiltError(str(error))
             self._natives[text, name] = found
         if found.__class__ is NotBuiltError:
-            raise found
+            raise found.with_traceback(None)  # each raise would lengthen it
         return found
 
     @functools.cached_property

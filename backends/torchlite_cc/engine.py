@@ -65,6 +65,12 @@ class Engine:
             self._convolutions = convolutions(asked_for()) or False
         return self._convolutions or None
 
+    def least_products(self) -> int:
+        """Those of the kernel for vectors of 512 bits; BLAS is asked for what is worth several threads."""
+        from .native_gemm import LEAST, wide_vectors
+
+        return LEAST if wide_vectors() else 1 << 62
+
     def products(self, *of: Any) -> bool:
         from .native_blas import product
 

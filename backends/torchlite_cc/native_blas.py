@@ -1,4 +1,4 @@
-"""BLAS from compiled kernels: the parts of a large product on the kernels' threads.
+"""BLAS from compiled kernels: the parts of a large product on the kernels' threads, where `native_gemm` has no kernel.
 
 A thread that is handed a part through Python begins with it some 50 us later than one that waits in C, which is a
 twentieth of a millisecond's product. The parts are those of `torchlite_numpy.products`, each one call of BLAS as
@@ -13,7 +13,10 @@ import numpy as np
 
 from torchlite_numpy.blas import product_address
 
+from . import native_gemm
+from .device import address
 from .native import FLOATS, TYPES, Native
+from .native_gemm import ALWAYS
 
 # What a text that calls BLAS has: `product(of, ...)` for row-major matrices, c = a @ b + beta * c, where a struct has
 # the address of BLAS's function for T.
@@ -68,8 +71,7 @@ ENTRY(product_f64, Product)
 """
 )
 _products = {dtype: Native(_TEXT, f"product_{short}", "QQQQQ" + "q" * 10) for dtype, short in FLOATS.items()}
-# Bytes that say of a launch that it is worth all threads.
-ALWAYS = 1 << 40
+_WIDE = native_gemm.wide_vectors()
 
 
 def _lies(x: np.ndarray) -> tuple[bool, int] | None:
@@ -87,13 +89,17 @@ def _lies(x: np.ndarray) -> tuple[bool, int] | None:
 
 def product(device: Any, a: Any, b: Any, out: Any, bias: Any, by_rows: bool, parts: int) -> bool:
     """`out = a @ b + bias` in parts; False where nothing was done."""
-    if parts < 2 or a.dtype not in _products or not out.flags.c_contiguous or a.size == 0:
+    if a.dtype not in _products or not out.flags.c_contiguous or a.size == 0:
         return False
+    if bias is not None and (bias.dtype != a.dtype or bias.shape != out.shape[1:] or not bias.flags.c_contiguous):
+        return False
+    if a.strides == b.strides[::-1] and address(a) == address(b):
+        return False  # the product of a matrix and its own transpose is another function of BLAS
+    if _WIDE and native_gemm.product(device, a, b, out, bias):
+        return True
     gemm = product_address(a.dtype)
     of_a, of_b = _lies(a), _lies(b)
-    if gemm is None or of_a is None or of_b is None or a.__array_interface__["data"] == b.__array_interface__["data"]:
-        return False  # (the product of a matrix and its own transpose is another function of BLAS)
-    if bias is not None and (bias.dtype != a.dtype or bias.shape != out.shape[1:] or not bias.flags.c_contiguous):
+    if parts < 2 or gemm is None or of_a is None or of_b is None:
         return False
     return _products[a.dtype](
         device, parts, ALWAYS, gemm, a, b, out, 0 if bias is None else bias,

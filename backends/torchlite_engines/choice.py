@@ -52,9 +52,14 @@ class Engine(Protocol):
         """What computes convolutions, as `torchlite_cc.convolution.Convolutions`; None where NumPy is to."""
         ...
 
-    # `(a, b, out, bias, by_rows, parts) -> bool`: the parts of a product of matrices, along the rows or the columns of
-    # the result, with the numbers of NumPy's; whether that was done. None where NumPy's threads are to do it.
+    # `(a, b, out, bias, by_rows, parts) -> bool`: a product of matrices, or its parts along the rows or the columns of
+    # the result; the same numbers for any number of threads; whether that was done. None where NumPy's threads are to
+    # do it.
     products: Callable[..., bool] | None
+
+    def least_products(self) -> int:
+        """Multiplications of a product from which on that is worth asking, fewer than are worth several threads."""
+        ...
 
 
 class Choice(NamedTuple):

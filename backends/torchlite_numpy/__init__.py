@@ -78,7 +78,9 @@ class NumpyBackend:
             from torchlite_engines.table import kernels_over
 
             table.update(kernels_over({**self.kernels(index), **table}, engine))
-            products.engine.parts = engine.products
+            if engine.products is not None:
+                products.engine.parts = engine.products
+                products.engine.least = min(products.engine.least, engine.least_products())
         return table
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:

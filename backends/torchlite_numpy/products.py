@@ -33,6 +33,7 @@ class _Engine:
     """
 
     parts: Callable[..., bool] | None = None
+    least = 2 * _PART  # multiplications of a product that is worth asking
 
 
 engine = _Engine()
@@ -48,12 +49,12 @@ def _is_small(a, b):
 
 
 def _is_large(a, b):
-    """Whether the product of two matrices is worth several threads."""
+    """Whether the product of two matrices is worth several threads, or an engine's own kernel."""
     return (
         a.ndim == 2 == b.ndim
         and a.shape[1] == b.shape[0]
         and a.dtype == b.dtype
-        and a.size * b.shape[1] >= 2 * _PART
+        and a.size * b.shape[1] >= engine.least
         and can_limit()
     )
 

@@ -231,6 +231,7 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
     if product_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
     taken = []
+    monkeypatch.setattr(native_blas, "_WIDE", False)
 
     def through(*of):
         taken.append(native_blas.product(engine, *of))
