@@ -219,3 +219,21 @@ def test_weights_that_two_nodes_read_are_one():
     module = torch.onnx.load(data)
     module(torch.ones(3)).sum().backward()
     assert module.w.grad.tolist() == [2, 2, 2] and len(list(module.parameters())) == 1
+
+
+@pytest.mark.parametrize("name", ["mlp", "t5", "detection"])
+def test_a_module_in_a_pickle(name):
+    """Its weights are those that it has by then; constants of the host and bodies of control flow are there again."""
+    made = MODELS[name]
+    inputs = made.inputs(torch)
+    module = torch.onnx.load(torch.onnx.export(made.make(torch), inputs).to_bytes())
+    with torch.no_grad():
+        next(module.parameters()).mul_(1.5)
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    for again in (torch.load(file, weights_only=False), copy.deepcopy(module)):
+        assert again.meta["onnx"] == module.meta["onnx"] and not again.training
+        assert list(again.state_dict()) == list(module.state_dict()) and again.code == module.code
+        for got, want in zip(outputs(again(*inputs)), outputs(module(*inputs)), strict=True):
+            assert torch.equal(got, want)

@@ -77,6 +77,11 @@ OPS = {
     "group norm": (lambda x: F.group_norm(x, 2), 1),
     "pools": (lambda x: F.max_pool1d(x, 2, 1) + F.avg_pool1d(x, 2, 1), 1),
     "adaptive": (lambda x: F.adaptive_avg_pool1d(x, 3) + F.adaptive_avg_pool1d(x, 1), 1),
+    "adaptive, largest of uneven windows": (
+        lambda x: F.adaptive_max_pool2d(x, 3) + F.adaptive_max_pool2d(x, (3, 2)).amax(),
+        1,
+    ),
+    "adaptive, places": (lambda x: F.adaptive_max_pool2d(x, (3, 5), return_indices=True)[1], 1),
     "interpolate": (lambda x: F.interpolate(x, scale_factor=2.0) + F.interpolate(x, size=8, mode="linear"), 1),
     "attention": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), 1),
     "scatter": (lambda x: torch.zeros_like(x).scatter_add(1, torch.zeros(2, 4, 4, dtype=torch.int64), x), 1),
@@ -152,6 +157,59 @@ def test_an_op_of_the_program():
     finally:
         torch.onnx.unregister_custom_op_symbolic("aten::sinh", 18)
     assert kinds(torch.onnx.export(Net(), (torch.ones(2),))) == ["Sinh"]
+
+
+def test_ops_of_onnx_in_a_program():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            two = torch.tensor([2])
+            values, places = torch.onnx.ops.symbolic_multi_out(
+                "TopK", (x, two), {"axis": 1}, dtypes=(x.dtype, 7), shapes=[(1, 2, 4), (1, 2, 4)]
+            )
+            heads = values[:, None] + torch.onnx.ops.symbolic(
+                "own::A",
+                (x,),
+                {"s": ["a"], "f": [1, 2.0], "i": True},
+                dtype=1,
+                shape=(1,),
+                version=3,
+                metadata_props={"k": "v"},
+            )
+            return torch.onnx.ops.attention(heads, heads, heads, is_causal=True)[0], places
+
+    x = torch.arange(12.0).reshape(1, 3, 4)
+    program = torch.onnx.export(Net(), (x,), opset_version=23)
+    node = next(node for node in program.model.graph.node if node.op_type == "A")
+    given = {a.name: a.strings or a.floats or a.i for a in node.attribute}
+    assert {k: v if k == "i" else list(v) for k, v in given.items()} == {"s": [b"a"], "f": [1, 2], "i": 1}
+    assert node.metadata_props[0].value == "v" and program.model.opset_import[1].version == 3
+    module = torch.onnx.load(program.to_bytes(), custom_ops={("own", "A"): lambda x, **attributes: torch.zeros(1)})
+    heads = x[:, [2, 1]][:, None]
+    torch.testing.assert_close(module(x)[0], F.scaled_dot_product_attention(heads, heads, heads, is_causal=True))
+    assert module(x)[1][0, :, 0].tolist() == [2, 1]
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="opset 23 has it"):
+        torch.onnx.export(Net(), (x,), opset_version=22)
+    for wrong, kind, words in (({"x": []}, ValueError, "Empty sequence"), ({"x": {}}, ValueError, "Unsupported attr")):
+        with pytest.raises(kind, match=words):
+            torch.onnx.ops.symbolic("own::A", (), wrong, dtype=1, shape=[1])
+    with pytest.raises(RuntimeError, match="77 is invalid as an ONNX data type"):
+        torch.onnx.ops.symbolic("own::A", (), dtype=77, shape=[1])
+
+
+def test_a_symbolic_function_of_older_ops():
+    from torchlite.onnx import symbolic_opset11 as opset11
+
+    def symbolic(g, x):
+        index = g.op("Constant", value_t=torch.tensor([1]))
+        picked = opset11.squeeze(g, opset11.select(g, x, 0, index), 0)
+        return g.op(
+            "Cast", opset11.add(g, opset11.unsqueeze(g, picked, 0), x), to_i=torch.onnx.TensorProtoDataType.FLOAT
+        )
+
+    program = torch.onnx.export(
+        Calls(torch.digamma), (torch.ones(2, 3),), custom_translation_table={torch.ops.aten.digamma.default: symbolic}
+    )
+    assert program.call_reference(torch.tensor([[1.0, 2, 3], [10, 20, 30]]))[0].tolist() == [[11, 22, 33], [20, 40, 60]]
 
 
 def test_what_cannot_be_written():

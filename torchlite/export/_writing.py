@@ -425,6 +425,8 @@ class _Written:
             return {"as_floats": [_number(float(v)) for v in values]}
         if base == "bool" or (not base and values and all(isinstance(v, bool) for v in values)):
             return {"as_bools": [bool(v) for v in values]}
+        if base in ("int", "SymInt") and values and all(isinstance(v, (list, tuple)) for v in values):
+            return {"as_int_lists": [[int(n) for n in v] for v in values]}
         if base in ("int", "SymInt") or not base and all(isinstance(v, int) for v in values):
             return {"as_ints": [int(v) for v in values]}
         if all(isinstance(v, str) for v in values):

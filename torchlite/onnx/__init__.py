@@ -9,6 +9,7 @@ from . import errors as errors
 from . import symbolic_helper as symbolic_helper
 from . import symbolic_opset11 as symbolic_opset11
 from ._kinds import OperatorExportTypes as OperatorExportTypes
+from ._kinds import TensorProtoDataType as TensorProtoDataType
 from ._kinds import TrainingMode as TrainingMode
 from .errors import OnnxExporterError, OnnxFileError
 
@@ -17,7 +18,10 @@ __all__ = ["ONNXProgram", "OnnxExporterError", "OnnxFileError", "errors", "expor
 
 producer_name = "torchlite"
 # By name: the module that has it, which is loaded when it is first asked for.
-_WHERE = {"ONNXProgram": "_program", "export": "_exporting", "load": "_loading", "utils": ""}
+_WHERE = {
+    "ONNXProgram": "_program", "export": "_exporting", "load": "_loading", "ops": "",
+    "select_model_mode_for_export": "utils", "utils": "",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

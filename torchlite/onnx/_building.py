@@ -18,6 +18,7 @@ from torchlite.nn import Module, Parameter
 
 from . import _ops
 from ._direct import direct
+from ._module import LoadedModule
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
 from ._protobuf import Message
@@ -377,9 +378,9 @@ class Scope:
         found = tuple(self.tensor(self.value(name, f"the outputs of {what}")) for name in outputs)
         self.graph.output(found[0] if len(found) == 1 else found)
 
-    def module(self, name: str) -> GraphModule:
+    def module(self, name: str) -> LoadedModule:
         """The graph as a module."""
-        return GraphModule(self.root, self.graph, re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph")
+        return LoadedModule(self.root, self.graph, re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph")
 
 
 def _check_sparse(values: Constant, indices: Constant, sizes: list[int], name: str) -> None:

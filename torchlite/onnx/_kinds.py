@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from ._types import NUMBERS
+
 
 class TrainingMode(enum.Enum):
     """In which mode a model is exported."""
@@ -20,3 +22,13 @@ class OperatorExportTypes(enum.Enum):
     ONNX_ATEN = 1
     ONNX_ATEN_FALLBACK = 2
     ONNX_FALLTHROUGH = 3
+
+
+TensorProtoDataType = enum.IntEnum(
+    "TensorProtoDataType",
+    {
+        {"float32": "FLOAT", "float64": "DOUBLE"}.get(name, name.upper().replace("FLOAT8_", "FLOAT8")): number
+        for name, number in NUMBERS.items()
+        if number <= NUMBERS["float8_e5m2fnuz"]
+    },
+)

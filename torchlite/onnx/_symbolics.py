@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._writing.writer import Val, Writer
+from ._writing.program import as_array
+from ._writing.writer import Val, Writer, tensor
 
 SYMBOLICS: dict[tuple[str, int], Callable] = {}
-_SUFFIXES = {"i": int, "f": float, "s": str}
+_SUFFIXES: dict[str, Callable] = {"i": int, "f": float, "s": str, "t": lambda value: tensor("", *as_array(value))}
 
 
 class GraphContext:
@@ -19,7 +20,7 @@ class GraphContext:
 
     def op(self, opname: str, *args: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Write a node: `g.op("Add", x, y)`, `g.op("domain::Name", x, alpha_f=0.1)`. Attributes end with the kind that
-        they are of: `_i`, `_f`, `_s`.
+        they are of: `_i`, `_f`, `_s`, `_t`.
         """
         domain, _, name = opname.rpartition("::")
         domain = "" if domain in ("onnx", "ai.onnx") else domain

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .errors import SymbolicValueError
+
 __all__ = ["parse_args", "quantized_args"]
 
 
@@ -34,4 +36,4 @@ def quantized_args(
 
 
 def _unimplemented(op: str, msg: str, value: Any = None) -> None:
-    raise NotImplementedError(f"torch.onnx: {op}: {msg}; torchlite does not export models to ONNX yet")
+    raise SymbolicValueError(f"Unsupported: ONNX export of operator {op}, {msg}.", value)

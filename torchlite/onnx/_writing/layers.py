@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -216,12 +217,12 @@ def _adaptive(w: Writer, x: Val, rank: int, size: Any, kind: str) -> Any:
         pooled = w.op("AveragePool", value, kernel_shape=kernel, strides=kernel)
         return w.squeeze(pooled, 0) if alone else pooled
     if kind == "MaxPool":
-        raise OnnxExporterError(f"adaptive max pooling of {list(now)} to {wanted}: the windows have several sizes")
+        return _largest_of_windows(w, x, now, wanted)
     out: Any = x
     for i, (n, k) in enumerate(zip(now, wanted, strict=True)):
         shares = np.zeros((n, k))  # type: ignore[type-var]
         for j in range(k):
-            begin, end = j * n // k, -(-(j + 1) * n // k)  # type: ignore[operator]
+            begin, end = _window(n, k, j)  # type: ignore[arg-type]
             shares[begin:end, j] = 1 / (end - begin)
         order = list(range(x.ndim))
         order[x.ndim - rank + i], order[-1] = order[-1], order[x.ndim - rank + i]
@@ -229,6 +230,37 @@ def _adaptive(w: Writer, x: Val, rank: int, size: Any, kind: str) -> Any:
         out = w.op("MatMul", turned, w.constant(shares, x.dtype))
         out = out if order == sorted(order) else w.permute(out, order)
     return out
+
+
+def _window(size: int, count: int, at: int) -> tuple[int, int]:
+    """Where one of the windows that adaptive pooling cuts a dimension into begins and ends."""
+    return at * size // count, -(-(at + 1) * size // count)
+
+
+def _largest_of_windows(w: Writer, x: Val, now: Sequence[Any], wanted: Sequence[Any]) -> list[str]:
+    """Windows of several sizes, gathered as if each were as long as the longest: the last element stands in for what
+    is not there.
+    """
+    rank, lines = len(now), []
+    for size, count in zip(now, wanted, strict=True):
+        ends = [_window(size, count, i) for i in range(count)]
+        longest = max(end - begin for begin, end in ends)
+        lines.append(np.array([[min(begin + i, end - 1) for i in range(longest)] for begin, end in ends]))
+    places = np.zeros([1] * 2 * rank, np.int64)
+    for i, line in enumerate(lines):
+        sizes = [1] * 2 * rank
+        sizes[i], sizes[rank + i] = line.shape
+        places = places * now[i] + line.reshape(sizes)
+    count = math.prod(wanted)
+    places = places.reshape(count, -1)
+    flat = w.op("Reshape", x, w.ints([*[0] * (x.ndim - rank), -1]))
+    windows = w.op("Gather", flat, w.constant(places, "int64"), axis=-1)
+    value = reduced(w, "ReduceMax", Val(windows, x.dtype, (None,) * (x.ndim - rank + 2)), [x.ndim - rank + 1], False)
+    chosen = w.op("ArgMax", windows, axis=-1, keepdims=0)
+    chosen = w.op("Add", chosen, w.constant(np.arange(count) * places.shape[1], "int64"))
+    place = w.op("Gather", w.constant(places.reshape(-1), "int64"), chosen)
+    whole = w.ints([*[0] * (x.ndim - rank), *wanted])
+    return [w.op("Reshape", value, whole), w.op("Reshape", place, whole)]
 
 
 def _per_channel(w: Writer, value: Any, x: Val) -> str:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from .._protobuf import Message
 from .._types import NUMBERS
 from ..errors import OnnxExporterError, UnsupportedOperatorError
-from . import control, indexing, layers, pointwise, recurrent, reductions, shapes
+from . import control, indexing, layers, own, pointwise, recurrent, reductions, shapes
 from .writer import Val, Writer, dtype_name, find, is_fixed, tensor
 
-__all__ = ["Program", "indexing", "layers", "pointwise", "recurrent", "reductions", "shapes", "translate"]
+__all__ = ["Program", "indexing", "layers", "own", "pointwise", "recurrent", "reductions", "shapes", "translate"]
 
 # Versions of the format by the version of ONNX's ops from which on they are written.
 _FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (0, 8))
