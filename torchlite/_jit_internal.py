@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import types
 import typing
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Union, get_args, get_origin
 
 from .futures import Future
@@ -105,6 +106,12 @@ def is_ignored_fn(fn: Any) -> bool:
 def should_drop(fn: Any) -> bool:
     """Whether TorchScript replaces the function by an exception."""
     return get_torchscript_modifier(fn) == FunctionModifiers.UNUSED
+
+
+@contextlib.contextmanager
+def _disable_emit_hooks() -> Iterator[None]:
+    """Within this nobody is told of programs that are made: nobody is anyhow."""
+    yield
 
 
 def copy_torchscript_modifier(orig: Any, new: Any) -> None:

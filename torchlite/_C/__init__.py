@@ -43,6 +43,7 @@ _HOMES = {
         "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
     ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
+    ".jit._handles": ("_freeze_module",),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",
     ),

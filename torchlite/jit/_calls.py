@@ -195,6 +195,7 @@ class Calls:
             divmod,
             hash,
             reversed,
+            slice,
         ):
             return name
         if _MATH.get(name) is called:

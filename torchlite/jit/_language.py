@@ -41,7 +41,7 @@ PLAIN = frozenset(
     (
         "int float bool str complex print range len min max abs sorted list tuple dict enumerate zip reversed "
         "round hash "
-        "ord chr hex oct bin divmod sum any all hasattr"
+        "ord chr hex oct bin divmod sum any all hasattr slice"
     ).split()
 )
 _NUMBERS = {"inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "nanj": complex(0, math.nan)}

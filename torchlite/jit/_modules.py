@@ -13,6 +13,7 @@ from torchlite.nn.modules.module import Module
 from .._dispatch.call import Tensor
 from . import _arguments
 from ._runtime import SCRIPTED, _of_object
+from ._state import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
 
@@ -42,6 +43,12 @@ class ScriptModule(Module, metaclass=ScriptMeta):
     def __init__(self, arg: Any = None) -> None:
         super().__init__()
         self.__dict__["_definitions"] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Attribute) and not isinstance(self, RecursiveScriptModule):
+            self.__dict__.setdefault("_declared", {})[name] = value.type
+            value = value.value
+        super().__setattr__(name, value)
 
     def define(self, src: str) -> None:
         """Add the methods of a text, which sees the names of the frame that calls this. RuntimeError for what
@@ -233,6 +240,16 @@ class RecursiveScriptModule(ScriptModule):
     def inlined_graph(self) -> Any:
         """`forward` as a graph."""
         return self.graph
+
+    @property
+    def _c(self) -> Any:
+        """The program's object, as PyTorch's C++ has it."""
+        own = self.__dict__
+        return own.get("_handle") or _later("_handles").Handle(self)
+
+    @_c.setter
+    def _c(self, value: Any) -> None:
+        self.__dict__["_handle"] = value
 
     @property
     def forward_magic_method(self) -> Any:

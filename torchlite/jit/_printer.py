@@ -116,22 +116,25 @@ class Printer(Calls, ast.NodeTransformer):
         if comment is not None:
             method = len(args) > len(comment[0]) and (self._module is not None or self._owner is not None)
             names = [a.arg for a in args[1 if method else 0 :]]
-            self._kinds_of = dict(zip(names, comment[0], strict=False)) | {"return": comment[1]}
+            self._kinds_of = dict(zip(names, comment[0], strict=False))
+            if comment[1] is not None:
+                self._kinds_of["return"] = comment[1]
             return
         for name, kind in self._source.hints().items():
             self._kinds_of[name] = self._annotation(kind) if isinstance(kind, ast.AST) else self._writer.type(kind)
 
-    def _type_comment(self) -> tuple[list[str], str] | None:
+    def _type_comment(self) -> tuple[list[str], str | None] | None:
         """The types of a `# type: (Tensor, int) -> Tensor` below the definition's head."""
         lines = self._text.split("\n")
         for line in lines[self._node.lineno - 1 : self._node.body[-1].end_lineno]:
             words = line.strip()
             at = words.find("# type: (")
-            if at >= 0 and "->" in words[at:]:
+            if at >= 0:
                 left, _, right = words[at:].removeprefix("# type:").partition("->")
                 tree = ast.parse(left.strip(), mode="eval").body
                 parts = tree.elts if isinstance(tree, ast.Tuple) else [tree] if left.strip() != "()" else []
-                return [self._type_text(p) for p in parts], self._type_text(ast.parse(right.strip(), mode="eval").body)
+                result = self._type_text(ast.parse(right.strip(), mode="eval").body) if right.strip() else None
+                return [self._type_text(p) for p in parts if not _is_ellipsis(p)], result
         return None
 
     def _default(self, value: Any) -> str:
@@ -140,7 +143,7 @@ class Printer(Calls, ast.NodeTransformer):
                 value = ast.literal_eval(value)
             except ValueError:
                 value = self._resolved(value)
-        return self._literal(value)
+        return self._writer.constant(value) if isinstance(value, Tensor) else self._literal(value)
 
     def wrong(self, node: ast.AST, why: str, kind: type = NotSupportedError) -> Exception:
         """An error with the line that it is about."""
@@ -212,6 +215,8 @@ class Printer(Calls, ast.NodeTransformer):
             return "nan" if value != value else "inf" if value > 0 else "-inf"
         if value is None or isinstance(value, (bool, int, float, complex, str)):
             return repr(value)
+        if value is Ellipsis:
+            return "..."
         if isinstance(value, tuple):
             return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, list):
@@ -236,6 +241,7 @@ class Printer(Calls, ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """An attribute of a value; of modules and classes from outside what it means."""
+        self._check_typed(node)
         value = self._resolved(node)
         made = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if isinstance(getattr(made, node.attr, None), property):
@@ -264,6 +270,28 @@ class Printer(Calls, ast.NodeTransformer):
         if path is not None and isinstance(value, types.MethodType):
             return self._expr(path)
         return self._expr(self._literal(value))
+
+    def _check_typed(self, node: ast.Attribute) -> None:
+        """RuntimeError for an attribute of the module that has no type, and for a new one."""
+        if self._module is None or not isinstance(node.value, ast.Name) or node.value.id != self._self:
+            return
+        kind = self._writer.untyped.get((id(self._module), node.attr))
+        if isinstance(node.ctx, ast.Store):
+            if kind is not None or not hasattr(self._module, node.attr):
+                raise self.wrong(
+                    node,
+                    f"Tried to set nonexistent attribute: {node.attr}. Did you forget to initialize it in __init__()?",
+                    RuntimeError,
+                )
+        elif kind is not None:
+            raise self.wrong(
+                node,
+                f"Module '{type(self._module).__name__}' has no attribute '{node.attr}' (This attribute exists on the "
+                f"Python module, but we failed to convert Python type: '{kind}' to a TorchScript type. "
+                f"{kind.capitalize()} trace inputs must have elements. Its type was inferred; try adding a type "
+                "annotation for the attribute.)",
+                RuntimeError,
+            )
 
     # -- statements -----------------------------------------------------------------------------
 
@@ -443,11 +471,12 @@ class Printer(Calls, ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         """An assignment; the types of an object's new attributes are guessed from what they get."""
         target, *more = node.targets
-        if more:  # `a = b = None`, as code of graphs lets go of values
-            if not isinstance(target, ast.Name) or not all(isinstance(each, ast.Name) for each in more):
-                raise self.wrong(node, "Performing multiple assignments in a single statement is not supported")
-            first = self.visit_Assign(ast.copy_location(ast.Assign([target], node.value), node))
-            again = [ast.Assign([self.visit(each)], self._expr(target.id), lineno=0) for each in more]
+        if more:
+            keep = target.id if isinstance(target, ast.Name) else f"value_{id(node)}"
+            self._locals.add(keep)
+            first = self.visit_Assign(ast.copy_location(ast.Assign([ast.Name(keep, ast.Store())], node.value), node))
+            rest = more if isinstance(target, ast.Name) else node.targets
+            again = [ast.Assign([self.visit(each)], self._expr(keep), lineno=0) for each in rest]
             return [*(first if isinstance(first, list) else [first]), *again]
         if (
             isinstance(target, ast.Attribute)
@@ -570,6 +599,10 @@ class Printer(Calls, ast.NodeTransformer):
         value = self._resolved(node)
         path = self._module_path(node) if isinstance(value, torch.nn.Module) else None
         return self._expr(path) if path is not None else self.generic_visit(node)
+
+
+def _is_ellipsis(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
 Writer.printer = Printer

@@ -511,4 +511,5 @@ GLOBALS: dict[str, Any] = {
     "plain.any": _through("any"),
     "plain.all": _through("all"),
     "plain.hasattr": _has,
+    "plain.slice": lambda *values: slice(*_arguments(*values)),
 }

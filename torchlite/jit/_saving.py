@@ -35,6 +35,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     f: a path, whose file is replaced when all is written, or an object with `write`. _extra_files: a dict of names and
     texts that go with it. AttributeError for what is no program: `torch.jit.script` and `trace` make them.
     """
+    m = getattr(m, "_module", m)
     if not isinstance(m, (ScriptModule, ScriptFunction)):
         raise AttributeError(f"'{type(m).__name__}' object has no attribute 'save'")
     records = _records(m, _extra_files)

@@ -269,9 +269,9 @@ def _get(items: dict, key: Any, default: Any = None) -> Any:
     return items.get(key, default)
 
 
-def dict_of(items: Any = (), *rest: Any) -> dict:
-    """A dict of pairs, or of another dict."""
-    return dict(items)
+def dict_of(items: Any = (), *rest: Any, **named: Any) -> dict:
+    """A dict of pairs, or of another dict, and of what is named."""
+    return {**dict(items), **named}
 
 
 def list_of(items: Any = ()) -> list:

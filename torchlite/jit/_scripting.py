@@ -17,13 +17,13 @@ from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._nn_texts import TEXTS, WITHOUT_FORWARD
 from ._program import Program
 from ._saving import type_of
-from ._sources import definitions
+from ._sources import definitions, warn_of_annotations
 from ._state import Attribute
 from ._tracing import class_name, declared, function_of, head_of
 from ._unpickling import set_attribute
 from ._writer import Writer
 
-_OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward", "_compiled", "_definitions"}
+_OWN = frozenset(torch.nn.Module().__dict__) | {"training", "forward", "_compiled", "_declared", "_definitions"}
 
 
 def script(obj: Any) -> Any:
@@ -131,6 +131,7 @@ def script_module(module: Any) -> Any:
     """A module as a program, with the same parameters, buffers and submodules."""
     if isinstance(module, torch.nn.Module) and not hasattr(module, "_parameters"):
         raise RuntimeError("the module's __init__ has not called Module.__init__")
+    warn_of_annotations(module)
     shapes = _Shapes()
     shapes.add(module)
     writer = shapes.writer
@@ -186,7 +187,7 @@ class _Shapes:
         cls = type(module)
         if cls.__module__.startswith("torchlite.nn.modules"):
             return
-        hints = _hints(cls)
+        hints = _hints(cls) | module.__dict__.get("_declared", {})
         for name, value in module.__dict__.items():
             if name in _OWN or name.startswith("__") or not name.isidentifier():
                 continue
@@ -198,6 +199,9 @@ class _Shapes:
                 else:
                     if isinstance(value, tuple) and hasattr(value, "_fields") or _is_enum(type(value)):
                         self.writer.cls(type(value))
+                    if value.__class__ in (list, dict) and not value:
+                        self.writer.untyped[id(module), name] = value.__class__.__name__
+                        continue
                     yield name, type_of(value), value
             except RuntimeError:
                 if name in hints:

@@ -15,6 +15,7 @@ import inspect
 import textwrap
 import types
 import typing
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -185,3 +186,38 @@ def _of_items(node: ast.Subscript, names: Mapping[str, Any]) -> Any:
         return outer[parts if len(parts) != 1 else parts[0]]
     except TypeError as error:
         raise NoType(f"{ast.unparse(node)[:100]}: {error}") from None
+
+
+def warn_of_annotations(module: Any) -> None:
+    """Warn where `__init__` annotates an attribute that gets an empty container: the annotation is not seen."""
+    init = type(module).__dict__.get("__init__")
+    if not isinstance(init, types.FunctionType):
+        return
+    try:
+        node = _definition_of(init)[0]
+    except (OSError, RuntimeError):
+        return
+    known = getattr(type(module), "__annotations__", {})
+    for part in ast.walk(node):
+        if not isinstance(part, ast.AnnAssign) or not isinstance(part.target, ast.Attribute) or part.value is None:
+            continue
+        if part.target.attr not in known and _is_empty(part.value, part.annotation):
+            warnings.warn(
+                "The TorchScript type system doesn't support instance-level annotations on empty non-base types in "
+                "`__init__`. Instead, either 1) use a type annotation in the class body, or 2) wrap the type in "
+                "`torch.jit.Attribute`.",
+                stacklevel=4,
+            )
+
+
+def _is_empty(value: ast.AST, annotation: ast.AST) -> bool:
+    """Whether a value is an empty list or dict, or None."""
+    if isinstance(value, ast.List):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    if isinstance(value, ast.Constant) and value.value is None:
+        return True
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "torch.jit.annotate" and len(value.args) == 2:
+        return _is_empty(value.args[1], annotation)
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "dict")

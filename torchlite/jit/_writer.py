@@ -103,6 +103,7 @@ class Writer:
         self.constants: list[Any] = []
         self._functions: dict[int, str] = {}
         self._keep: list[Any] = []
+        self.untyped: dict[tuple[int, str], str] = {}  # empty containers that no annotation types, by module and name
         self._taken: dict[str, int] = {}
         self._included: dict[int, Any] = {}
         self.ignored: list[str] = []  # functions that Python keeps: what calls them is not saved
