@@ -132,11 +132,20 @@ class Operator:
             return self._own
         if self._packet is None:
             raise RuntimeError(f"aten::{self.name} does not take {', '.join(type(a).__name__ for a in args)}")
-        found = self._overload(args, kwargs)
+        try:
+            found = self._overload(args, kwargs)
+        except NotImplementedError:
+            if "out" not in kwargs:
+                raise
+            return self._copied
         if found is not None:
             return found
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
+
+    def _copied(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
+        """The operator into a tensor that is there, where the library has no overload for that."""
+        return out.copy_(self(*args, **kwargs))
 
     def _overload(self, args: tuple, kwargs: dict) -> Any:
         start = len(args)
@@ -144,9 +153,10 @@ class Operator:
         while start and isinstance(args[start - 1], kind):
             start -= 1
         listed = (*args[:start], list(args[start:])) if start < len(args) else None
+        writes = any(name.startswith("out") for name in kwargs)
         for loose in (False, True):
             for name in self._packet.overloads():
-                if name.endswith("out") or "Dimname" in name:
+                if ("out" in name.split("_")) is not writes or "Dimname" in name:
                     continue
                 found = _call_of(getattr(self._packet, name), args, kwargs, loose)
                 if found is not None:
@@ -526,6 +536,8 @@ def _fractional(value: Any) -> bool:
 
 def _full_before_5(size: Any, value: Any, *rest: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """`full` in version 4: of the default dtype, whatever is filled in."""
+    if "out" in kwargs:
+        return lookup("torch.full", 10)(size, value, **kwargs)
     if dtype is None:
         dtype = code_of(torch.get_default_dtype())
     return lookup("torch.full", 10)(size, value, *rest, dtype=dtype, **kwargs)
