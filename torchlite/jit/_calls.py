@@ -6,6 +6,7 @@ import ast
 import math
 import types
 import typing
+import warnings
 from typing import Any
 
 import torchlite as torch
@@ -15,6 +16,7 @@ from .._types.devices import device as device_type
 from ._modules import ScriptFunction
 from ._nn_texts import FUNCTIONS
 from ._sources import Definition
+from ._state import of_library
 
 LATER = object()  # what only the run knows
 _MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
@@ -62,7 +64,7 @@ class Calls:
 
     def _special(self, called: Any, node: ast.Call) -> Any:
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
-        of_jit = module.startswith("torchlite.jit") or module.endswith("_jit_internal")
+        of_jit = of_library(module, "jit") or module.endswith("_jit_internal")
         if called is isinstance or of_jit and name in ("isinstance", "_isinstance"):
             known = self._known(node)
             if known is not None:
@@ -93,9 +95,9 @@ class Calls:
                 known = self._known(node)
                 return ast.Constant(bool(known)) if known is not None else None
             return self.visit(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()))
-        if name == "interpolate" and module.startswith("torchlite"):
+        if name == "interpolate" and of_library(module):
             return self._interpolate(node)
-        if name in _POOLS and module.startswith("torchlite"):
+        if name in _POOLS and of_library(module):
             return self._pooled(name, node)
         return None
 
@@ -200,6 +202,8 @@ class Calls:
             return name
         if _MATH.get(name) is called:
             return f"torch.{'mathremainder' if name == 'remainder' else name}"
+        if called is warnings.warn:
+            return "torch.warn"
         if isinstance(called, type):
             return self._class(called)
         return self._function_text(called, name, module, node)
@@ -210,7 +214,7 @@ class Calls:
         if isinstance(place, ast.Attribute):
             owner = self._resolved(place.value)
             return owner is torch.nn.functional or isinstance(owner, torch.nn.Module)
-        return module == "torchlite.nn.functional" or not hasattr(torch, getattr(place, "id", ""))
+        return of_library(module, "nn.functional") or not hasattr(torch, getattr(place, "id", ""))
 
     def _class(self, cls: type) -> str:
         if cls is device_type:
@@ -219,18 +223,18 @@ class Calls:
             return "torch.tensor"
         if issubclass(cls, torch.nn.Module):
             raise RuntimeError(f"Class '{cls.__name__}' does not have an __init__ function defined")
-        if cls.__module__.startswith("torchlite"):
+        if of_library(cls.__module__):
             raise NotImplementedError(f"the class {cls.__name__}")
         return self._writer.cls(cls)
 
     def _function_text(self, called: Any, name: str, module: str, node: ast.AST) -> str:
-        if name in FUNCTIONS and module.startswith("torchlite") and self._of_functional(node, module):
+        if name in FUNCTIONS and of_library(module) and self._of_functional(node, module):
             return self._writer.library_function(name)
         packet = getattr(called, "_qualified_op_name", None)
         if packet is not None:
             space, _, last = packet.partition("::")
             return f"torch.{last}" if space == "aten" else f"ops.{space}.{last}"
-        if module.startswith("torchlite") or getattr(called, "op", None) is not None or module in ("torch", "builtins"):
+        if of_library(module) or getattr(called, "op", None) is not None or module == "builtins":
             if getattr(torch.ops.aten, name, None) is not None or name in (
                 "as_tensor",
                 "tensor",

@@ -15,6 +15,7 @@ from .._dispatch.call import Tensor
 from .._types.devices import device as device_type
 from ..futures import Future
 from . import _scalars
+from ._state import of_library
 
 _PLAIN = (int, float, bool, complex, str)
 
@@ -206,7 +207,7 @@ def invoke(function: Any, *args: Any, **kwargs: Any) -> Any:
         method = function._script.methods.get("forward" if cls is not ScriptObject else "__call__")
         if method is not None:
             return method(function, *args, **kwargs)
-    elif getattr(function, "__module__", None) == "torchlite.jit" and callable(function):
+    elif of_library(getattr(function, "__module__", None), "jit") and callable(function):
         return function(*args, **kwargs)
     raise RuntimeError(f"'{_kind(function)}' cannot be called in TorchScript")
 

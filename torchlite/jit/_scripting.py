@@ -18,7 +18,7 @@ from ._nn_texts import TEXTS, WITHOUT_FORWARD
 from ._program import Program
 from ._saving import type_of
 from ._sources import definitions, warn_of_annotations
-from ._state import Attribute
+from ._state import Attribute, of_library
 from ._tracing import class_name, declared, function_of, head_of
 from ._unpickling import set_attribute
 from ._writer import Writer
@@ -185,7 +185,7 @@ class _Shapes:
     def _values(self, module: Any) -> Any:
         """Names, types and values of a module's plain attributes: those that programs have."""
         cls = type(module)
-        if cls.__module__.startswith("torchlite.nn.modules"):
+        if of_library(cls.__module__, "nn.modules"):
             return
         hints = _hints(cls) | module.__dict__.get("_declared", {})
         for name, value in module.__dict__.items():
@@ -286,11 +286,11 @@ def _library_class(cls: type) -> type | None:
     """The class of the library whose `forward` a class has; None for a `forward` of the user's."""
     for base in cls.__mro__:
         if "forward" in base.__dict__:
-            ours = base.__module__.startswith("torchlite.nn.") or base.__module__.startswith("torchlite.ao")
+            ours = of_library(base.__module__, "nn") or of_library(base.__module__, "ao")
             if not ours:
                 return None
             return next((c for c in cls.__mro__ if c.__name__ in TEXTS or c.__name__ in WITHOUT_FORWARD), base)
-        if base.__name__ in WITHOUT_FORWARD and base.__module__.startswith("torchlite.nn."):
+        if base.__name__ in WITHOUT_FORWARD and of_library(base.__module__, "nn"):
             return base
     return None
 

@@ -21,6 +21,7 @@ from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from ._nn_texts import FUNCTIONS
 from ._sources import Definition
+from ._state import of_library
 
 
 class NotSupportedError(RuntimeError):
@@ -284,8 +285,10 @@ class Writer:
             return self.cls(kind)
         if isinstance(kind, type) and issubclass(kind, torch.nn.Module):
             raise RuntimeError(f"Unknown type name '{kind.__name__}'")
-        if isinstance(kind, type) and not kind.__module__.startswith(("torchlite", "builtins", "typing")):
+        if isinstance(kind, type) and not (
+            of_library(kind.__module__) or kind.__module__.startswith(("builtins", "typing"))
+        ):
             return self.cls(kind)
-        if isinstance(kind, type) and kind.__module__.startswith("torchlite"):
+        if isinstance(kind, type) and of_library(kind.__module__):
             raise NotImplementedError(f"the type {kind.__name__}")
         raise RuntimeError(f"Unknown type annotation: '{getattr(kind, '__name__', kind)}'")
