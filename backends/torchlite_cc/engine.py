@@ -79,6 +79,14 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def words(self, state: int, out: Any) -> bool:
+        from .native_random import words
+
+        try:
+            return words(self.device(), state, out)
+        except NotBuiltError:
+            return False
+
 
 def asked_for() -> bool:
     """Whether the user named this engine."""

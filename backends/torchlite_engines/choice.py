@@ -57,6 +57,10 @@ class Engine(Protocol):
     # do it.
     products: Callable[..., bool] | None
 
+    # `(address, out) -> bool`: whole blocks of words of NumPy's Mersenne twister whose C struct is at that address;
+    # whether that was done. None where NumPy is to do it.
+    words: Callable[[int, Any], bool] | None
+
     def least_products(self) -> int:
         """Multiplications of a product from which on that is worth asking, fewer than are worth several threads."""
         ...

@@ -17,7 +17,7 @@ from torchlite_array import special
 from torchlite_array.strides import adopted, block, owner, writable
 from torchlite_engines import choice
 
-from . import products
+from . import mt19937, products
 from .halves import backward_in_float32, in_float32
 from .lapack import lapack_kernels
 from .memory import keep_freed_memory
@@ -81,6 +81,7 @@ class NumpyBackend:
             if engine.products is not None:
                 products.engine.parts = engine.products
                 products.engine.least = min(products.engine.least, engine.least_products())
+            mt19937.compiled.fill = engine.words
         return table
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:

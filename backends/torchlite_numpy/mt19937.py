@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,6 +25,20 @@ STATE = np.dtype(
         ("next_float_normal", "<f4"), ("next_float_normal_is_valid", "u1"), ("padding_end", "u1", (3,)),
     ]
 )  # fmt: skip
+
+# Words from which an engine of the CPU's kernels is asked for them.
+_MANY = 1 << 13
+
+
+class _Words:
+    """An engine's way to fill an array of whole blocks with the words of NumPy's twister, whose C struct has an
+    address: `(address, array)` says whether it did.
+    """
+
+    fill: Callable[[int, np.ndarray], bool] | None = None
+
+
+compiled = _Words()
 
 
 class Engine:
@@ -75,13 +90,21 @@ class Engine:
             whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when a word of it is wanted
             parts = [self._block[start:]]
             if whole:
-                parts.append(self._draw(0, 1 << 32, size=whole, dtype=np.uint32))
+                parts.append(self._blocks(whole))
             self._block = self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32)
             self.position = rest - whole
             self._fresh = False
             self.ahead_from = WORDS + 1
             parts.append(self._block[: self.position])
             return np.concatenate(parts)
+
+    def _blocks(self, count: int) -> np.ndarray:
+        """Words of whole blocks, behind the current one."""
+        if count >= _MANY and compiled.fill is not None:
+            out = np.empty(count, np.uint32)
+            if compiled.fill(self._twister.ctypes.state_address, out):
+                return out
+        return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
 
     def unread(self) -> np.ndarray:
         """The words left in the current block, without reading them."""

@@ -58,6 +58,7 @@ class Engine:
                 return self._devices[threads]
 
     products = None
+    words = None
 
     def least_products(self) -> int:
         """None is."""

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_blas, native_lstm, native_optim, native_order, native_picking, native_sums
+from torchlite_cc import (
+    build,
+    native_blas,
+    native_lstm,
+    native_optim,
+    native_order,
+    native_picking,
+    native_random,
+    native_sums,
+)
 from torchlite_cc.device import Device
 
 pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
@@ -402,3 +411,36 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
         scores, target = np.ones((rows, 10), "f4"), np.zeros(rows, "i8")
         found["_cross_entropy_backward"](np.ones((), "f4"), scores, target, None, scores[:, 0], -100, "mean")
     assert asked == ["_cross_entropy_backward"]
+
+
+# --- random words -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [0, 1, 624, 700])
+def test_words_are_the_twisters(engine, monkeypatch, before):
+    from torchlite_numpy import mt19937
+
+    filled = []
+
+    def fill(state, out):
+        filled.append(native_random.words(engine, state, out))
+        return filled[-1]
+
+    monkeypatch.setattr(mt19937.compiled, "fill", None)
+    plain, mine = mt19937.Engine(9), mt19937.Engine(9)
+    expected = [plain.words(n) for n in (before, 20000, 3, 10000, 5)]
+    monkeypatch.setattr(mt19937.compiled, "fill", fill)
+    for words in expected:
+        assert (mine.words(words.size) == words).all()
+    assert (mine.get_state() == plain.get_state()).all() and filled == [True, True]
+    other = mt19937.Engine(1)
+    other.set_state(mine.get_state())
+    assert (other.words(9000) == mine.words(9000)).all()
+
+
+def test_a_twister_with_unread_words_is_refused(engine):
+    twister = np.random.MT19937(3)
+    twister.random_raw(5)
+    out, state = np.zeros(624, "u4"), twister.state["state"]["key"].copy()
+    assert not native_random.words(engine, twister.ctypes.state_address, out)
+    assert not out.any() and (twister.state["state"]["key"] == state).all()

@@ -229,6 +229,10 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     for layer, x in layers:
         yield _with_gradient(layer, x)
         yield lambda layer=layer, x=x: layer.eval()(x)
+    sparse, dense = torch.eye(512).to_sparse_csr(), torch.ones(512, 64)
+    yield _with_gradient(lambda x: torch.sparse.mm(sparse, x), dense)
+    yield lambda: torch.sparse.sampled_addmm(sparse, dense, dense.t())
+    yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _stepped(torch, optimizer)
 
