@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .reducing import reducing
-from .requests import Request
+from .requests import Receiving, Request
 
 
 def _bytes(array: np.ndarray) -> list[Any]:
@@ -39,7 +39,7 @@ class Communicator:
         """Every rank's array becomes the reduction of all."""
         array, datatype, how = reducing(array, op)
         request = self._comm.Iallreduce(MPI.IN_PLACE, [array, datatype], how)
-        return Request([request], (array,), array.nbytes)
+        return Request(request, (array,), array.nbytes)
 
     def reduce(self, array: np.ndarray, op: str, root: int) -> Request:
         """The root's array becomes the reduction of all; the others' stay."""
@@ -47,7 +47,7 @@ class Communicator:
         buffer = [array, datatype]
         mine = self.rank == root
         request = self._comm.Ireduce(MPI.IN_PLACE if mine else buffer, buffer if mine else None, how, root)
-        return Request([request], (array,), array.nbytes)
+        return Request(request, (array,), array.nbytes)
 
     def reduce_scatter(self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int]) -> Request:
         """`out` becomes this rank's part of the reduction of all; rank r's part has `counts[r]` elements."""
@@ -59,27 +59,27 @@ class Communicator:
             request = self._comm.Ireduce_scatter_block(given, into, how)
         else:
             request = self._comm.Ireduce_scatter(given, into, list(counts), how)
-        return Request([request], (array, out), array.nbytes)
+        return Request(request, (array, out), array.nbytes)
 
     def broadcast(self, array: np.ndarray, root: int) -> Request:
         """Every rank's array becomes the root's."""
-        return Request([self._comm.Ibcast(_bytes(array), root)], (array,), array.nbytes)
+        return Request(self._comm.Ibcast(_bytes(array), root), (array,), array.nbytes)
 
     def all_gather(self, out: np.ndarray, array: np.ndarray) -> Request:
         """`out` becomes the arrays of all, one after the other."""
         array = _apart(array, out)
         request = self._comm.Iallgather(_bytes(array), [out, MPI.BYTE])
-        return Request([request], (array, out), out.nbytes)
+        return Request(request, (array, out), out.nbytes)
 
     def gather(self, out: np.ndarray | None, array: np.ndarray, root: int) -> Request:
         """The root's `out` becomes the arrays of all, one after the other; others give None."""
         into = None if out is None else [out, MPI.BYTE]
-        return Request([self._comm.Igather(_bytes(array), into, root)], (array, out), array.nbytes)
+        return Request(self._comm.Igather(_bytes(array), into, root), (array, out), array.nbytes)
 
     def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int) -> Request:
         """`out` becomes this rank's part of the root's array; others give None."""
         given = None if array is None else [array, MPI.BYTE]
-        return Request([self._comm.Iscatter(given, _bytes(out), root)], (array, out), out.nbytes)
+        return Request(self._comm.Iscatter(given, _bytes(out), root), (array, out), out.nbytes)
 
     def all_to_all(
         self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]
@@ -87,22 +87,22 @@ class Communicator:
         """Part r of the array goes to rank r: `counts[r]` elements; `out` gets `out_counts[r]` from rank r."""
         array = _apart(array, out)
         request = self._comm.Ialltoallv(_parts(array, counts), _parts(out, out_counts))
-        return Request([request], (array, out), array.nbytes + out.nbytes)
+        return Request(request, (array, out), array.nbytes + out.nbytes)
 
     def barrier(self) -> Request:
         """Done when every rank has called it."""
-        return Request([self._comm.Ibarrier()], ())
+        return Request(self._comm.Ibarrier(), ())
 
     # From one rank to another. Messages of two ranks with the same tag arrive in the order in which they were sent.
 
     def send(self, array: np.ndarray, to: int, tag: int) -> Request:
         """Done when the array may be changed again."""
-        return Request([self._comm.Isend(_bytes(array), to, tag)], (array,), array.nbytes)
+        return Request(self._comm.Isend(_bytes(array), to, tag), (array,), array.nbytes)
 
     def receive(self, array: np.ndarray, source: int | None, tag: int) -> Request:
         """A message of this size from a rank, or from any: the request's `source` says from whom."""
         source = MPI.ANY_SOURCE if source is None else source
-        return Request([self._comm.Irecv(_bytes(array), source, tag)], (array,), array.nbytes)
+        return Receiving(self._comm.Irecv(_bytes(array), source, tag), (array,), array.nbytes)
 
     # Groups.
 

@@ -15,66 +15,85 @@ from typing import Any
 from mpi4py import MPI
 
 _EAGER = 300  # times that a wait asks without a sleep: about 200 µs
+_GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
 
 class Request:
-    """Messages on their way, and the memory that they read and write, which lives as long."""
+    """A message or collective on its way, and the memory that it reads and writes, which lives as long."""
 
-    def __init__(self, requests: list[MPI.Request], kept: tuple[Any, ...], written: int = 0) -> None:
-        self._requests = requests
+    def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int = 0) -> None:
+        self._request = request
         self._kept = kept
-        self._patience = 5e-3 + written * 2e-9  # seconds for which sleeps stay short: the time that moving may take
+        self._written = written
         self._lock = threading.Lock()
         self._finished = False
         self._error: BaseException | None = None
-        self.source = -1  # of a received message, the rank that sent it
 
     def done(self) -> bool:
-        """Whether all have arrived; what MPI said of an error is raised."""
-        if not self._finished:
-            if not self._lock.acquire(blocking=False):
-                return False  # another thread asks
-            try:
-                if not self._finished:
-                    self._ask()
-            finally:
-                self._lock.release()
+        """Whether all has arrived; what MPI said of an error is raised."""
+        return self.wait(0.0, 1)
+
+    def _test(self) -> bool:
+        return self._request.Test()
+
+    def wait(self, limit: float | None = None, eager: int = _EAGER) -> bool:
+        """Wait, `limit` seconds at most: False where they had passed. It asks `eager` times before it looks at the
+        clock.
+        """
+        start = None
+        while not self._finished:
+            if self._lock.acquire(blocking=False):  # else another thread asks
+                try:
+                    self._ask(eager)
+                finally:
+                    self._lock.release()
+            if self._finished:
+                break
+            eager, now = 1, time.perf_counter()
+            start = now if start is None else start
+            waited = now - start
+            if limit is not None and waited >= limit:
+                return False
+            patience = 5e-3 + self._written * 2e-9  # seconds for which sleeps stay short: what moving may take
+            time.sleep(_SHORT if waited < patience else min(_LONG, waited / 50))
         if self._error is not None:
             raise self._error
-        return self._finished
-
-    def _ask(self) -> None:
-        statuses = [MPI.Status() for _ in self._requests]
-        try:
-            self._finished = MPI.Request.Testall(self._requests, statuses)
-        except MPI.Exception as error:
-            failed = next((s.Get_error() for s in statuses if s.Get_error() != MPI.SUCCESS), error.Get_error_code())
-            self._error, self._finished = RuntimeError(f"MPI: {MPI.Get_error_string(failed)}"), True
-        if self._finished:
-            if statuses:
-                self.source = statuses[0].Get_source()
-            self._requests, self._kept = [], ()
-
-    def wait(self, limit: float | None = None) -> bool:
-        """Wait, `limit` seconds at most: False where they had passed."""
-        for _ in range(_EAGER):
-            if self.done():
-                return True
-            _yield()
-        start = time.perf_counter()
-        while not self.done():
-            waited = time.perf_counter() - start
-            if limit is not None and waited > limit:
-                return False
-            time.sleep(_SHORT if waited < self._patience else min(_LONG, waited / 50))
         return True
+
+    def _ask(self, times: int) -> None:
+        test = self._test
+        try:
+            for i in range(times):
+                if self._finished or test():
+                    self._kept, self._finished = (), True
+                    return
+                if i > _GREEDY:
+                    _yield()
+        except MPI.Exception as error:
+            self._error, self._finished = RuntimeError(f"MPI: {error.Get_error_string()}"), True
 
     def cancel(self) -> None:
         """Give up a message that has not come: its memory is not written any more."""
         with self._lock:
-            for request in self._requests:
-                request.Cancel()
-                request.Wait()
-            self._requests, self._kept, self._finished = [], (), True
+            if not self._finished:
+                self._request.Cancel()
+                self._request.Wait()
+                self._kept, self._finished = (), True
+
+
+class Receiving(Request):
+    """A message to this rank: `source` is the rank that sent it."""
+
+    def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int) -> None:
+        super().__init__(request, kept, written)
+        self._status = MPI.Status()
+
+    def _test(self) -> bool:
+        return self._request.Test(self._status)
+
+    @property
+    def source(self) -> int:
+        """The rank that sent what has arrived."""
+        return self._status.Get_source()

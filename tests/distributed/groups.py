@@ -86,12 +86,12 @@ def messages():
         came = set()
         for _ in range(size - 1):
             x = torch.zeros(3)
-            source = dist.recv(x)
+            source = dist.recv(x, tag=5)
             assert x.tolist() == [source] * 3
             came.add(source)
         assert came == {1, 2, 3}
     else:
-        dist.send(torch.full((3,), float(rank)), 0)
+        dist.send(torch.full((3,), float(rank)), 0, tag=5)
     other = rank ^ 1
     out, into = torch.arange(4.0).T + rank, torch.zeros(4)
     for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, into, other), dist.P2POp(dist.isend, out, other)]):

@@ -98,7 +98,7 @@ def _given(work: Any, async_op: bool) -> Any:
 
 
 def _check_complex(op: Any, *tensors: torch.Tensor) -> None:
-    if any(tensor.is_complex() for tensor in tensors) and not supports_complex(op):
+    if tensors and tensors[0].dtype.is_complex and not supports_complex(op):
         raise ValueError(f"all_reduce does not support {op} on complex tensors")
 
 

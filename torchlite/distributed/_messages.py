@@ -364,8 +364,8 @@ class Messages:
         results: Any,
         receives: bool = False,
     ) -> Work:
-        limit = _limit_of(opts) or self._timeout
-        return MessageWork(request, f"{what} on rank {self.rank()} of {self._title}", limit, finish, results, receives)
+        words = (what, self._communicator.rank, self._title)
+        return MessageWork(request, words, _limit_of(opts) or self._timeout, finish, results, receives)
 
     def _kind(self, op: ReduceOp) -> str:
         kind = op.op
@@ -379,7 +379,7 @@ class Messages:
         if dtype.is_complex and kind in (RedOpType.MIN, RedOpType.MAX, RedOpType.PRODUCT, *_BITS):
             if kind is not RedOpType.PRODUCT:
                 raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
-        wide = widened(tensor.detach())
+        wide = widened(tensor)
         if kind is RedOpType.PREMUL_SUM:
             with torch.no_grad():
                 wide = (wide * op.factor).to(wide.dtype)

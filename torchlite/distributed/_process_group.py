@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -20,20 +20,24 @@ class BackendType(enum.IntEnum):
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = range(7)
 
 
-def _tensors(values: Any) -> Iterator[torch.Tensor]:
+def _device_of(values: Any) -> torch.device | None:
+    """The device of the first tensor."""
     for value in values:
         if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
+            return value.device
+        if isinstance(value, list | tuple):
+            found = _device_of(value)
+            if found is not None:
+                return found
+    return None
 
 
 def _delegated(name: str) -> Callable[..., Any]:
     """A method that the backend of its tensors' device has."""
 
     def method(self: ProcessGroup, *args: Any, **kwargs: Any) -> Any:
-        first = next(_tensors([*args, *kwargs.values()]), None)
-        return getattr(self._get_backend(None if first is None else first.device), name)(*args, **kwargs)
+        device = _device_of(args) or _device_of(kwargs.values())
+        return getattr(self._get_backend(device), name)(*args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"ProcessGroup.{name}"
     method.__doc__ = f"`{name}` of the backend that serves the tensors' device."
@@ -104,12 +108,15 @@ class ProcessGroup:
         return [torch.device(name) for name in self._backends]
 
     def _get_backend(self, device: Any = None) -> Any:
+        found = self._backends.get(getattr(device, "type", "cpu"))
+        if found is not None:
+            return found
         if not self._backends:
             raise RuntimeError(
                 f"Process group {self._name!r} has been destroyed" if self._name else "a ProcessGroup without backends"
             )
         if device is None:
-            return self._backends.get("cpu") or next(iter(self._backends.values()))
+            return next(iter(self._backends.values()))
         kind = torch.device(device).type
         if kind not in self._backends:
             raise RuntimeError(f"No backend type associated with device type {kind}")

@@ -6,6 +6,7 @@ which is written back when the messages have arrived.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 import torchlite as torch
 from torchlite._dispatch import graph
+from torchlite._dispatch.runtime import GLOBALS
 from torchlite._tensor.leases import settle
 
 Finish = Callable[[], None]
@@ -21,6 +23,7 @@ _WIDER = {torch.complex32: torch.complex64}
 _MOVED = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # elements of NumPy's that stand for others of their size
 
 
+@functools.cache
 def is_wide(dtype: torch.dtype) -> bool:
     """Whether engines reduce elements of this dtype as they are: halves, bfloat16 and float8 are reduced as float32."""
     return dtype.np.kind in "biufc" and dtype is not torch.float16
@@ -30,11 +33,15 @@ def _raw(tensor: Any) -> np.ndarray:
     return tensor._data
 
 
+def _signs(tensor: Any) -> int:
+    return tensor._signs
+
+
 def _own(tensor: torch.Tensor) -> np.ndarray | None:
     """The memory of a contiguous tensor of the CPU."""
     data = _raw(tensor)
-    if type(data) is np.ndarray and data.flags.c_contiguous and not (tensor.is_conj() or tensor.is_neg()):
-        return data.reshape(-1)
+    if type(data) is np.ndarray and data.flags.c_contiguous and not _signs(tensor):
+        return data if data.ndim == 1 else data.reshape(-1)
     return None
 
 
@@ -45,19 +52,17 @@ def _plain(flat: np.ndarray) -> np.ndarray:
 
 def given(tensor: torch.Tensor) -> np.ndarray:
     """The elements, to be read."""
-    tensor = tensor.detach()
     own = _own(tensor)
     return _plain(_copied(tensor) if own is None else own)
 
 
 def _copied(tensor: torch.Tensor) -> np.ndarray:
-    return _raw(tensor.resolve_conj().resolve_neg().cpu().contiguous()).reshape(-1)
+    return _raw(tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()).reshape(-1)
 
 
 def taking(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
     """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
-    tensor = tensor.detach()
-    if tensor.device.type == "cpu":
+    if GLOBALS["GUARDED"] and tensor.device.type == "cpu":
         settle(tensor)
     own = _own(tensor)
     if own is not None and own.flags.writeable:

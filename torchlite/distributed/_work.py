@@ -125,13 +125,13 @@ class MessageWork(Work):
     def __init__(
         self,
         request: Request,
-        what: str,
+        words: tuple[str, int, str],
         limit: timedelta,
         finish: Callable[[], Any] | None = None,
         results: Any = (),
         receives: bool = False,
     ) -> None:
-        self._request, self._what, self._limit = request, what, limit
+        self._request, self._words, self._limit = request, words, limit
         self._finish, self._results, self._receives = finish, results, receives
         self._error: BaseException | None = None
         self._future: PolledFuture | None = None
@@ -144,7 +144,7 @@ class MessageWork(Work):
             try:
                 arrived = self._request.done()
             except RuntimeError as error:
-                self._settle(DistBackendError(f"{self._what}: {error}"))
+                self._settle(DistBackendError(f"{self._what()}: {error}"))
             else:
                 if arrived:
                     self._settle(None)
@@ -157,18 +157,21 @@ class MessageWork(Work):
             try:
                 arrived = self._request.wait(limit.total_seconds())
             except RuntimeError as error:
-                self._settle(DistBackendError(f"{self._what}: {error}"))
+                self._settle(DistBackendError(f"{self._what()}: {error}"))
             else:
                 self._settle(None if arrived else self._late(limit))
         if self._error is not None:
             raise self._error
         return True
 
+    def _what(self) -> str:
+        return "{} on rank {} of {}".format(*self._words)
+
     def _late(self, limit: timedelta) -> BaseException:
         if self._receives:
             self._request.cancel()
         milliseconds = round(limit.total_seconds() * 1000)
-        return DistBackendError(f"Timed out waiting {milliseconds}ms for {self._what} to complete")
+        return DistBackendError(f"Timed out waiting {milliseconds}ms for {self._what()} to complete")
 
     def _settle(self, error: BaseException | None) -> None:
         with self._lock:

@@ -55,6 +55,10 @@ class DeviceMesh:
     the world make it together. `mesh["tp"]` is this rank's line of a dimension, `mesh.get_group("tp")` its group.
     """
 
+    _array: np.ndarray
+    _dims: list[_Dim]
+    _root: DeviceMesh
+
     def __init__(
         self,
         device_type: str,

@@ -4,6 +4,7 @@ would wait for the others, who may wait for it.
 
 from __future__ import annotations
 
+import importlib
 import os
 import runpy
 import sys
@@ -15,6 +16,15 @@ def _ours(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
         trace = trace.tb_next
     return trace
+
+
+def _report(error: BaseException) -> None:
+    """Tell the launcher; a program that has not imported torchlite gets the module by its path."""
+    told = sys.modules.get("torchlite.distributed._launch.reporting")
+    if told is None:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        told = importlib.import_module("reporting")
+    told.report(error)
 
 
 def _leave(code: int) -> None:
@@ -42,11 +52,7 @@ def main() -> None:
             _leave(code)
     except BaseException as error:
         error.__traceback__ = _ours(error.__traceback__) or error.__traceback__
-        report = sys.modules.get("torchlite.distributed._launch.reporting")
-        if report is None:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-            import reporting as report  # type: ignore[import-not-found,no-redef]
-        report.report(error)
+        _report(error)
         sys.excepthook(type(error), error, error.__traceback__)
         _leave(1)
 
