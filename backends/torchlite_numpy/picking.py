@@ -47,7 +47,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     def body(start: int, stop: int) -> None:
         flat = buffer(0, (stop - start, places.shape[1]), np.int64)
         np.add(places[start:stop], np.arange(0, (stop - start) * length, length)[:, None], out=flat)
-        np.take(rows[start:stop], flat, out=result[start:stop], mode="clip")
+        np.take(rows[start:stop], flat, out=result[start:stop], mode="wrap")
 
     run(body, *places.shape, _PART)
     return out
