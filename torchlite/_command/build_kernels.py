@@ -229,9 +229,12 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     for layer, x in layers:
         yield _with_gradient(layer, x)
         yield lambda layer=layer, x=x: layer.eval()(x)
-    sparse, dense = torch.eye(512).to_sparse_csr(), torch.ones(512, 64)
+    starts, columns = torch.arange(513) * 64, torch.arange(1 << 15) % 64
+    sparse, dense = torch.sparse_csr_tensor(starts, columns, torch.ones(1 << 15), (512, 512)), torch.ones(512, 64)
     yield _with_gradient(lambda x: torch.sparse.mm(sparse, x), dense)
     yield lambda: torch.sparse.sampled_addmm(sparse, dense, dense.t())
+    square = torch.ones(512, 512, dtype=torch.float64)
+    yield lambda: square @ square
     yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _stepped(torch, optimizer)
