@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -238,12 +239,12 @@ def _product(parts: Iterable[Expr]) -> Expr:
 
 
 class SymNode:
-    """The expression of a size, and its value in the trace."""
+    """The expression of a size, and its value in the trace. `trace` decides comparisons of what depends on elements."""
 
-    __slots__ = ("expr", "hint")
+    __slots__ = ("expr", "hint", "trace")
 
-    def __init__(self, expr: Expr, hint: int | None) -> None:
-        self.expr, self.hint = expr, hint
+    def __init__(self, expr: Expr, hint: int | None, trace: Any = None) -> None:
+        self.expr, self.hint, self.trace = expr, hint, trace
 
     def __repr__(self) -> str:
         return repr(self.expr)
@@ -262,12 +263,12 @@ class SymInt(int):
     node: SymNode
 
     @staticmethod
-    def of(expr: Expr, hint: int) -> SymInt | int:
+    def of(expr: Expr, hint: int, trace: Any = None) -> SymInt | int:
         """A size of this expression; a plain number where it has no symbol."""
         if expr.is_number:
             return int(expr)
-        made = int.__new__(SymInt, hint)
-        made.node = SymNode(expr, hint)
+        made = int.__new__(SymInt if trace is None else UnbackedInt, hint)
+        made.node = SymNode(expr, hint, trace)
         return made
 
     def __repr__(self) -> str:
@@ -284,7 +285,7 @@ def _arithmetic(name: str, run: Any) -> None:
         found = whole(self, other)
         if found is NotImplemented or not isinstance(other, int) or type(found) is not int:
             return found
-        return SymInt.of(run(self.node.expr, Expr.of(other)), found)
+        return SymInt.of(run(self.node.expr, Expr.of(other)), found, self.node.trace or _trace_of(other))
 
     method.__name__ = f"__{name}__"
     setattr(SymInt, method.__name__, method)
@@ -296,7 +297,41 @@ for _name, _run in {
     "rfloordiv": lambda a, b: b // a, "mod": lambda a, b: a % b, "rmod": lambda a, b: b % a,
 }.items():  # fmt: skip
     _arithmetic(_name, _run)
-SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self))  # type: ignore
+SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self), self.node.trace)  # type: ignore
+
+
+def _trace_of(value: Any) -> Any:
+    return value.node.trace if isinstance(value, SymInt) else None
+
+
+class UnbackedInt(SymInt):
+    """A whole number that depends on elements of tensors while a program is captured: its comparisons are conditions,
+    whose truth is an error unless ranges or `torch._check` say it.
+    """
+
+    __hash__ = int.__hash__
+
+    def __bool__(self) -> bool:
+        return bool(self.node.trace.compared("ne", self, 0))
+
+
+def compare(name: str, a: int, b: int) -> bool:
+    """A comparison by its name in `operator`."""
+    return bool(getattr(operator, name)(a, b))
+
+
+def _comparison(name: str) -> None:
+    def method(self: UnbackedInt, other: Any) -> Any:
+        if not isinstance(other, int):
+            return getattr(int, f"__{name}__")(self, other)
+        return self.node.trace.compared(name, self, other)
+
+    method.__name__ = f"__{name}__"
+    setattr(UnbackedInt, method.__name__, method)
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _comparison(_name)
 
 
 class SymFloat(float):
@@ -304,10 +339,46 @@ class SymFloat(float):
 
 
 class SymBool:
-    """A truth value that is not known yet: none is kept as an expression."""
+    """A condition on numbers that depend on elements of tensors: `torch._check` takes it, and `bool` is an error."""
+
+    name: str
+    a: Any
+    b: Any
+    holds: bool
+    trace: Any
 
     def __init__(self, node: Any) -> None:
-        raise NotImplementedError("SymBool: torchlite answers comparisons of sizes by the sizes of the trace")
+        raise NotImplementedError("SymBool: a condition is made by comparing sizes while a program is captured")
+
+    @staticmethod
+    def of(name: str, a: Any, b: Any, holds: bool, trace: Any) -> SymBool:
+        """The condition of a comparison."""
+        made = object.__new__(SymBool)
+        made.name, made.a, made.b, made.holds, made.trace = name, a, b, holds, trace
+        return made
+
+    def __bool__(self) -> bool:
+        if not self.trace.open:
+            return self.holds
+        known = self.trace.compared(self.name, self.a, self.b)
+        return known if isinstance(known, bool) else self.trace.recorder.undecided(self)
+
+    def _assumed(self) -> bool:
+        """Have the program assert it, as `torch._check` asks. False where it does not hold in this trace."""
+        if self.holds:
+            self.trace.require(self)
+        return self.holds
+
+    def negated(self) -> SymBool:
+        """The condition that holds where this one does not."""
+        return SymBool.of(_NEGATED[self.name], self.a, self.b, not self.holds, self.trace)
+
+    def __repr__(self) -> str:
+        return f"{self.a!r} {_SIGNS[self.name]} {self.b!r}"
+
+
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def sym_int(a: Any) -> int:
@@ -320,9 +391,9 @@ def sym_float(a: Any) -> float:
     return float(a)
 
 
-def sym_not(a: Any) -> bool:
+def sym_not(a: Any) -> Any:
     """`not a`."""
-    return not a
+    return a.negated() if isinstance(a, SymBool) else not a
 
 
 def sym_max(a: Any, b: Any) -> Any:
@@ -336,9 +407,9 @@ def sym_min(a: Any, b: Any) -> Any:
 
 
 def _extreme(name: str, run: Any, a: Any, b: Any) -> Any:
-    found = run(a, b)
     if isinstance(a, SymInt) or isinstance(b, SymInt):
-        return SymInt.of(Expr.function(name, a, b), int(found))
+        return SymInt.of(Expr.function(name, a, b), run(int(a), int(b)), _trace_of(a) or _trace_of(b))
+    found = run(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 

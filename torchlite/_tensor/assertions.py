@@ -18,6 +18,8 @@ _WORDS = (
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], Any] | None = None) -> None:
     """Raises ``error_type`` unless ``cond`` holds, with what ``message()`` gives for words. TypeError if ``cond`` is no
     bool, or ``message`` cannot be called."""
+    if hasattr(cond, "_assumed"):  # a condition of a program that is captured, which asserts it
+        cond = cond._assumed()
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not cond:

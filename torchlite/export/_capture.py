@@ -9,8 +9,10 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._subclasses.described import of_tensor
+from torchlite._symbolic import UnbackedInt
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
+from torchlite.fx.experimental._unbacked import Unbacked
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
@@ -23,7 +25,13 @@ class Trace:
     """One run of a module, recorded: its graph, and what its inputs and outputs are."""
 
     def __init__(
-        self, module: Any, args: tuple, kwargs: dict, *, whole: bool = True, preserved: tuple[str, ...] = ()
+        self,
+        module: Any,
+        args: tuple,
+        kwargs: dict,
+        *,
+        preserved: tuple[str, ...] = (),
+        sizes: dict[str, int] | None = None,
     ) -> None:
         self.module = module
         self.graph = Graph()
@@ -31,7 +39,8 @@ class Trace:
         self.input_specs: list[gs.InputSpec] = []
         self.output_specs: list[gs.OutputSpec] = []
         self._taken: set[str] = set()
-        self.recorder = Recorder(self.graph, self._constant, whole=whole)
+        self.recorder = Recorder(self.graph, self._constant, whole=True)
+        self.unbacked = self.recorder.unbacked = Unbacked(self.recorder, sizes)
         self.calls = Calls(module, self.recorder, preserved)
         self._lifted: Node | None = None
         leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
@@ -44,6 +53,7 @@ class Trace:
             with _untouched(module):
                 self._record(inputs)
         finally:
+            self.unbacked.open = False
             self.recorder.release()
 
     def _record(self, inputs: list) -> None:
@@ -58,7 +68,7 @@ class Trace:
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
-        _without_unused(self.graph, self.calls.kept())
+        _without_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"\W", "_", wanted)
@@ -122,6 +132,10 @@ class Trace:
         if isinstance(leaf, torch.Tensor):
             node = self.recorder.node_of(leaf)
             self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.TensorArgument(node.name), None))
+            return node
+        if isinstance(leaf, UnbackedInt):
+            node = self.recorder.argument(leaf)
+            self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.SymIntArgument(node.name), None))
             return node
         if leaf is not None and type(leaf) not in (int, float, bool, str):
             raise UserError(f"Unsupported output type {type(leaf)} of an exported program")

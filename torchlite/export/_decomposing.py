@@ -10,6 +10,7 @@ from torchlite._symbolic import Expr, SymInt
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._merging import Merged
 from torchlite.fx.experimental._recording import Recorder
+from torchlite.fx.experimental._unbacked import ITEMS, Unbacked
 
 from . import graph_signature as gs
 from ._capture import _without_unused
@@ -20,20 +21,35 @@ from ._running import computing
 def decomposed(program: Any, table: Any) -> Any:
     """A program in smaller ops, without writes."""
     hints = _hints(program)
-    names = [n for n in hints if n in _roots(program)]
-    rows = [hints]
-    rows += [{**hints, name: _other(hints[name], program.range_constraints.get(name))} for name in names]
+    roots = _roots(program)
+    names = [n for n in hints if n in roots or n.startswith("u")]
+    traces, rows = [_retraced(program, table, hints)], [hints]
+
+    def add(changed: dict[str, int]) -> bool:
+        row = {**hints, **changed}
+        try:
+            traces.append(_retraced(program, table, row))
+        except RuntimeError:
+            if any(name.startswith("u") for name in changed):
+                return False  # numbers that depend on elements need not go together
+            raise
+        rows.append(row)
+        return True
+
+    def other(name: str, step: int = 1) -> int:
+        return _other(hints[name], program.range_constraints.get(name), step)
+
+    moved = [name for name in names if add({name: other(name)})]
+    if moved:
+        add({name: other(name, 2 + i) for i, name in enumerate(moved)})
+    if len(moved) == 1:
+        add({moved[0]: other(moved[0], 5)})
+    graphs = [graph for graph, _ in traces]
     if names:
-        rows.append(
-            {**hints, **{n: _other(hints[n], program.range_constraints.get(n), 2 + i) for i, n in enumerate(names)}}
-        )
-    if len(names) == 1:
-        rows.append({**hints, names[0]: _other(hints[names[0]], program.range_constraints.get(names[0]), 5)})
-    graphs = [_retraced(program, table, row) for row in rows]
-    if names:
-        roots = _roots(program)
         inputs = {n.name: n for n in graphs[0].nodes if n.op == "placeholder"}
-        Merged(graphs, rows, {n: (inputs[roots[n][0]], roots[n][1]) for n in names}).run()
+        places = {n: (inputs[roots[n][0]], roots[n][1]) for n in names if n in roots}
+        Merged(graphs, rows, {**places, **traces[0][1].sources}).run()
+        _without_unused(graphs[0], _kept(graphs[0]))
     made, changed = functional(graphs[0])
     return _signed(program, made, changed)
 
@@ -43,13 +59,27 @@ def _hints(program: Any) -> dict[str, int]:
     found: dict[str, int] = {}
     for node in program.graph.nodes:
         value = node.meta.get("val")
-        if node.op == "placeholder" and isinstance(value, torch.Tensor):
+        if node.op == "call_function":
+            found.update({name: hint for name, hint in [_symbol(node)] if name is not None})
+        elif node.op == "placeholder" and isinstance(value, torch.Tensor):
             for size in value.shape:
                 if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
                     name = next(iter(size.node.expr.free_symbols))
                     if size.node.expr == Expr.symbol(name):
                         found[name] = int(size)
     return found
+
+
+def _symbol(node: Node) -> tuple[str | None, int]:
+    """The symbol of elements that a node's value is, or has in its shape, and its number."""
+    value = node.meta.get("val")
+    for size in value.shape if isinstance(value, torch.Tensor) else [value]:
+        if isinstance(size, SymInt):
+            names = size.node.expr.free_symbols
+            name = next(iter(names))
+            if len(names) == 1 and name.startswith("u") and size.node.expr == Expr.symbol(name):
+                return name, int(size)
+    return None, 0
 
 
 def _roots(program: Any) -> dict[str, tuple[str, int]]:
@@ -83,8 +113,8 @@ def _made(value: Any, sizes: dict[str, int]) -> Any:
     return torch.zeros(shape, dtype=kind)
 
 
-def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
-    """The graph in smaller ops, for these sizes."""
+def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, Unbacked]:
+    """The graph in smaller ops, for these sizes; and the symbols of elements in it."""
     graph = Graph()
 
     def unknown(tensor: Any) -> Node:
@@ -92,6 +122,7 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
 
     recorder = Recorder(graph, unknown, whole=True, decompositions=table)
     recorder.decomposing = True
+    unbacked = recorder.unbacked = Unbacked(recorder, sizes)
     env: dict[Node, Any] = {}
     named = _named_in_calls(program)
     state = torch.get_rng_state()
@@ -111,15 +142,16 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> Graph:
             elif node.op == "output":
                 recorder.graph.output(tuple(_read(r, env, recorder) for r in node.args[0])).meta["val"] = None
             else:
-                recorder.module_stack = node.meta.get("nn_module_stack")
+                recorder.module_stack, unbacked.name = node.meta.get("nn_module_stack"), _symbol(node)[0]
                 _run(node, env, recorder)
             if node.name in named and isinstance(env.get(node), torch.Tensor):
                 recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
     finally:
+        unbacked.open = False
         torch.set_rng_state(state)
         recorder.release()
-    _without_unused(graph, _kept(graph))
-    return graph
+    _without_unused(graph, _kept(graph) | {node for node, _ in unbacked.sources.values()})
+    return graph, unbacked
 
 
 def _named_in_calls(program: Any) -> set[str]:
@@ -151,8 +183,7 @@ def _calls_renamed(program: Any, graph: Graph) -> None:
 
 
 def _read(value: Any, env: dict[Node, Any], recorder: Recorder) -> Any:
-    found = env[value] if isinstance(value, Node) else value
-    return recorder.node_of(found) if isinstance(found, torch.Tensor) else found
+    return recorder.argument(env[value] if isinstance(value, Node) else value)
 
 
 def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
@@ -169,6 +200,9 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
         return
     with recorder:
         recorder.stack_trace = node.meta.get("stack_trace")
+        if node.target in ITEMS:
+            env[node] = args[0].item()
+            return
         if node.target in recorder.decompositions:
             env[node] = recorder.decompositions[node.target](*args, **kwargs)
             return
@@ -254,7 +288,7 @@ def _signed(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     olds = []
     mutated = len(signature.output_specs) - len(results)
     for spec, result in zip(signature.output_specs[mutated:], results, strict=True):
-        arg = gs.TensorArgument(result.name) if isinstance(result, Node) else spec.arg
+        arg = type(spec.arg)(result.name) if isinstance(result, Node) else spec.arg
         olds.append(gs.OutputSpec(spec.kind, arg, spec.target))
     output.args = ((*before, *results),)
     root = torch.nn.Module()

@@ -9,13 +9,14 @@ from typing import Any
 import torchlite as torch
 from torchlite.fx import GraphModule, Node
 from torchlite.fx.experimental._merging import Merged, Unsolved
-from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
+from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
 from torchlite.utils import _pytree as pytree
 
 from . import dynamic_shapes as ds
-from ._capture import Trace, argument_names
+from ._capture import Trace, _without_unused, argument_names
 from ._errors import UserError
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
+from .graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument
 
 
 class Varying:
@@ -28,6 +29,7 @@ class Varying:
         self.hints: dict[str, int] = {}
         self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset
         self.named: dict[str, str] = {}  # by a Dim's name the symbol
+        self.elements: dict[str, list[int]] = {}  # by symbols of elements, the numbers that they may have in a trace
         self.free: set[str] = set()  # symbols that may turn out to be constant
         numbers = itertools.count()
         for leaf, dims in enumerate(said):
@@ -77,10 +79,19 @@ class Varying:
             found.append(leaf)
         return found
 
+    def found(self, trace: Trace) -> None:
+        """Numbers that depend on elements vary too."""
+        for name, hint in trace.unbacked.hints.items():
+            low, high = trace.unbacked.ranges[name]
+            self.hints[name], self.ranges[name] = hint, ds.ValueRanges(low, high)
+            self.elements[name] = []
+
     def other(self, name: str, step: int) -> int:
         """Another size for a symbol, within its range."""
         low, high = self.ranges[name]
         hint = self.hints[name]
+        if name in self.elements:
+            return self.elements[name][step % len(self.elements[name])]
         for size in (hint + step, hint + 2 * step, hint + 1, hint - 1, hint + 2, hint - 2):
             if max(low, 2) <= size <= high and size != hint:
                 return size
@@ -111,20 +122,26 @@ def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[
     varying = Varying(leaves, ds.per_leaf(mod, args, kwargs, shapes))
     varying.preserved = preserved
     trace = Trace(mod, args, kwargs, preserved=preserved)
+    varying.found(trace)
     if varying.hints:
         trace = _with_sizes(mod, trace, varying, spec)
+    for name, (low, high) in trace.unbacked.ranges.items():
+        varying.ranges[name] = ds.ValueRanges(low, high)
     return _program(mod, trace, varying, args, kwargs)
 
 
 def _traced(mod: Any, varying: Varying, spec: Any, sizes: dict[str, int]) -> Trace:
     args, kwargs = pytree.tree_unflatten(varying.inputs(sizes), spec)
-    return Trace(mod, args, kwargs, preserved=varying.preserved)
+    return Trace(mod, args, kwargs, preserved=varying.preserved, sizes=sizes)
 
 
 def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
     """Find the sizes that have to be equal, and those that have to be constant."""
     for name in list(varying.hints):
         if name not in varying.hints:
+            continue
+        if name in varying.elements:
+            _settled_of_elements(mod, trace, varying, spec, name)
             continue
         sizes = {**varying.hints, name: varying.other(name, 3)}
         problem = _problem(mod, trace, varying, spec, sizes)
@@ -149,6 +166,25 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
             f"{sizes[name]} is another one than with {varying.hints[name]}: {problem}\nSuggested fixes:\n  "
             f"{shown} = {varying.hints[name]}"
         )
+
+
+def _settled_of_elements(mod: Any, trace: Trace, varying: Varying, spec: Any, name: str) -> None:
+    """Find numbers that a number of elements can have in a trace; where there is none it stays what the nodes say."""
+    hint = varying.hints[name]
+    low, high = varying.ranges[name]
+    others = [hint + d for d in (-1, 1, -2, 2, 3, 5) if max(low, min(hint, 1)) <= hint + d <= high]
+    for value in others:
+        problem = _problem(mod, trace, varying, spec, {**varying.hints, name: value})
+        if problem is not None and problem.startswith("it calls"):
+            raise GuardOnDataDependentSymNode(
+                f"Could not guard on data-dependent expression {name} == {hint}: with {value} {problem}"
+            )
+        if problem is None:
+            varying.elements[name].append(value)
+            if len(varying.elements[name]) == 3:
+                break
+    if not varying.elements[name]:
+        varying.drop(name)
 
 
 def _problem(mod: Any, trace: Trace, varying: Varying, spec: Any, sizes: dict[str, int]) -> str | None:
@@ -178,7 +214,7 @@ def _with_sizes(mod: Any, trace: Trace, varying: Varying, spec: Any) -> Trace:
     rows.append({name: varying.other(name, 5 + 2 * i) for i, name in enumerate(base)})
     traces = [trace, *(_traced(mod, varying, spec, row) for row in rows[1:])]
     users = [n for n in trace.graph.nodes if n.op == "placeholder"][-len(varying.leaves) :]
-    sources: dict[str, tuple[Node, int]] = {}
+    sources: dict[str, tuple[Node, int | None]] = dict(trace.unbacked.sources)
     for (leaf, dim), (name, factor, offset) in sorted(varying.places.items()):
         if (factor, offset) == (1, 0):
             sources.setdefault(name, (users[leaf], dim))
@@ -196,8 +232,10 @@ def _with_sizes(mod: Any, trace: Trace, varying: Varying, spec: Any) -> Trace:
 
 
 def _program(mod: Any, trace: Trace, varying: Varying, args: tuple, kwargs: dict) -> ExportedProgram:
-    from .graph_signature import ExportGraphSignature
-
+    _without_unused(trace.graph, trace.calls.kept())
+    for spec, result in zip(trace.output_specs, trace.graph.output_node().args[0], strict=True):  # type: ignore[arg-type]
+        if isinstance(result, Node) and isinstance(spec.arg, ConstantArgument):
+            spec.arg = SymIntArgument(result.name)
     root = torch.nn.Module()
     for name, module in trace.recorder.modules.items():
         root.add_module(name, module)

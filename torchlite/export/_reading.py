@@ -125,7 +125,6 @@ class _Reader:
             )
         self.data = data
         self.module = field(data, "graph_module", dict, where)
-        self.symbols: dict[str, int] = {}  # hints
 
     def program(self, state: dict, constants: dict, example: Any) -> ExportedProgram:
         names = {
@@ -296,11 +295,23 @@ class _Reader:
 
     def size(self, entry: Any, where: str) -> Any:
         """A size as the nodes have it: a number or an expression."""
+        if type(entry) is dict and type(entry.get("as_expr")) is dict and entry["as_expr"].get("hint") is None:
+            found = read(str(entry["as_expr"].get("expr_str", "")))
+            if found is None:
+                raise wrong(where, "a size is no expression that torchlite knows")
+            return SymInt.of(found, found.value({name: self._number_of(name) for name in found.free_symbols}))
         value = whole(entry, where)
         if "as_expr" in entry:
             found = read(str(entry["as_expr"].get("expr_str", "")))
             return value if found is None else SymInt.of(found, value)
         return value
+
+    def _number_of(self, name: str) -> int:
+        """A number for a symbol of elements, which files have no example of: one in its range."""
+        entry = (self.data.get("range_constraints") or {}).get(name)
+        low, high = (entry.get("min_val"), entry.get("max_val")) if type(entry) is dict else (None, None)
+        number = max(2, low) if type(low) is int else 2
+        return min(number, high) if type(high) is int else number
 
     def value(self, meta: Any, where: str) -> Any:
         """A fake tensor by its description."""
@@ -377,11 +388,7 @@ class _Filling:
             return
         sizes = self.data.get("sym_int_values") or {}
         if name in sizes:
-            entry = sizes[name]
-            hinted = type(entry) is dict and (
-                "as_int" in entry or type((entry.get("as_expr") or {}).get("hint")) is dict
-            )
-            node.meta["val"] = self.reader.size(entry, name[:100]) if hinted else None
+            node.meta["val"] = self.reader.size(sizes[name], name[:100])
 
     def _node(self, entry: Any, position: int) -> None:
         text = field(entry, "target", str, self.where)

@@ -92,7 +92,9 @@ def _tensors(writer: Writer, tensors: dict[str, Any], folder: str, stem: str, co
 def size(value: Any) -> dict[str, Any]:
     """A size as files have it."""
     if isinstance(value, SymInt):
-        return {"as_expr": {"expr_str": value.node.expr.srepr(), "hint": {"as_int": int(value)}}}
+        expr = value.node.expr
+        hint = None if any(name.startswith("u") for name in expr.free_symbols) else {"as_int": int(value)}
+        return {"as_expr": {"expr_str": expr.srepr(), "hint": hint}}
     return {"as_int": int(value)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torchlite as torch
@@ -101,7 +101,9 @@ class Merged:
     with the sizes `sizes`; the first is changed.
     """
 
-    def __init__(self, graphs: list[Graph], sizes: list[dict[str, int]], sources: dict[str, tuple[Node, int]]) -> None:
+    def __init__(
+        self, graphs: list[Graph], sizes: list[dict[str, int]], sources: dict[str, tuple[Node, int | None]]
+    ) -> None:
         self.graphs, self.sizes, self.sources = graphs, sizes, sources
         self.known: dict[tuple, Expr] = {}
         self.made: dict[Expr, Node] = {}
@@ -122,6 +124,8 @@ class Merged:
                 args = self._merged([n.args for n in nodes], first)
                 kwargs = self._merged([n.kwargs for n in nodes], first)
                 first.args, first.kwargs = tuple(args), dict(kwargs)
+            elif first.op == "output" and first.args and isinstance(first.args[0], tuple):
+                first.args = (tuple(self._merged([list(n.args[0]) for n in nodes], first)),)  # type: ignore[arg-type]
 
     def expression(self, values: tuple[int, ...]) -> Expr:
         if values not in self.known:
@@ -215,6 +219,8 @@ class Merged:
             single = Expr.symbol(atom[0])
             if single not in self.made:
                 source, dim = self.sources[atom[0]]
+                if dim is None:
+                    return source
                 made = call(torch.ops.aten.sym_size.int, source, dim)
                 made.meta["val"] = SymInt.of(single, self.sizes[0][atom[0]])
                 self.made[single] = made

@@ -19,9 +19,11 @@ from ..._dispatch.interceptors import Writing, stack
 from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
+from ..._symbolic import SymBool, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..graph import Graph
 from ..node import Node
+from ._unbacked import Unbacked, plain
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -48,17 +50,48 @@ def recorder() -> Recorder | None:
     return items[-1] if items and isinstance(items[-1], Recorder) else None
 
 
+def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
+    """The error of a value that depends on elements where it is wanted, with the program's line."""
+    lines = place()
+    where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
+    return GuardOnDataDependentSymNode(
+        f"Could not guard on data-dependent expression{why}\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
+    )
+
+
+def _is_whole(tensor: Any) -> bool:
+    return not (tensor.dtype.is_floating_point or tensor.dtype.is_complex or str(tensor.dtype) == "torch.bool")
+
+
+def _item(found: Recorder, tensor: Any) -> Any:
+    """The number of a tensor as one that depends on elements."""
+    found.__exit__(None, None, None)
+    try:
+        value = Tensor.item(tensor)
+    finally:
+        found.__enter__()
+    return found.noted(_aten.item.default, (tensor,), value)
+
+
+def _listed(found: Recorder, tensor: Any) -> Any:
+    if not tensor.ndim:
+        return _item(found, tensor)
+    return [_listed(found, _aten.select.int(tensor, 0, i)) for i in range(tensor.shape[0])]
+
+
+_READ: dict[str, Callable] = {"item": _item, "tolist": _listed}
+
+
 def _reading(name: str, shown: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = recorder()
         if found is None or not found.knows(self):
             return getattr(Tensor, name)(self, *args, **kwargs)
-        lines = place()
-        where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
-        raise GuardOnDataDependentSymNode(
-            f"Could not guard on data-dependent expression: {shown} reads the elements of a tensor while the program "
-            "is captured, so what follows would hold for these inputs alone. Use torch.where or torch.cond for a "
-            f"choice that depends on elements.\nCaused by: ({where[-1] if where else 'unknown'})\n{lines}"
+        if found.unbacked is not None and name in _READ and _is_whole(self):
+            return _READ[name](found, self)
+        raise _data_dependent(
+            f": {shown} reads the elements of a tensor while the program is captured, so what follows would hold for "
+            "these inputs alone. Use torch.where or torch.cond for a choice that depends on elements."
         )
 
     method.__name__ = name
@@ -139,6 +172,7 @@ class Recorder(DispatchMode):
         self.modules: dict[str, Any] = {}  # graphs within
         self.decomposing = False  # whether ops that are written in others come apart
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
+        self.unbacked: Unbacked | None = None  # numbers that depend on elements, where the program may have them
         self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
 
     # -- tensors and their nodes ---------------------------------------------------------------
@@ -177,7 +211,21 @@ class Recorder(DispatchMode):
             return [self.argument(v) for v in value]
         if isinstance(value, dict):
             return {name: self.argument(v) for name, v in value.items()}
+        if isinstance(value, slice):
+            return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        if isinstance(value, (UnbackedInt, SymBool)):
+            trace = value.node.trace if isinstance(value, UnbackedInt) else value.trace
+            if trace is not self.unbacked:
+                raise _data_dependent(f" {value}: it is used in a graph within, which it is not given to as a tensor.")
+            return trace.node(value)
         return value
+
+    def undecided(self, condition: Any) -> bool:
+        """GuardOnDataDependentSymNode: the truth of a condition on elements is wanted."""
+        raise _data_dependent(
+            f" {condition} (unhinted: {condition}).\nUse torch._check({condition}) where it always holds, and "
+            "torch.where or torch.cond for a choice that depends on elements."
+        )
 
     def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
         """A node for a call."""
@@ -193,6 +241,8 @@ class Recorder(DispatchMode):
         """Say that a result is a node's."""
         from ..._subclasses.described import of_tensor
 
+        if self.unbacked is not None:
+            result = self.unbacked.result(node, result)
         if isinstance(result, Tensor):
             node.meta["val"] = of_tensor(result)
             self.track(result, node)
@@ -225,7 +275,7 @@ class Recorder(DispatchMode):
             if result is not NotImplemented:
                 return result
         node = self.note(func, args, kwargs)
-        return self.bind(node, func(*args, **kwargs))
+        return self.bind(node, func(*plain(args), **plain(kwargs)))
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if not self.whole or isinstance(op, LibraryOp):
@@ -257,7 +307,7 @@ class Recorder(DispatchMode):
             if done is not NotImplemented:
                 return done
         node = self.note(*found)
-        result = function(*args, **given)
+        result = function(*plain(args), **plain(given))
         several = len(found[0]._schema.returns)
         if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
             return self.bind(node, result)
