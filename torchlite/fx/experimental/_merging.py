@@ -102,7 +102,7 @@ class Merged:
     """
 
     def __init__(
-        self, graphs: list[Graph], sizes: list[dict[str, int]], sources: dict[str, tuple[Node, int | None]]
+        self, graphs: list[Graph], sizes: list[dict[str, int]], sources: Mapping[str, tuple[Node, int | None]]
     ) -> None:
         self.graphs, self.sizes, self.sources = graphs, sizes, sources
         self.known: dict[tuple, Expr] = {}
