@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import math
 import types
 import typing
@@ -88,8 +89,21 @@ class Calls:
             )
         if of_jit and name == "wait":
             return ast.Call(self._expr("torch.wait"), [self.visit(node.args[0])], [])
+        if called is len and len(node.args) == 1:
+            counted = self._resolved(node.args[0])
+            if isinstance(counted, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)):
+                return ast.Constant(len(counted))
+        if called is collections.OrderedDict and not node.args and not node.keywords:
+            return self._expr("annotate(Dict[str, Tensor], {})")
         if called is typing.cast:
             return self.visit(node.args[1])
+        if called is getattr and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
+            owner = self._resolved(node.args[0])
+            if owner is LATER:
+                raise NotImplementedError("getattr with a default of what only the run knows")
+            if not hasattr(owner, str(node.args[1].value)):
+                return self.visit(node.args[2])
+            return self.visit(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()))
         if called in (hasattr, getattr) and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
             if called is hasattr:
                 known = self._known(node)
@@ -204,6 +218,8 @@ class Calls:
             return f"torch.{'mathremainder' if name == 'remainder' else name}"
         if called is warnings.warn:
             return "torch.warn"
+        if called is torch._assert:
+            return self._writer.library_function("_assert")
         if isinstance(called, type):
             return self._class(called)
         return self._function_text(called, name, module, node)
@@ -219,6 +235,8 @@ class Calls:
     def _class(self, cls: type) -> str:
         if cls is device_type:
             return "torch.device"
+        if cls is collections.OrderedDict:
+            return "dict"
         if cls is Tensor:
             return "torch.tensor"
         if issubclass(cls, torch.nn.Module):

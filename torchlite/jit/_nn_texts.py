@@ -532,6 +532,7 @@ _REDUCED = (
     "  return torch.{0}(input, target, code)\n"
 )
 FUNCTIONS: dict[str, str] = {
+    "_assert": "def _assert(condition: bool, message: str) -> NoneType:\n  assert condition, message\n  return None\n",
     **{name: _INPLACE.format(name) for name in ("relu", "silu", "hardswish", "hardsigmoid", "mish", "selu")},
     **{name: _SOFTMAX.format(name) for name in ("softmax", "log_softmax")},
     "dropout": _DROPOUT.format("dropout", "dropout"),

@@ -28,6 +28,7 @@ from ._codes import code_of
 from ._language import PLAIN
 from ._saving import type_of
 from ._sources import NoType, Source, type_value
+from ._state import of_library
 from ._tracing import path_of
 from ._writer import NotSupportedError, UnsupportedNodeError, Writer
 
@@ -182,7 +183,19 @@ class Printer(Calls, ast.NodeTransformer):
                 node.slice, ast.Constant
             ):
                 return owner[node.slice.value]  # type: ignore[index]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+            return self._resolved_getattr(node)
         return LATER
+
+    def _resolved_getattr(self, node: ast.Call) -> Any:
+        """What `getattr` of a module gives, with a literal for a name and perhaps for a default."""
+        owner = self._resolved(node.args[0]) if len(node.args) in (2, 3) else LATER
+        if not isinstance(owner, torch.nn.Module) or not isinstance(node.args[1], ast.Constant):
+            return LATER
+        found = getattr(owner, str(node.args[1].value), LATER)
+        if found is LATER and len(node.args) == 3 and isinstance(node.args[2], ast.Constant):
+            return node.args[2].value
+        return found
 
     def _module_path(self, node: ast.AST) -> str | None:
         """The expression of a submodule; None for other expressions."""
@@ -193,6 +206,9 @@ class Printer(Calls, ast.NodeTransformer):
         if isinstance(node, ast.Attribute):
             base = self._module_path(node.value)
             return None if base is None else path_of((node.attr,), base)
+        if isinstance(node, ast.Call) and self._resolved(node) is not LATER:
+            base = self._module_path(node.args[0])
+            return None if base is None else path_of((node.args[1].value,), base)  # type: ignore[attr-defined]
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             owner, base = self._resolved(node.value), self._module_path(node.value)
             if base is not None and isinstance(owner, torch.nn.Module):
@@ -262,6 +278,9 @@ class Printer(Calls, ast.NodeTransformer):
             if owner is self._module:
                 self.used.add(node.attr)
             return self._expr(f"{self._module_path(node.value)}.__{node.attr}_getter()")
+        if isinstance(owner, torch.nn.Module) and of_library(type(owner).__module__, "nn.modules"):
+            if isinstance(node.ctx, ast.Load) and node.attr != "training" and _is_setting(value):
+                return self._expr(self._literal(value))  # layers of the library have no attributes in a program
         if path is not None and not callable(value) or isinstance(value, torch.nn.Module) and path is not None:
             found = self._expr(path)
             if isinstance(found, ast.Attribute):
@@ -485,11 +504,28 @@ class Printer(Calls, ast.NodeTransformer):
             and self._owner
         ):
             self.fields.setdefault(target.attr, self._guessed(node.value))
+        if isinstance(target, ast.Name) and self._is_bound(target.id, node.value):
+            return ast.Pass()
         if isinstance(target, ast.Name):
             made = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
             self._objects[target.id] = made if isinstance(made, type) else None
         value = self.visit(node.value)
         return ast.Assign([self.visit(target)], value, lineno=0)
+
+    def _is_bound(self, name: str, node: ast.AST) -> bool:
+        """Whether a variable is another name of a module, or of one that is not there: it has one value ever."""
+        value = self._resolved(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else LATER
+        is_absent = value is None and isinstance(node, ast.Call)
+        if not (isinstance(value, torch.nn.Module) or is_absent):
+            return False
+        stores = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
+        if sum(isinstance(n.ctx, ast.Store) for n in stores) != 1:
+            return False
+        path = "None" if is_absent else self._module_path(node)
+        if path is None:
+            return False
+        self._bound[name] = path, value
+        return True
 
     def _guessed(self, node: ast.AST) -> str:
         if isinstance(node, ast.Constant):
@@ -599,6 +635,13 @@ class Printer(Calls, ast.NodeTransformer):
         value = self._resolved(node)
         path = self._module_path(node) if isinstance(value, torch.nn.Module) else None
         return self._expr(path) if path is not None else self.generic_visit(node)
+
+
+def _is_setting(value: Any) -> bool:
+    """Whether a value is a number, a text, None, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(map(_is_setting, value))
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _is_ellipsis(node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ import inspect
 import textwrap
 import types
 import typing
+import weakref
 from typing import Any
 
 import torchlite as torch
@@ -140,12 +141,17 @@ def script_module(module: Any) -> Any:
     return shapes.object(module, program)
 
 
+# The names of the classes of programs, by the class of Python and the text.
+_CLASSES: weakref.WeakKeyDictionary[type, dict[str, str]] = weakref.WeakKeyDictionary()
+
+
 class _Shapes:
     """The classes of a tree of modules: names, texts, and what their objects have."""
 
     def __init__(self) -> None:
         self.writer = Writer()
         self._names: dict[int, str] = {}
+        self._written: set[str] = set()
         self._attributes: dict[int, dict[str, Any]] = {}
         self._methods: dict[int, list[str]] = {}
         self._made: dict[int, Any] = {}
@@ -167,8 +173,20 @@ class _Shapes:
                 kind = self.writer.type(hints[key])
             lines.append(declared(key, kind))
         text = "".join(lines) + self._method_texts(module, name)
-        self.writer.add(name.rpartition(".")[0], text)
-        return name
+        return self._shared(module, name, text)
+
+    def _shared(self, module: Any, name: str, text: str) -> str:
+        """The name of the class of a text: one for all modules of a class of Python that have the same text."""
+        shared = _CLASSES.setdefault(type(module), {}).setdefault(text, name)
+        if shared != name:
+            unknown = self.writer.unknown
+            for path in [p for p in unknown if p.startswith(f"{name}.")]:
+                unknown.setdefault(shared + path[len(name) :], unknown.pop(path))
+        self._names[id(module)] = shared
+        if shared not in self._written:
+            self._written.add(shared)
+            self.writer.add(shared.rpartition(".")[0], text)
+        return shared
 
     def _child(self, child: Any) -> str:
         if child is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import inspect
@@ -273,6 +274,8 @@ class Writer:
             )
         if origin in (list, dict, tuple):
             return f"{origin.__name__.capitalize()}[{', '.join(self.type(i) for i in inner) or '()'}]"
+        if origin is collections.OrderedDict:
+            return f"Dict[{', '.join(self.type(i) for i in inner)}]"
         if origin is typing.Final:
             return self.type(inner[0])
         if origin is torch.futures.Future:
