@@ -21,5 +21,11 @@ def test_random_programs(size, seeds):
 
 
 @needs_mpi
+def test_tensors_of_a_device(device):
+    if device != "cpu":
+        assert start(2, "collectives", "--device", device, seconds=150).count("agrees") == 2
+
+
+@needs_mpi
 def test_groups_objects_meshes_and_gradients():
     assert start(4, "groups", seconds=100).count("agrees") == 4

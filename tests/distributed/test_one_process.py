@@ -43,6 +43,7 @@ def test_the_group(alone):
     work = dist.all_reduce(torch.ones(2), async_op=True)
     assert isinstance(work, dist.Work) and work.wait() and work.is_success() and work.result()[0].tolist() == [1, 1]
     dist.monitored_barrier(timeout=timedelta(seconds=1))
+    assert list(torch.utils.data.DistributedSampler(range(3), shuffle=False)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,20 @@ def test_a_backend_of_ones_own():
         dist.destroy_process_group()
     with pytest.raises(RuntimeError, match="counting c10d backend already exist"):
         Backend.register_backend("counting", Counting)
+
+
+def test_what_a_launcher_is_told(monkeypatch, tmp_path):
+    from torchlite.distributed.elastic.multiprocessing.errors import record
+
+    @record
+    def main():
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        main()
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+    with pytest.raises(ValueError, match="no"):
+        main()
+    told = (tmp_path / "error.json").read_text()
+    assert "ValueError: no" in told and "in main" in told
+    assert dist.constants.default_pg_timeout == timedelta(minutes=30)

@@ -27,6 +27,17 @@ def is_available() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("_functional_collectives", "nn", "rpc", "fsdp", "tensor", "optim", "autograd", "run", "elastic"):
+    if name in (
+        "_functional_collectives",
+        "constants",
+        "nn",
+        "rpc",
+        "fsdp",
+        "tensor",
+        "optim",
+        "autograd",
+        "run",
+        "elastic",
+    ):
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(distributed_c10d, name)

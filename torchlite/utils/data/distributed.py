@@ -18,8 +18,8 @@ class DistributedSampler(Sampler[Item]):
     """Each of `num_replicas` processes gets every `num_replicas`-th index, beginning at its `rank`; padded so that all
     have as many.
 
-    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. torchlite has no torch.distributed, so
-    both numbers must be given.
+    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. Both numbers are those of the default
+    process group where they are not given.
     """
 
     def __init__(
@@ -31,10 +31,8 @@ class DistributedSampler(Sampler[Item]):
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None or rank is None:
-            raise RuntimeError(
-                "Requires distributed package to be available: torchlite has none, so give num_replicas and rank"
-            )
+        num_replicas = torch.distributed.get_world_size() if num_replicas is None else num_replicas
+        rank = torch.distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last = (

@@ -1,0 +1,7 @@
+"""How long groups wait where nothing is said."""
+
+from ._reducing import default_pg_timeout
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
+
+default_pg_nccl_timeout = None  # NCCL carries no messages yet
