@@ -192,3 +192,16 @@ def test_memory_that_may_not_be_written():
     x = torch.from_numpy(np.frombuffer(b"abcd", np.uint8))
     with pytest.raises(RuntimeError, match="memory of NumPy that may not be written"):
         x[0] = 1
+
+
+def test_writing_rows_reads_none(monkeypatch):
+    """What is written over is not copied first, to learn how many rows an index names."""
+    from torchlite_array import index
+
+    class Written:
+        def __setitem__(self, places, value):
+            self.got = places, value
+
+    target, value = Written(), np.zeros((2, 3), "f4")
+    index._setitem_(target, (np.array([1, 2]),), value)  # reading it would fail
+    assert target.got[1] is value

@@ -137,7 +137,7 @@ def _setitem(input, index, value):
 
 
 def _setitem_(input, index, value):
-    if getattr(value, "ndim", 0) > 0:
+    if getattr(value, "ndim", 0) > 0 and value.shape[0] == 1:  # to index only for its shape would copy what is there
         target = input[index].shape
         while value.ndim > len(target) and value.shape[0] == 1:
             value = value[0]

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite_array.index import _index as _shared_index
 from torchlite_array.scatter import gather as _shared_gather
 from torchlite_array.scatter import index_select as _shared_index_select
 
@@ -78,6 +79,20 @@ def index_select(input, dim, index):
             index.size * after,
         )
     return out
+
+
+def _index(input, index):
+    """`input[index]`. Rows by one array of places are taken: NumPy's indexing goes from row to row in three times the
+    time, and 16 times where rows are short.
+    """
+    if len(index) == 1 and input.flags.c_contiguous:
+        places = index[0]
+        if places.__class__ is np.ndarray and places.ndim and places.dtype == np.int64 and input.ndim:
+            try:
+                return input.take(places, 0)
+            except IndexError:
+                pass  # the shared kernel has the words
+    return _shared_index(input, index)
 
 
 def rows_at(table: np.ndarray, indices: np.ndarray) -> np.ndarray:

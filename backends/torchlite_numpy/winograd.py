@@ -31,9 +31,9 @@ _INPUT = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
 _GRADIENT = np.array([[1, 0], [1, 1], [1, -1], [0, 1]])
 _OUTPUT = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 
-# What an input or output, and a weight, costs to be transformed, in multiplications of a matrix product (measured on
-# Zen 4 with AVX-512, one thread: 3.2 ns, 14 ns and 45 a ns). With them 64 channels are about as fast as by `conv_taps`
-# (gradient of the weight 0.7 of its time), 128 take 0.7 and 256 take 0.6 of the time.
+# What an input or output, and a weight, costs to be transformed, in multiplications of a matrix product (45 a ns on one
+# thread of Zen 4 with AVX-512). On two threads, forward and both gradients together, 128 channels of 16 images of 16x16
+# take 0.8 of the plain way's time and 256 of 8x8 take 0.75; 64 channels would take 1.7, 256 of 4 images of 14x14 1.0.
 _TRANSFORM, _WEIGHT = 150, 600
 # Outputs of a channel at least: with fewer the weights' transforms, which threads share badly, cost as much as is won
 # (512 channels of 16 images of 4x4 1.2 of the plain way's time on two threads, 128 of one image of 28x28 2.3).

@@ -167,6 +167,22 @@ def test_index_select_refuses_what_is_out_of_bounds(rng, wrong):
         picking.index_select(np.zeros((300, 50)), 0, index)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f2", "?", "c8"])
+@pytest.mark.parametrize("shape", [(30, 5), (30,), (30, 0), (30, 2, 3)])
+def test_rows_by_places(rng, shape, dtype, monkeypatch):
+    x = rng.integers(0, 90, shape).astype(dtype)
+    index = rng.integers(-30, 30, (4, 7))
+    monkeypatch.setattr(picking, "_shared_index", None)  # shows that the own way was taken
+    for places in (index, index[:, ::2], index[:0]):
+        found = picking._index(x, (places,))
+        assert found.dtype == x.dtype and np.array_equal(found, x[places]) and found.flags.c_contiguous
+    monkeypatch.undo()
+    for given, places in ((x.T, index % len(x.T) if len(x.T) else index[:0]), (x, np.array(3)), (x, x.astype(bool))):
+        assert np.array_equal(picking._index(given, (places,)), given[places])
+    with pytest.raises(IndexError, match="index -31 is out of bounds for dimension 0 with size 30"):
+        picking._index(x, (np.array([0, -31]),))
+
+
 @pytest.mark.parametrize("size", [1, 2, 65536, 65537, 1 << 20, 1 << 33])
 def test_order_of(rng, size):
     numbers = rng.integers(0, size, 3000)
