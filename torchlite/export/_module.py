@@ -36,14 +36,27 @@ class ProgramModule(GraphModule):
 
 
 class GuardsFn(Module):
-    """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text."""
+    """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text. Those of inputs
+    whose sizes are numbers are asked at once, and one by one where they do not hold.
+    """
 
     def __init__(self, guards: list[tuple[Any, str]]) -> None:
         super().__init__()
         self.guards = guards
+        sizes = [(holds.place, holds.value) for holds, _ in guards if isinstance(holds, _Shape)]
+        self.__dict__["_sizes"] = [(place, value) for place, value in sizes if all(type(n) is int for n in value)]
+        whole = {place for place, _ in self.__dict__["_sizes"]}
+        self.__dict__["_others"] = [g for g in guards if not (isinstance(g[0], _Size) and g[0].place in whole)]
 
     def forward(self, *args: Any) -> None:
-        for holds, text in self.guards:
+        for place, value in self.__dict__["_sizes"]:
+            if getattr(args[place], "shape", None) != value:
+                return self._ask(self.guards, args)
+        return self._ask(self.__dict__["_others"], args)
+
+    @staticmethod
+    def _ask(guards: list[tuple[Any, str]], args: tuple) -> None:
+        for holds, text in guards:
             try:
                 fine = holds(args)
             except (AttributeError, IndexError, TypeError):
@@ -156,6 +169,26 @@ def _size(place: int, dim: int) -> Any:
     return lambda args: args[place].shape[dim]
 
 
+class _Size:
+    """The condition that a size of an input is a number."""
+
+    def __init__(self, place: int, dim: int, value: int) -> None:
+        self.place, self.dim, self.value = place, dim, value
+
+    def __call__(self, args: Any) -> bool:
+        return args[self.place].shape[self.dim] == self.value
+
+
+class _Shape(_Size):
+    """The condition that an input has as many dimensions as these sizes, numbers or not."""
+
+    def __init__(self, place: int, value: tuple) -> None:
+        self.place, self.value = place, value  # type: ignore[assignment]
+
+    def __call__(self, args: Any) -> bool:
+        return len(args[self.place].shape) == len(self.value)  # type: ignore[arg-type]
+
+
 def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
     """The conditions on a program's inputs."""
     found: list[tuple[Any, str]] = []
@@ -171,11 +204,12 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
             continue
         if not isinstance(value, torch.Tensor):
             continue
-        found.append((_has_dims(place, value.ndim), f"{path}.dim() == {value.ndim}"))
+        sizes = tuple(n if isinstance(n, SymInt) else int(n) for n in value.shape)
+        found.append((_Shape(place, sizes), f"{path}.dim() == {value.ndim}"))
         for dim, size in enumerate(value.shape):
             text, read = f"{path}.size()[{dim}]", _size(place, dim)
             if not isinstance(size, SymInt):
-                found.append((_equals(read, int(size)), f"{text} == {int(size)}"))
+                found.append((_Size(place, dim, int(size)), f"{text} == {int(size)}"))
                 continue
             expr = size.node.expr
             names = expr.free_symbols
@@ -198,14 +232,6 @@ def _constant(place: int, path: str, value: Any) -> tuple[Any, str]:
     if value is None:
         return (lambda args: args[place] is None), f"{path} is None"
     return (lambda args: args[place] == value), f"{path} == {value!r}"
-
-
-def _has_dims(place: int, count: int) -> Any:
-    return lambda args: len(args[place].shape) == count
-
-
-def _equals(read: Any, value: int) -> Any:
-    return lambda args: read(args) == value
 
 
 def _ranged(read: Any, text: str, ranged: Any) -> list[tuple[Any, str]]:

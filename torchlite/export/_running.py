@@ -44,6 +44,7 @@ class _Writer:
         self.given: dict[str, Any] = {"torch": torch}
         self.names: dict[Any, str] = {}
         self.lines: list[str] = []
+        self.taken: dict[Node, tuple[Node, dict[int, tuple]]] = {}
 
     def function(self) -> Any:
         info = self.graph._codegen.pytree_info
@@ -52,9 +53,10 @@ class _Writer:
         for number, node in enumerate(nodes):
             self.names[node] = f"v{number}"
         head = self._head(info, inputs)
-        ends = _ends(nodes)
+        self.taken, within = _taken(nodes)
+        ends = _ends([node for node in nodes if node not in within], self.taken)
         for node in nodes:
-            if node.op not in ("placeholder", "output"):
+            if node.op not in ("placeholder", "output") and node not in within:
                 self._line(node)
                 done = [self.names[n] for n in ends.get(node, ()) if n.op != "placeholder"]
                 if done:
@@ -115,10 +117,18 @@ class _Writer:
             else:
                 self.lines.append(f"{name} = " + magic_methods[target.__name__].format(*values))
             return
-        args, kwargs = node.args, dict(node.kwargs)
-        index = _index(target, args, self.value) if not kwargs else None
-        if index is not None:
-            self.lines.append(f"{name} = {self.value(args[0])}[{index}]")
+        if node in self.taken:
+            base, steps = self.taken[node]
+            self.lines.append(f"{name} = {self.names[base]}[{_index(steps, self.value)}]")
+            return
+        args, kwargs = node.args, {key: v for key, v in node.kwargs.items() if key != "pin_memory" or v}
+        if target is torch.ops.aten.index.Tensor:
+            parts = [":" if part is None else self.value(part) for part in args[1]]  # type: ignore[union-attr]
+            self.lines.append(f"{name} = {self.value(args[0])}[{', '.join(parts)}{',' * (len(parts) > 1)}]")
+            return
+        sign = _SIGNS.get(target)
+        if sign is not None and not kwargs and len(args) == 2 and isinstance(args[0], Node):
+            self.lines.append(f"{name} = {self.value(args[0])} {sign} {self.value(args[1])}")
             return
         run = computing(target)
         if isinstance(target, AtenOverload) and kwargs and target._by_position:
@@ -169,32 +179,65 @@ class _Writer:
             self.lines.append(f"return {self.held(pytree.tree_unflatten)}([{', '.join(values)}], {self.held(spec)})")
 
 
+_aten = torch.ops.aten
+# Ops that Python writes shorter, and calls sooner.
+_SIGNS: dict[Any, str] = {
+    _aten.add.Tensor: "+", _aten.sub.Tensor: "-", _aten.mul.Tensor: "*", _aten.div.Tensor: "/",
+}  # fmt: skip
 _NOTHING = object()
 _LAST = (1 << 63) - 1
 
 
-def _index(target: Any, args: Any, written: Any) -> str | None:
-    """The index by which Python writes an op that takes a part of a tensor; None for other ops."""
-    dim: Any = args[1] if len(args) > 1 else 0
-    if target is torch.ops.aten.index.Tensor:
-        return ", ".join(":" if part is None else written(part) for part in dim) + ","
-    if type(dim) is not int or dim < 0:
+def _step(node: Node) -> tuple[int, tuple] | None:
+    """Of an op that takes a slice or one of a dimension, which dimension, and what of it."""
+    args: Any = node.args
+    dim = args[1] if len(args) > 1 else 0
+    if node.kwargs or type(dim) is not int or dim < 0 or not args or not isinstance(args[0], Node):
         return None
-    if target is torch.ops.aten.slice.Tensor:
-        parts = ["" if part is None or part == _LAST else written(part) for part in args[2:]]
-        parts = parts if len(parts) > 1 else [*parts, *[""] * (2 - len(parts))]
-        return ":, " * dim + ":".join(parts) + ("," if dim else "")
-    if target is torch.ops.aten.select.int:
-        return ":, " * dim + written(args[2])
-    return None
+    if node.target is torch.ops.aten.slice.Tensor:
+        return dim, (*args[2:], *[None] * (2 - len(args[2:])))
+    return (dim, args[2:]) if node.target is torch.ops.aten.select.int else None
 
 
-def _ends(nodes: list[Node]) -> dict[Node, list[Node]]:
+def _taken(nodes: list[Node]) -> tuple[dict[Node, tuple[Node, dict[int, tuple]]], set[Node]]:
+    """By nodes that take a part of a value, the value and what is taken of its dimensions; and the nodes whose value
+    only serves to take a part of it, which is then taken at once.
+    """
+    found: dict[Node, tuple[Node, dict[int, tuple]]] = {}
+    within: set[Node] = set()
+    for node in nodes:
+        step = _step(node) if node.op == "call_function" else None
+        if step is None:
+            continue
+        base: Any = node.args[0]
+        steps: dict[int, tuple] = {}
+        before = found.get(base)
+        if before is not None and len(base.users) == 1 and step[0] not in before[1]:
+            if all(len(part) > 1 for part in before[1].values()):  # dimensions are counted as they were
+                within.add(base)
+                base, steps = before
+        found[node] = base, {**steps, step[0]: step[1]}
+    return found, within
+
+
+def _index(steps: dict[int, tuple], written: Any) -> str:
+    """The index by which Python writes what is taken of dimensions."""
+    parts = [":"] * (max(steps) + 1)
+    for dim, part in steps.items():
+        parts[dim] = ":".join("" if p is None or p == _LAST else written(p) for p in part)
+    return ", ".join(parts) + ("," if len(parts) > 1 else "")
+
+
+def _ends(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, tuple]]]) -> dict[Node, list[Node]]:
     """By a node, the values that are used there for the last time, and its own where nothing uses it."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(nodes):
-        for used in node.all_input_nodes:
+        inputs = node.all_input_nodes
+        if node in taken:
+            base, steps = taken[node]
+            inputs = [base, *(p for part in steps.values() for p in part if isinstance(p, Node))]
+        for used in dict.fromkeys(inputs):
             if used not in seen:
                 seen.add(used)
                 found.setdefault(node, []).append(used)
