@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from collections.abc import Sequence
 
 import pytest
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite.utils._python_dispatch import TorchDispatchMode
 
 
 @pytest.fixture
@@ -423,3 +425,66 @@ def test_rules_get_keywords_and_leave_defaults_out():
 
         torch.library.register_vmap("defaults_tests::scale", rule, lib=lib)
         assert torch.equal(torch.vmap(op)(torch.ones(3), z=7), torch.full((3,), 42.0)) and seen == [(0,)]
+
+
+def test_ops_of_the_older_functions():
+    ops = torch._custom_ops
+
+    @ops.custom_op("older::scaled")
+    def scaled(xs: Sequence[torch.Tensor], by: float) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+    @ops.impl("older::scaled", device_types="cpu")
+    def _(xs, by):
+        return xs[0] * by, xs[1] + by
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Autograd has not been implemented"):
+        torch.ops.older.scaled([x, y], 3.0)
+
+    @ops.impl_save_for_backward("older::scaled")
+    def _(inputs, output):
+        return {"by": inputs.by, "x": inputs.xs[0]}
+
+    with pytest.raises(RuntimeError, match="unable to find a 'backward' registration"):
+        torch.ops.older.scaled([x, y], 3.0)
+    answers = [lambda saved, g, h: {"xs": [g * saved["by"] * saved["x"], h]}]
+    ops.impl_backward("older::scaled", func=lambda ctx, saved, *grads: answers[-1](saved, *grads))
+    first, second = torch.ops.older.scaled([x, y], 3.0)
+    (first.sum() + second.sum()).backward()
+    assert x.grad.tolist() == [3.0, 3.0] and y.grad.tolist() == [1.0, 1.0]
+    for wrong, words in ((lambda *a: 1, "to be a dict"), (lambda *a: {}, "to have keys"), (lambda *a: {"xs": []}, "2")):
+        answers.append(wrong)
+        with pytest.raises(RuntimeError, match=words):
+            torch.ops.older.scaled([x, y], 3.0)[0].sum().backward()
+    with pytest.raises(RuntimeError, match="already has an implementation"):
+        ops.impl("older::scaled", device_types="cpu", func=print)
+    ops._destroy("older::scaled")
+    with pytest.raises(ValueError, match="non-functional"):
+        ops.custom_op("older::wrong", "(Tensor(a!) x) -> Tensor(a!)")
+    with pytest.raises(AssertionError, match="Invalid function schema"):
+        ops.custom_op("older::wrong", "(")
+
+
+def test_an_op_without_tensors_runs_on_the_device_of_its_argument():
+    @torch.library.custom_op("factory::some", mutates_args=(), device_types="cpu")
+    def some(device: torch.device, size: Sequence[int]) -> torch.Tensor:
+        return torch.ones(size, device=device)
+
+    some.register_fake(lambda device, size: torch.empty(size, device=device))
+    assert some("cpu", range(2, 4)).shape == (2, 3)
+    assert some(torch.device("meta"), (2,)).is_meta
+
+
+def test_a_mode_may_leave_calls_to_subclasses():
+    class Named(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    class Polite(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return NotImplemented if types else func(*args, **(kwargs or {}))
+
+    with Polite():
+        assert torch.ops.aten.abs.default(torch.ones(1).as_subclass(Named)) == "abs.default"
+        assert torch.abs(-torch.ones(1)) == 1

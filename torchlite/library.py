@@ -238,10 +238,12 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
 
         return wrap
 
+    names = (types,) if isinstance(types, str) else tuple(types)
+    keys = ["CompositeExplicitAutograd" if each == "default" else _key(each) for each in names]
+
     def register(function: Callable) -> Callable:
         op = _op_of(qualname)
-        for each in (types,) if isinstance(types, str) else tuple(types):
-            key = "CompositeExplicitAutograd" if each == "default" else _key(each)
+        for key in keys:
             if lib is None:
                 op.kernels[key] = function
             else:
@@ -343,6 +345,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
     """Give an op's rule under `vmap`: `func(info, in_dims, *args)` returns (results, out_dims)."""
     found = _op_of(op)
+    _no_keyword_tensors(found.schema)
 
     def register(function: Callable) -> Callable:
         found.vmap_rule = function

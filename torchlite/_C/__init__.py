@@ -45,7 +45,8 @@ _HOMES = {
     ".jit": ("CompilationUnit", "ScriptFunction"),
     ".jit._handles": ("_freeze_module",),
     "._C._dispatch": (
-        "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_dispatch_has_kernel_for_dispatch_key",
+        "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
+        "_dispatch_has_kernel_for_dispatch_key",
     ),
     "._C._schemas": (
         "_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema",

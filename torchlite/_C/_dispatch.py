@@ -90,3 +90,16 @@ class _ExcludeDispatchKeyGuard:
 
     def __exit__(self, *error: Any) -> None:
         self.stack.close()
+
+
+class _AutoDispatchBelowAutograd:
+    """Within this, ops are called below autograd: nothing gets a history."""
+
+    def __enter__(self) -> None:
+        from .._dispatch.runtime import recording
+
+        self.off = recording(False)
+        self.off.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.off.__exit__(*error)

@@ -12,7 +12,7 @@ __all__ = ["RESERVED_NS", "SUPPORTED_DEVICE_TYPE_TO_KEY", "CustomOp", "get_op", 
 # The library's own namespaces.
 RESERVED_NS = {"prim", "prims", "aten", "at", "torch", "pytorch"}
 SUPPORTED_DEVICE_TYPE_TO_KEY = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL"}
-# The ops that the older functions made, by name: `torch.library` has all of today's.
+# The ops that the older functions (`torch._custom_ops`) made, by name: `torch.library` has all of today's.
 global_registry: dict[str, Any] = {}
 CustomOp = CustomOpDef
 

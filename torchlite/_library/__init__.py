@@ -7,7 +7,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     """Modules that packages take by their names."""
-    if name in ("custom_ops", "utils"):
+    if name in ("custom_ops", "infer_schema", "utils"):
         import importlib
 
         return importlib.import_module(f".{name}", __name__)

@@ -441,6 +441,10 @@ class DispatchMode(Interceptor):
 
     def _handle(self, func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
         result = self.__torch_dispatch__(func, types, args, kwargs)
+        for cls in types if result is NotImplemented else ():  # then its arguments' classes are asked
+            result = cls.__torch_dispatch__(func, types, args, kwargs)
+            if result is not NotImplemented:
+                break
         if result is NotImplemented:
             raise TypeError(
                 f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
@@ -500,7 +504,7 @@ def make_wrapper(
     cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False, dispatch_layout: bool = False,
-    **rest: Any,
+    _extra_dispatch_keys: Any = None, storage_size: Any = None, **rest: Any,
 ) -> Any:  # fmt: skip
     """A tensor of a subclass that has a size, a dtype and a device, but no data: what `__torch_dispatch__` makes of it
     is up to the class. RuntimeError where the class has none, TypeError where it is no class of tensors.

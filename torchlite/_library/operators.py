@@ -15,6 +15,7 @@ from .._dispatch import call
 from .._dispatch.graph import bump, version
 from .._dispatch.interceptors import dispatching_classes, intercepted_above, overridden, overriding, stack
 from .._dispatch.runtime import GLOBALS, MODE, recording
+from .._types.devices import device as as_device
 from .._types.devices import get_default_device
 from ..autograd.function import Function
 from .overloads import OpOverload, OpOverloadPacket
@@ -96,7 +97,7 @@ class LibraryOp:
 
     def run(self, values: list) -> Any:
         """The op on bound values: autocast, then autograd, then the kernel."""
-        device = next((t.device for t in tensors_in(values)), None) or get_default_device()
+        device = next((t.device for t in tensors_in(values)), None) or self._asked_device(values)
         casting = self.kernels.get(f"Autocast{key_of(device.type)}")
         if casting is not None:
             from ..amp.autocast_mode import is_autocast_enabled
@@ -124,6 +125,13 @@ class LibraryOp:
         if wants and kernel is not self.kernels.get("CompositeImplicitAutograd"):
             result = _not_recorded(self, result)
         return result
+
+    def _asked_device(self, values: list) -> Any:
+        """The device of a call without tensors: its argument of that name, else the default."""
+        for argument, value in zip(self.schema.arguments, values, strict=True):
+            if argument.name == "device" and argument.type.base == "Device" and value is not None:
+                return as_device(value)
+        return get_default_device()
 
     def kernel_for(self, device_type: str) -> Callable:
         """The kernel for a device. NotImplementedError where there is none."""

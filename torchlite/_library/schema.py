@@ -104,7 +104,7 @@ class AliasInfo:
 
 # Base type, what makes it a list whose memory is written to, memory, what makes a list of such, name.
 _ARGUMENT = re.compile(
-    r"\s*(\w+)((?:\[\])?(?=\())?(?:\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
+    r"\s*(\w+)((?:\[\])?(?=\s*\())?(?:\s*\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
 )
 
 
@@ -277,6 +277,8 @@ class FunctionSchema:
                 raise RuntimeError(
                     f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
                 )
+            if argument.type.suffixes and isinstance(value, _SEQUENCES[1]) and not isinstance(value, _LISTS):
+                value = list(value)
             if not argument.type.holds(value) and not (
                 numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
             ):
@@ -327,6 +329,7 @@ _NAMES: dict[Any, str] = {
     int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device",
 }  # fmt: skip
 _SEQUENCES = (list, collections.abc.Sequence)
+_LISTS = (list, tuple, str)
 
 
 def _type_name(annotation: Any, result: bool = False) -> str | None:
@@ -338,7 +341,7 @@ def _type_name(annotation: Any, result: bool = False) -> str | None:
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _SEQUENCES and len(parts) == 1:
         inner = _type_name(parts[0])
-        return None if inner is None else f"{inner}[]"
+        return None if inner is None or (inner.endswith("?") and inner != "Tensor?") else f"{inner}[]"
     if origin in (typing.Union, types.UnionType):
         rest = [part for part in parts if part is not type(None)]
         if set(rest) == {int, float, bool} or set(rest) == {int, float, bool, complex}:

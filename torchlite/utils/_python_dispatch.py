@@ -70,8 +70,11 @@ def _get_current_dispatch_mode() -> DispatchMode | None:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether a mode sees the ops of this thread."""
-    return bool(_get_current_dispatch_mode_stack())
+    """Whether a mode sees the ops of this thread: any, or one that is not of the library's own kind
+    (`is_infra_mode`).
+    """
+    modes = _get_current_dispatch_mode_stack()
+    return any(include_infra_modes or not getattr(mode, "is_infra_mode", bool)() for mode in modes)
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
