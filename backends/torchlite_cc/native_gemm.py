@@ -18,7 +18,8 @@ import numpy as np
 
 from .native import F32, TYPES, Native
 
-# What a text that multiplies has: `multiply(matrices)`, for `Matrices` with rows of any step, or columns.
+# What a text that multiplies has: `multiply(matrices, added)`, for `Matrices` with rows of any step, or columns;
+# `added` to what is there.
 GEMM = r"""
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -125,12 +126,12 @@ static const Tile tiles[8][3] = {
     {tile<7, 1>, tile<7, 2>, tile<7, 3>}, {tile<8, 1>, tile<8, 2>, tile<8, 3>},
 };
 
-static void multiply(const Matrices& m) {
+static void multiply(const Matrices& m, bool added = false) {
     static thread_local float kept[PANELS * DEPTH * WIDE + 16];
     float* packed = (float*)(((uintptr_t)kept + 63) & ~(uintptr_t)63);
     const whole blocks = (m.depth + DEPTH - 1) / DEPTH;
     // Rows that are whole pages apart would lie in the same few lines of the cache.
-    const bool turned = m.a_column != 1, copied = turned || m.a_row % 256 == 0;
+    const bool turned = m.a_column != 1, copied = turned || m.a_row % 512 == 0 && m.columns > WIDE;
     enum { STEP = DEPTH + W };
     float few[2 * TALL * STEP];
     for (whole c = 0; c < m.columns; c += PANELS * WIDE) {
@@ -155,7 +156,8 @@ static void multiply(const Matrices& m) {
                     const whole n = least(WIDE, wide - j), vectors = (n + W - 1) / W;
                     const __mmask16 some = n % W ? (1u << n % W) - 1 : 0xffff;
                     tiles[tall - 1][vectors - 1](a, a_row, turned, packed + j * DEPTH, depth,
-                        m.out + i * m.out_row + c + j, m.out_row, m.bias ? m.bias + c + j : nullptr, block > 0, some);
+                        m.out + i * m.out_row + c + j, m.out_row, m.bias ? m.bias + c + j : nullptr, added || block,
+                        some);
                 }
             }
         }
