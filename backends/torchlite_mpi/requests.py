@@ -17,6 +17,8 @@ from mpi4py import MPI
 _EAGER = 300  # times that a wait asks without a sleep: about 200 µs
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
+_MANY = 64  # unfinished ones, above which a new one asks for all
+_open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
 
@@ -30,6 +32,9 @@ class Request:
         self._lock = threading.Lock()
         self._finished = False
         self._error: BaseException | None = None
+        if len(_open) > _MANY:
+            _sweep()
+        _open.add(self)
 
     def done(self) -> bool:
         """Whether all has arrived; what MPI said of an error is raised."""
@@ -67,12 +72,17 @@ class Request:
         try:
             for i in range(times):
                 if self._finished or test():
-                    self._kept, self._finished = (), True
+                    self._end()
                     return
                 if i > _GREEDY:
                     _yield()
         except MPI.Exception as error:
-            self._error, self._finished = RuntimeError(f"MPI: {error.Get_error_string()}"), True
+            self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
+            self._end()
+
+    def _end(self) -> None:
+        self._kept, self._finished = (), True
+        _open.discard(self)
 
     def cancel(self) -> None:
         """Give up a message that has not come: its memory is not written any more."""
@@ -80,15 +90,25 @@ class Request:
             if not self._finished:
                 self._request.Cancel()
                 self._request.Wait()
-                self._kept, self._finished = (), True
+                self._end()
+
+
+def _sweep() -> None:
+    """Ask for those that nobody waits for."""
+    for request in list(_open):
+        if request._lock.acquire(blocking=False):
+            try:
+                request._ask(1)
+            finally:
+                request._lock.release()
 
 
 class Receiving(Request):
     """A message to this rank: `source` is the rank that sent it."""
 
     def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int) -> None:
-        super().__init__(request, kept, written)
         self._status = MPI.Status()
+        super().__init__(request, kept, written)
 
     def _test(self) -> bool:
         return self._request.Test(self._status)

@@ -97,6 +97,12 @@ def messages():
     for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, into, other), dist.P2POp(dist.isend, out, other)]):
         work.wait()
     assert torch.equal(into, torch.arange(4.0) + other)
+    for i in range(80):  # nobody waits for these
+        dist.isend(torch.full((20_000, 2), i)[:, 1], other, tag=9)
+    for i in range(80):
+        dist.recv(x := torch.zeros(20_000, dtype=torch.int64), other, tag=9)
+        assert (x == i).all()
+    dist.all_reduce(torch.ones(3), async_op=True)
     with dist.distributed_c10d._coalescing_manager(async_ops=True) as manager:
         xs = [torch.full((n,), float(rank)) for n in (1, 2, 3)]
         for x in xs:
