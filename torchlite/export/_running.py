@@ -25,7 +25,9 @@ def computing(target: Any) -> Any:
     if target is torch.ops.aten.view.default or target is torch.ops.aten._unsafe_view.default:
         return _reshape
     if isinstance(target, AtenOverload):
-        return target._run or target._found()
+        run = target._run or target._found()
+        takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
+        return run if takes else target._plain  # no class of an argument has a say where none is a tensor
     return target
 
 
