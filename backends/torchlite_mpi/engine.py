@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # What those that start processes for MPI leave in the environment: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
 _MARKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
+_FAREWELL = 20.0  # seconds for which a process that leaves a world without a launcher waits for the others
 
 
 class Engine:
@@ -25,6 +26,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._process: int | None = None  # that has the world: a fork of it has none
+        self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
 
     def why_not(self) -> str:
         """Why there are no messages over MPI, or ""."""
@@ -38,7 +40,13 @@ class Engine:
 
     def started(self) -> bool:
         """Whether something that knows MPI started this process."""
-        return any(mark in os.environ for mark in _MARKS)
+        return bool(self._joined) or any(mark in os.environ for mark in _MARKS)
+
+    def join(self, rank: int, size: int, meeting: str, limit: float) -> None:
+        """Make a world of processes of this machine that something else started; all name the same meeting."""
+        from .joining import join
+
+        self._joined = join(rank, size, meeting, limit)
 
     def world(self, limit: float | None = None) -> Communicator:
         """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
@@ -86,12 +94,21 @@ class Engine:
     def _mpi(self) -> Any:
         import mpi4py
 
-        if "mpi4py.MPI" not in sys.modules:
-            mpi4py.rc.finalize = False  # `_end` does
-            # What MPICH picks took ten times as long from 1 MiB on.
-            os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
-        from mpi4py import MPI
-
+        if "mpi4py.MPI" in sys.modules:
+            return sys.modules["mpi4py.MPI"]
+        mpi4py.rc.finalize = False  # `_end` does
+        # What MPICH picks took ten times as long from 1 MiB on.
+        os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
+        before = dict(os.environ)
+        os.environ.update(self._joined)  # for this process alone: its children are no ranks
+        try:
+            from mpi4py import MPI
+        finally:
+            for name in self._joined:
+                if name in before:
+                    os.environ[name] = before[name]
+                else:
+                    del os.environ[name]
         return MPI
 
     def _begin(self, MPI: Any) -> None:
@@ -106,8 +123,9 @@ class Engine:
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
-            Request(MPI.COMM_WORLD.Ibarrier(), ()).wait()
-            MPI.Finalize()
+            # Where no launcher ends the others when one fails, it may not come.
+            if Request(MPI.COMM_WORLD.Ibarrier(), ()).wait(_FAREWELL if self._joined else None):
+                MPI.Finalize()
 
     def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
         """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""

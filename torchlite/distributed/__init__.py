@@ -38,6 +38,7 @@ def __getattr__(name: str) -> Any:
         "autograd",
         "run",
         "elastic",
+        "algorithms",
     ):
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(distributed_c10d, name)

@@ -45,7 +45,8 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
     if not started:
         rank, size = _of_environment(rank, size, backend != "mpi")
         if size > 1:
-            raise RuntimeError(_HOW.format(size=size))
+            _join(messages, rank, size, _meeting(init_method, store), timeout)
+            return Place(*messages.place(), store)
         if rank:
             raise ValueError(f"rank {rank} is not in a world of one process")
         return Place(0, 1, store)
@@ -63,6 +64,35 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
             f"{place[1]}"
         )
     return Place(place[0], place[1], store)
+
+
+def _meeting(init_method: str | None, store: Any) -> str:
+    """Where the processes of a world say that they meet; "" where that is no place on this machine."""
+    import socket
+
+    host, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
+    if store is not None:
+        host, port = getattr(store, "host", ""), str(getattr(store, "port", ""))
+    elif init_method is not None and not init_method.startswith("env"):
+        url = urlparse(init_method)
+        if url.scheme == "file":
+            return os.path.realpath(url.path)
+        host, port = url.hostname or "", str(url.port or "")
+    here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
+    return f"{host}:{port}" if here and port else ""
+
+
+def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta) -> None:
+    """Make one world of processes that nothing of MPI started. RuntimeError where they meet on another machine."""
+    why = messages.why_not() if not meeting else ""
+    if not meeting or why:
+        raise RuntimeError(_HOW.format(size=size))
+    try:
+        messages.join(rank, size, meeting, timeout.total_seconds())
+    except TimeoutError as error:
+        from ._work import DistNetworkError
+
+        raise DistNetworkError(f"Timed out after {round(timeout.total_seconds())} seconds: {error}") from None
 
 
 def _of_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:

@@ -42,6 +42,8 @@ from ._collectives import (
     scatter,
     supports_complex,
 )
+from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
+from ._grad_bucket import GradBucket
 from ._objects import _object_to_tensor as _object_to_tensor
 from ._objects import _tensor_to_object as _tensor_to_object
 from ._objects import (
@@ -104,8 +106,9 @@ from ._world import _world as _world
 __all__ = [
     "AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig",
     "BarrierOptions", "BroadcastOptions", "DebugLevel", "DistBackendError", "DistError", "DistNetworkError",
-    "DistStoreError", "FileStore", "GatherOptions", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
-    "QueueEmptyError", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "Store", "TCPStore",
+    "DistStoreError", "FileStore", "GatherOptions", "GradBucket", "GroupMember", "HashStore", "P2POp", "PrefixStore",
+    "ProcessGroup", "QueueEmptyError", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "Store",
+    "TCPStore",
     "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
     "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather", "gather_object",

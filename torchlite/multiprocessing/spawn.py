@@ -6,6 +6,7 @@ import contextlib
 import logging
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.util
 import os
 import signal
 import sys
@@ -70,7 +71,10 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
     except Exception:
         with open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(traceback.format_exc())
-        sys.exit(1)
+        multiprocessing.util._exit_function()  # what it has put into queues arrives
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)  # without the farewells that wait for others, which may wait for this process
 
 
 class ProcessContext:

@@ -187,6 +187,31 @@ class SyncBatchNorm(_BatchNorm):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        group = self._synchronized_group() if self.training else None
+        if group is None:
+            return super().forward(input)
+        from ._synchronized import sync_batch_norm
+
+        momentum = self.momentum
+        if self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.item()
+        running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return sync_batch_norm(input, self.weight, self.bias, *running, self.eps, momentum or 0.0, group)
+
+    def _synchronized_group(self) -> Any:
+        """The group whose statistics are wanted; None where there is one process."""
+        import sys
+
+        dist = sys.modules.get(__name__.partition(".")[0] + ".distributed")
+        if dist is None or not dist.is_initialized():
+            return None
+        group = self.process_group or dist.group.WORLD
+        return group if group.size() > 1 else None
+
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
         """`module` with every batch norm in it replaced by a SyncBatchNorm of the same state."""

@@ -1,0 +1,1 @@
+"""DistributedDataParallel and what stands on it, in processes that each test starts itself."""

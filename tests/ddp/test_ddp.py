@@ -1,0 +1,45 @@
+"""DistributedDataParallel on two and three ranks."""
+
+import pytest
+
+import torchlite as torch
+
+from . import checks
+from .starting import needs_mpi, run
+
+pytestmark = needs_mpi
+
+
+def test_two_ranks(tmp_path):
+    run(
+        tmp_path,
+        2,
+        checks.gradients_are_those_of_the_whole_batch,
+        checks.buffers_and_parameters_begin_as_rank_0s,
+        checks.no_sync_and_several_forwards,
+        checks.unused_parameters,
+        checks.states_and_copies,
+        checks.sparse_gradients_and_shared_modules,
+        checks.comm_hooks,
+        checks.uneven_inputs,
+        checks.batch_norm_over_the_world,
+        checks.low_precision,
+        checks.delayed_parameters,
+        checks.mistakes,
+    )
+
+
+def test_three_ranks(tmp_path):
+    run(
+        tmp_path,
+        3,
+        checks.gradients_are_those_of_the_whole_batch,
+        checks.unused_parameters,
+        checks.uneven_inputs,
+        checks.batch_norm_over_the_world,
+    )
+
+
+def test_without_a_group():
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))

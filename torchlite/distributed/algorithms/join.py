@@ -1,0 +1,146 @@
+"""Processes with different numbers of inputs: who has none left answers the others until all are through."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import torchlite as torch
+
+__all__ = ["Join", "JoinHook", "Joinable"]
+
+_MANY = 1000  # iterations more than this process had, of which there is a warning
+
+
+class JoinHook:
+    """What a process that has no inputs left does in place of an object's collectives."""
+
+    def main_hook(self) -> None:
+        """One iteration of the others: as many collectives, in the same order."""
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """All processes are through; `is_last_joiner` says whether this one was among the last."""
+
+
+class _JoinConfig(NamedTuple):
+    enable: bool
+    throw_on_early_termination: bool
+    is_first_joinable: bool
+
+    @staticmethod
+    def construct_disabled_join_config() -> _JoinConfig:
+        """That of an object outside of a context."""
+        return _JoinConfig(False, False, False)
+
+
+class Joinable(ABC):
+    """Something that calls collectives in each iteration, and has a `join_hook` that answers them."""
+
+    @abstractmethod
+    def __init__(self) -> None:
+        super().__init__()
+        self._join_config = _JoinConfig.construct_disabled_join_config()
+
+    @abstractmethod
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What answers this object's collectives, made with the keyword arguments that the context got."""
+
+    @property
+    @abstractmethod
+    def join_device(self) -> Any:
+        """The device of what is sent to count the processes."""
+
+    @property
+    @abstractmethod
+    def join_process_group(self) -> Any:
+        """The group of the processes."""
+
+
+class Join:
+    """A context for training with different numbers of inputs.
+
+        with Join([model, optimizer]):
+            for x in inputs:          # not as many on every rank
+                model(x).sum().backward()
+                optimizer.step()
+
+    With `throw_on_early_termination` all ranks get a RuntimeError when one has none left. Further keyword arguments go
+    to the objects' `join_hook`. ValueError without objects, and for objects of different groups.
+    """
+
+    def __init__(
+        self, joinables: list[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
+    ) -> None:
+        if not joinables:
+            raise ValueError("The join context manager requires at least one joinable")
+        self._joinables = joinables
+        self._join_hooks = [joinable.join_hook(**kwargs) for joinable in joinables]
+        self._enable, self._throw_on_early_termination = enable, throw_on_early_termination
+        for position, joinable in enumerate(joinables):
+            joinable._join_config = _JoinConfig(enable, throw_on_early_termination, position == 0)
+        groups = [joinable.join_process_group for joinable in joinables]
+        if any(group != groups[0] for group in groups):
+            raise ValueError("Using join context manager with multiple process groups")
+        self._process_group, self._device = groups[0], joinables[0].join_device
+        self._rank = self._process_group.rank()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._enable and type is None:
+            last = self._answer_the_others()
+            for hook in self._join_hooks:
+                hook.post_hook(last)
+
+    def _answer_the_others(self) -> bool:
+        """Whether there were none to answer."""
+        iterations = 0
+        while _summed(0.0, self):
+            if iterations == _MANY:
+                warnings.warn(
+                    f"Detected uneven input skew of greater than {_MANY}. This means that rank {self._rank} has at "
+                    f"least {_MANY} fewer inputs than other currently-active ranks. This level of skew could lead to "
+                    "performance degradation during training.",
+                    stacklevel=3,
+                )
+            if self._throw_on_early_termination:
+                _summed(1.0, self)
+                raise RuntimeError(f"Rank {self._rank} exhausted all inputs.")
+            for hook in self._join_hooks:
+                hook.main_hook()
+            iterations += 1
+        return iterations == 0
+
+    @staticmethod
+    def notify_join_context(joinable: Joinable) -> Any:
+        """To be called before an object's collectives: this process has inputs left. The work of the reduction that
+        says so, for the first object of a context; None for others, and outside of one.
+        """
+        if not hasattr(joinable, "_join_config"):
+            raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")
+        config = joinable._join_config
+        if not config.is_first_joinable or not config.enable:
+            return None
+        import torchlite.distributed as dist
+
+        group, ones = joinable.join_process_group, torch.ones(1, device=joinable.join_device)
+        work = dist.all_reduce(ones, group=group, async_op=True)
+        work._counted = ones
+        if config.throw_on_early_termination:
+            zeros = torch.zeros(1, device=joinable.join_device)
+            dist.all_reduce(zeros, group=group)
+            if zeros.item():
+                raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+        return work
+
+
+def _summed(value: float, join: Join) -> float:
+    import torchlite.distributed as dist
+
+    tensor = torch.full((1,), value, device=join._device)
+    dist.all_reduce(tensor, group=join._process_group)
+    return tensor.item()
