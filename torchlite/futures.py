@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
+_T = TypeVar("_T")
 
-class Future:
+
+class Future(Generic[_T]):
     """A value that some thread sets once and others wait for.
 
     >>> future = Future()
@@ -25,11 +27,6 @@ class Future:
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Future], Any]] = []
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        import types
-
-        return types.GenericAlias(cls, item)
 
     def done(self) -> bool:
         """Whether there is a value or an error."""

@@ -316,3 +316,73 @@ def delayed_parameters(rank, size):
     F.mse_loss(parallel(x[rank::size]), y[rank::size]).backward()
     F.mse_loss(alone(x), y).backward()
     close(grads(model), grads(alone))
+
+
+def optimizers_that_share_out(rank, size):
+    from torchlite.distributed.algorithms.join import Join
+    from torchlite.distributed.optim import ZeroRedundancyOptimizer
+
+    x, y = batch(4 * size)
+    for views in (False, True):
+        model, alone = Net(), Net()
+        alone.load_state_dict(model.state_dict())
+        parallel = DDP(model)
+        alone.load_state_dict(model.state_dict())
+        shared = ZeroRedundancyOptimizer(
+            parallel.parameters(), torch.optim.Adam, lr=0.01, parameters_as_bucket_view=views
+        )
+        whole = torch.optim.Adam(alone.parameters(), lr=0.01)
+        for step in range(4):
+            shared.param_groups[0]["lr"] = whole.param_groups[0]["lr"] = 0.01 / (step + 1)
+            for optimizer, net, part in ((shared, parallel, slice(rank, None, size)), (whole, alone, slice(None))):
+                optimizer.zero_grad()
+                F.mse_loss(net(x[part]), y[part]).backward()
+                optimizer.step()
+            close(list(model.parameters()), list(alone.parameters()), 1e-5)
+        assert 0 < len(shared.optim.state) < 4
+        if rank:
+            with pytest.raises(RuntimeError, match="Optimizer state has not been consolidated on this rank"):
+                shared.state_dict()
+        shared.consolidate_state_dict(to=0)
+        state = [shared.state_dict() if rank == 0 else None]
+        dist.broadcast_object_list(state, src=0)
+        expected = whole.state_dict()["state"]
+        assert list(state[0]["state"]) == list(expected)
+        for number, item in state[0]["state"].items():
+            close([item["exp_avg"], item["step"]], [expected[number]["exp_avg"], expected[number]["step"]], 1e-5)
+        again = ZeroRedundancyOptimizer(parallel.parameters(), torch.optim.Adam, lr=0.5)
+        again.load_state_dict(state[0])
+        assert again.param_groups[0]["lr"] == 0.01 / 4 and len(again.optim.state) == len(shared.optim.state)
+    with Join([parallel, again]):
+        for _ in range(1 + rank):
+            parallel(x).sum().backward()
+            again.step()
+    told = [None] * size
+    dist.all_gather_object(told, [p.tolist() for p in model.parameters()])
+    assert all(one == told[0] for one in told)
+
+
+def models_averaged(rank, size):
+    from torchlite.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook as local
+    from torchlite.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+    from torchlite.distributed.optim import PostLocalSGDOptimizer
+
+    parallel = DDP(nn.Linear(1, 1, bias=False))
+    state = local.PostLocalSGDState(None, None, 1, post_local_gradient_allreduce=False)
+    parallel.register_comm_hook(state, local.post_localSGD_hook)
+    averager = PeriodicModelAverager(period=3, warmup_steps=1)
+    optimizer = PostLocalSGDOptimizer(torch.optim.SGD(parallel.parameters(), 1.0), averager)
+    weights = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        parallel(torch.full((1, 1), rank + 1.0)).sum().backward()
+        optimizer.step()
+        told = [None] * size
+        dist.all_gather_object(told, parallel.module.weight.item())
+        weights.append(len(set(told)))
+    assert weights == [1, 1, size, size, 1]  # together, mean, alone, alone, mean
+    saved = optimizer.state_dict()
+    assert saved["step"] == averager.step == 5
+    averager.step = 0
+    optimizer.load_state_dict(saved)
+    assert averager.step == 5

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import traceback
-
-import pytest
 
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import multiprocessing as mp
 
-needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs the extra mpi")
 SECONDS = 240
 
 

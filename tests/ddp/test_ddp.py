@@ -4,8 +4,9 @@ import pytest
 
 import torchlite as torch
 
+from ..distributed.ranks import needs_mpi
 from . import checks
-from .starting import needs_mpi, run
+from .starting import run
 
 pytestmark = needs_mpi
 
@@ -25,6 +26,8 @@ def test_two_ranks(tmp_path):
         checks.batch_norm_over_the_world,
         checks.low_precision,
         checks.delayed_parameters,
+        checks.optimizers_that_share_out,
+        checks.models_averaged,
         checks.mistakes,
     )
 

@@ -46,7 +46,8 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
         rank, size = _of_environment(rank, size, backend != "mpi")
         if size > 1:
             _join(messages, rank, size, _meeting(init_method, store), timeout)
-            return Place(*messages.place(), store)
+            rank, size = messages.place()
+            return Place(rank, size, store)
         if rank:
             raise ValueError(f"rank {rank} is not in a world of one process")
         return Place(0, 1, store)

@@ -71,7 +71,7 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
     except Exception:
         with open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(traceback.format_exc())
-        multiprocessing.util._exit_function()  # what it has put into queues arrives
+        multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # what it has put into queues arrives
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)  # without the farewells that wait for others, which may wait for this process

@@ -128,7 +128,7 @@ class Join:
         import torchlite.distributed as dist
 
         group, ones = joinable.join_process_group, torch.ones(1, device=joinable.join_device)
-        work = dist.all_reduce(ones, group=group, async_op=True)
+        work: Any = dist.all_reduce(ones, group=group, async_op=True)
         work._counted = ones
         if config.throw_on_early_termination:
             zeros = torch.zeros(1, device=joinable.join_device)

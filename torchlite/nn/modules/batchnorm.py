@@ -199,8 +199,9 @@ class SyncBatchNorm(_BatchNorm):
             self.num_batches_tracked.add_(1)
             if momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.item()
-        running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
-        return sync_batch_norm(input, self.weight, self.bias, *running, self.eps, momentum or 0.0, group)
+        mean = self.running_mean if self.track_running_stats else None
+        var = self.running_var if self.track_running_stats else None
+        return sync_batch_norm(input, self.weight, self.bias, mean, var, self.eps, momentum or 0.0, group)
 
     def _synchronized_group(self) -> Any:
         """The group whose statistics are wanted; None where there is one process."""

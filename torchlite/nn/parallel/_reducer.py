@@ -64,6 +64,7 @@ class Reducer:
         self._used: set[int] = set()
         self._next = 0
         self._used_map: Any = None
+        self._map_work: Any = None
         self._never: set[int] = set()  # parameters that no rank used
         self.buckets: list[Bucket] = []
         self._make(list(reversed(assign(parameters, self.limits, sparse))))
@@ -260,11 +261,11 @@ class Reducer:
             "Use of a module parameter outside the `forward` function. Please make sure model parameters are not "
             "shared across multiple concurrent forward-backward passes. or try to use _set_static_graph() as a "
             "workaround if this module graph does not change during training loop.2) Reused parameters in multiple "
-            "reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part of your model, it "
-            "would result in the same set of parameters been used by different reentrant backward passes multiple "
-            "times, and hence marking a variable ready multiple times. DDP does not support such use cases in default. "
-            "You can try to use _set_static_graph() as a workaround if your module graph does not change over "
-            f"iterations.\nParameter at index {number}"
+            "reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part "
+            "of your model, it would result in the same set of parameters been used by different reentrant backward "
+            "passes multiple times, and hence marking a variable ready multiple times. DDP does not support such use "
+            "cases in default. You can try to use _set_static_graph() as a workaround if your module graph does not "
+            f"change over iterations.\nParameter at index {number}"
         )
         if os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper() in ("INFO", "DETAIL"):
             words += f" with name {self.names[number]}"
@@ -420,8 +421,11 @@ class Reducer:
                 if not bucket.sparse:
                     bucket.buffer = torch.zeros_like(bucket.buffer) if self.as_views else bucket.buffer.zero_()
                 self._launch(bucket)
-            for work in self.works:
-                work.wait()
+            for bucket, work in zip(self.buckets, self.works, strict=True):
+                value = work.wait()
+                while isinstance(value, list | tuple):
+                    value = value[0]
+                self._give(bucket, value)  # an optimizer whose state is shared out steps with them
         self.works = []
         if self._asks_who_used():
             dist.all_reduce(torch.zeros(len(self.parameters), dtype=torch.int64), group=self.group)

@@ -44,7 +44,8 @@ def broadcast_coalesced(group: Any, tensors: Iterable[Any], source: int = 0, mos
     origin, mine = dist.get_global_rank(group, source), group.rank() == source
     for members in kinds.values():
         while members:
-            size, part = 0, []
+            size = 0
+            part: list[Any] = []
             while members and (not part or size < most):
                 part.append(members.pop(0).detach())
                 size += part[-1].nbytes

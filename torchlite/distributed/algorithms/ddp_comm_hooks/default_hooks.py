@@ -22,7 +22,8 @@ def _allreduce_fut(process_group: Any, tensor: Any) -> Any:
     """A future of the mean, in place."""
     group = _group(process_group)
     tensor.div_(group.size())  # before the sum, which so does not overflow in half precision
-    return dist.all_reduce(tensor, group=group, async_op=True).get_future().then(lambda done: done.value()[0])
+    work: Any = dist.all_reduce(tensor, group=group, async_op=True)
+    return work.get_future().then(lambda done: done.value()[0])
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -33,7 +34,7 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Futu
 def _compress_hook(dtype: Any, process_group: Any, bucket: GradBucket) -> Any:
     group, buffer = _group(process_group), bucket.buffer()
     small = buffer.to(dtype).div_(group.size())
-    work = dist.all_reduce(small, group=group, async_op=True)
+    work: Any = dist.all_reduce(small, group=group, async_op=True)
     return work.get_future().then(lambda done: buffer.copy_(done.value()[0]))
 
 

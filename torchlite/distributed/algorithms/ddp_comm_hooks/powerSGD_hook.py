@@ -147,7 +147,7 @@ def _compressed(
     for matrix, q, p in zip(matrices, qs, ps, strict=True):
         p.copy_(torch.bmm(matrix, q))
     whole = torch.cat([tensor.reshape(-1) for tensor in rest]) if rest else buffer.new_empty(0)
-    first = dist.all_reduce(whole, group=group, async_op=True).get_future()
+    work: Any = dist.all_reduce(whole, group=group, async_op=True)
 
     def second(done: Any) -> Any:
         done.value()
@@ -178,7 +178,7 @@ def _compressed(
             state.q_memory_dict.pop(index, None)
         return buffer
 
-    return first.then(second).then(third).then(last)
+    return work.get_future().then(second).then(third).then(last)
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -193,7 +193,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Fut
     for tensor in bucket.gradients():
         matrix = tensor.reshape(tensor.shape[0], -1) if tensor.ndim else tensor.reshape(1, 1)
         rank = min(*matrix.shape, state.matrix_approximation_rank)
-        worth, before, after = _should_compress(*matrix.shape, rank, state.min_compression_rate)
+        worth, before, after = _should_compress(matrix.shape[0], matrix.shape[1], rank, state.min_compression_rate)
         worth = worth and tensor.is_contiguous()
         state.total_numel_before_compression += before
         state.total_numel_after_compression += after if worth else before

@@ -18,7 +18,7 @@ class ModelAverager(ABC):
     """Takes means over a group (None: all processes); `step` counts its calls."""
 
     def __init__(self, process_group: Any = None) -> None:
-        self.process_group = dist.group.WORLD if process_group is None else process_group
+        self.process_group: Any = dist.group.WORLD if process_group is None else process_group
         self.step = 0
 
     @abstractmethod

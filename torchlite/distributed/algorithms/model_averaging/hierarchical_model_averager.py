@@ -16,8 +16,8 @@ __all__ = ["HierarchicalModelAverager"]
 
 class HierarchicalModelAverager(ModelAverager):
     """Takes the mean over groups of `size` neighbouring ranks after each `period` steps, for each (period, size) of
-    `period_group_size_dict`; periods and sizes grow, and the last size is the world's. Where several periods end at once
-    the largest group's mean is taken. ValueError for others.
+    `period_group_size_dict`; periods and sizes grow, and the last size is the world's. Where several periods end at
+    once the largest group's mean is taken. ValueError for others.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ def average_parameters(params: Iterable[Any], process_group: Any) -> None:
     """Every member's parameters become the mean over the group; a process that is not in it keeps its own."""
     if dist.distributed_c10d._rank_not_in_group(process_group):
         return
-    group = dist.group.WORLD if process_group is None else process_group
+    group: Any = dist.group.WORLD if process_group is None else process_group
     found = list(params)
     with torch.no_grad():
         flat = torch.cat([p.detach().reshape(-1) for p in found]) / group.size()

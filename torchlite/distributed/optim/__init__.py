@@ -1,0 +1,20 @@
+"""Optimizers over several processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._absent import absent
+from .._world import _get_default_group
+from .post_localSGD_optimizer import PostLocalSGDOptimizer
+from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
+
+__all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
+
+
+class DistributedOptimizer:
+    """Parameters in other processes, which need `torch.distributed.rpc`: not built."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _get_default_group()
+        absent("DistributedOptimizer", "torch.distributed.optim")()
