@@ -49,7 +49,7 @@ class Future(Generic[_T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future of `callback(self)`, which runs when this one is done."""
-        made = Future()
+        made: Future[Any] = Future()
 
         def run(done: Future) -> None:
             try:
@@ -103,7 +103,7 @@ class Future(Generic[_T]):
 
 def collect_all(futures: list[Future]) -> Future:
     """A future of the list, done when all of its futures are."""
-    made = Future()
+    made: Future[Any] = Future()
     left = len(futures)
     lock = threading.Lock()
 

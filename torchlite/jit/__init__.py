@@ -61,7 +61,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
     """Call the function; outside TorchScript it runs at once. Returns a Future of its result."""
-    future = Future()
+    future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
     except Exception as error:

@@ -392,7 +392,7 @@ def fail(message: Any = "", kind: Any = None, *rest: Any) -> None:
 
 def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
     """The result of a function, as a Future."""
-    future = Future()
+    future: Any = Future()
     try:
         future.set_result(invoke(function, *args, **kwargs))
     except Exception as error:
