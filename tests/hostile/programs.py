@@ -192,7 +192,7 @@ def archive(records: dict[str, bytes], deflated: bool = False) -> bytes:
     return out.getvalue()
 
 
-def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2).") -> bytes:
+def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2).", version: int = 3) -> bytes:
     """An archive of one class `__torch__.M`, whose text is given."""
     data = pickled or b"\x80\2c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89ub."
     return archive(
@@ -200,7 +200,7 @@ def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2
             "data.pkl": data,
             "code/__torch__.py": text.encode("utf-8", "surrogatepass"),
             "constants.pkl": constants,
-            "version": b"3\n",
+            "version": b"%d\n" % version,
         },
         True,
     )

@@ -120,3 +120,62 @@ def test_what_has_no_text_is_told_when_it_is_asked_for():
         @torch.jit.script
         def refused(*x: List[torch.Tensor]):  # noqa: UP006
             return x
+
+
+def test_places_keep_what_arguments_chose():
+    unit = torch.jit.CompilationUnit("""
+    def f(x, n: int, part: Optional[Tensor] = None) -> Tensor:
+        y = x[:, 1:, -1] + x.select(1, 0).slice(1, 0, 1, 1) - n
+        y = torch.add(y, y, alpha=2) + torch.zeros([n, 1], dtype=torch.float64, device=x.device)
+        if part is not None:
+            y = y * part
+        return torch.cat([y, y.view([y.size(0), -1])], 1).to(torch.float32)
+    """)
+    x = torch.arange(12.0).reshape(2, 2, 3)
+    for part in (None, torch.ones(1), None):
+        y = x[:, 1:, -1] + x[:, 0, 0:1] - 2
+        assert unit.f(x, 2, part).tolist() == torch.cat([y * 3, y * 3], 1).tolist()
+    with pytest.raises(RuntimeError):
+        unit.f(x, 2, "text")
+    late = torch.jit.CompilationUnit("def g(x, n: int):\n    if n > 0:\n        y = x\n    return y")
+    with pytest.raises(RuntimeError, match="undefined value"):
+        late.g(x, 0)
+
+
+def test_modules_by_other_names():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts, self.drop = torch.nn.ModuleList([torch.nn.Linear(2, 2)]), torch.nn.Dropout(0.25)
+
+        def forward(self, x: torch.Tensor):
+            act = getattr(self, "act", None)
+            if act is not None:
+                x = act(x)
+            known = getattr(self, "drop", None)
+            last = self.parts[0]
+            if known is not None:
+                x = known(x) * known.p
+            return last(x) + len(self.parts)
+
+    module = Net().eval()
+    scripted = torch.jit.script(module)
+    assert torch.jit.script(Net())._c._type() == scripted._c._type()  # one class for one text
+    x = torch.ones(1, 2)
+    same(again(scripted)(x), module(x))
+
+
+def test_attributes_without_a_type():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.x: List[int] = []  # noqa: UP006
+
+        def forward(self, x: List[int]):  # noqa: UP006
+            self.x = x
+
+    with (
+        pytest.warns(UserWarning, match="instance-level annotations"),
+        pytest.raises(RuntimeError, match="nonexistent"),
+    ):
+        torch.jit.script(Net())

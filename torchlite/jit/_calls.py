@@ -27,6 +27,18 @@ _POOLS = frozenset(("max_pool1d", "max_pool2d", "max_pool3d"))
 class Calls:
     """What a Printer does with calls."""
 
+    visit: Any
+    wrong: Any
+    used: Any
+    _writer: Any
+    _module: Any
+    _self: Any
+    _resolved: Any
+    _known: Any
+    _expr: Any
+    _annotation: Any
+    _module_path: Any
+
     def visit_Call(self, node: ast.Call) -> Any:
         """A call of an operator, a function, a class, a module or a method."""
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
@@ -218,7 +230,7 @@ class Calls:
             return f"torch.{'mathremainder' if name == 'remainder' else name}"
         if called is warnings.warn:
             return "torch.warn"
-        if called is torch._assert:
+        if name == "_assert" and of_library(module):
             return self._writer.library_function("_assert")
         if isinstance(called, type):
             return self._class(called)
