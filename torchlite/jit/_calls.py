@@ -134,6 +134,10 @@ class Calls:
     def _kinds(self, node: ast.AST) -> ast.expr:
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self._kinds(part) for part in node.elts], ast.Load())
+        whole = self._resolved(node)
+        for kind in (list, tuple, dict):
+            if whole is kind or typing.get_origin(whole) is kind and not isinstance(node, ast.Subscript):
+                return ast.Name(kind.__name__, ast.Load())
         return self._expr(self._annotation(node))
 
     def _interpolate(self, node: ast.Call) -> ast.expr:

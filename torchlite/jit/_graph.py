@@ -27,6 +27,22 @@ class ScriptGraph:
         return self._text
 
 
+def type_text(node: ast.AST) -> str:
+    """An annotation as graphs show types: `int[]`, `Tensor?`, `Dict(str, int)`, `(int, str)`, `Union(int, str)`."""
+    if not isinstance(node, ast.Subscript):
+        return ast.unparse(node)
+    outer = (dotted(node.value) or "").rpartition(".")[2]
+    parts = [type_text(part) for part in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
+    if outer in ("List", "Optional") and len(parts) == 1:
+        return parts[0] + ("[]" if outer == "List" else "?")
+    if outer == "Tuple":
+        return f"({', '.join(p for p in parts if p != '()')})"
+    if outer == "Union":
+        flat = [one for part in parts for one in ((part[:-1], "NoneType") if part.endswith("?") else (part,))]
+        return f"Union({', '.join(sorted(dict.fromkeys(flat), key=str.lower))})"
+    return f"{outer}({', '.join(parts)})"
+
+
 class _Lines:
     def __init__(self, script: Any):
         self._script, self._lines = script, []  # type: ignore[var-annotated]
@@ -36,7 +52,7 @@ class _Lines:
         owner = self._script.name if self._script.kind == "Module" else None
         inputs = []
         for place, a in enumerate(node.args.args):
-            kind = owner if owner and not place else ast.unparse(a.annotation) if a.annotation else "Tensor"
+            kind = owner if owner and not place else type_text(a.annotation) if a.annotation else "Tensor"
             inputs.append(f"%{a.arg} : {kind}")
         self._block(node.body, 1)
         return f"graph({(',' + chr(10) + '      ').join(inputs)}):\n" + "".join(self._lines)
