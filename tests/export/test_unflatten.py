@@ -159,3 +159,55 @@ def test_arguments_in_another_tree_are_adapted():
     with pytest.raises(TypeError, match="There is no flat args adapter"):
         unflatten(program)([x, x, x])
     assert unflatten(program, Adapter())([x, x, x]).tolist() == [2, 2]
+
+
+def _changed(program, change):
+    """The file of a program with other JSON, loaded."""
+    import json
+    import zipfile
+
+    held, other = io.BytesIO(), io.BytesIO()
+    torch.export.save(program, held)
+    with zipfile.ZipFile(held) as source, zipfile.ZipFile(other, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name.endswith("models/model.json"):
+                loaded = json.loads(data)
+                change(loaded)
+                data = json.dumps(loaded).encode()
+            target.writestr(name, data)
+    other.seek(0)
+    return torch.export.load(other)
+
+
+@pytest.mark.parametrize("path", ["forward", "a..b", "part.forward", "", "x" * 3 + "." * 3])
+def test_modules_that_a_file_makes_up(path):
+    program = export(Net().eval(), (torch.ones(3, 3),))
+
+    def change(data):
+        for node in data["graph_module"]["graph"]["nodes"]:
+            node["metadata"]["nn_module_stack"] = f"L__self__,,Net;L__self__x,{path},Part"
+
+    changed = _changed(program, change)
+    expected = changed.module()(torch.ones(3, 3))
+    try:
+        found = unflatten(changed)
+    except RuntimeError as error:
+        assert "unflatten" in str(error)
+    else:
+        torch.testing.assert_close(found(torch.ones(3, 3)), expected)
+
+
+def test_calls_that_a_file_makes_up():
+    program = export(Net().eval(), (torch.ones(3, 3),), preserve_module_call_signature=("part",))
+
+    def renamed(data):
+        data["graph_module"]["module_call_graph"][1]["signature"]["inputs"] = [{"as_tensor": {"name": "nothing"}}]
+
+    def fewer(data):
+        data["graph_module"]["module_call_graph"][1]["signature"]["outputs"] = []
+
+    with pytest.raises(RuntimeError, match="nothing is not in the graph"):
+        unflatten(_changed(program, renamed))
+    with pytest.raises(RuntimeError, match="not those of the trees"):
+        _changed(program, fewer)

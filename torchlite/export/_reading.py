@@ -134,7 +134,9 @@ class _Reader:
         calls = [self._entry(e, names) for e in field(self.module, "module_call_graph", list, "module_call_graph")]
         if not calls or calls[0].fqn != "" or calls[0].signature is None:
             raise wrong("module_call_graph", "the call of the whole module is not there")
-        self._check_call(calls[0].signature)
+        for call in calls:
+            if call.signature is not None:
+                self._check_call(call.signature, whole=call is calls[0])
         root = torch.nn.Module()
         graph = Graph()
         signature = self._signature(field(self.module, "signature", dict, "signature"))
@@ -157,7 +159,7 @@ class _Reader:
         return program
 
     @staticmethod
-    def _check_call(signature: ModuleCallSignature) -> None:
+    def _check_call(signature: ModuleCallSignature, whole: bool) -> None:
         """The tree of the arguments is one of a call, whose keywords are names."""
         spec, where = signature.in_spec, "module_call_graph"
         if spec.type is not tuple or [child.type for child in spec.children()] != [tuple, dict]:
@@ -167,6 +169,9 @@ class _Reader:
         names = signature.forward_arg_names
         if names is not None and len(names) != spec.child(0).num_children + spec.child(1).num_children:
             raise wrong(where, "the names are not those of the arguments")
+        counts = signature.in_spec.num_leaves, signature.out_spec.num_leaves
+        if not whole and counts != (len(signature.inputs), len(signature.outputs)):
+            raise wrong(where, "the inputs and outputs are not those of the trees")
 
     def _check(self, program: ExportedProgram) -> None:
         signature = program.graph_signature
@@ -224,7 +229,9 @@ class _Reader:
             return gs.TensorArgument(_identifier(field(value, "name", str, "an argument"), "an argument"))
         if tag in kinds:
             inner, found = union(value, "an argument")
-            return kinds[tag](found) if inner == "as_name" else gs.ConstantArgument("", found)
+            return (
+                kinds[tag](_identifier(found, "an argument")) if inner == "as_name" else gs.ConstantArgument("", found)
+            )
         if tag in ("as_none", "as_int", "as_float", "as_bool", "as_string"):
             return gs.ConstantArgument("", None if tag == "as_none" else self._number(tag, value))
         if tag == "as_custom_obj":
@@ -299,7 +306,11 @@ class _Reader:
             found = read(str(entry["as_expr"].get("expr_str", "")))
             if found is None:
                 raise wrong(where, "a size is no expression that torchlite knows")
-            return SymInt.of(found, found.value({name: self._number_of(name) for name in found.free_symbols}))
+            try:
+                number = max(0, found.value({name: self._number_of(name) for name in found.free_symbols}))
+            except ArithmeticError:
+                number = 1 << 62
+            return SymInt.of(found, whole({"as_int": number}, where))
         value = whole(entry, where)
         if "as_expr" in entry:
             found = read(str(entry["as_expr"].get("expr_str", "")))

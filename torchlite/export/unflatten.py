@@ -200,7 +200,10 @@ def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None
     """
     if not isinstance(module, ExportedProgram):
         raise TypeError(f"unflatten takes an ExportedProgram, not {type(module).__name__}")
-    return UnflattenedModule(module, flat_args_adapter)
+    try:
+        return UnflattenedModule(module, flat_args_adapter)
+    except (KeyError, AttributeError, IndexError, TypeError, RecursionError) as error:
+        raise RuntimeError(f"unflatten: the program's modules cannot be made: {str(error)[:300]}") from error
 
 
 _HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
@@ -336,8 +339,9 @@ class _Tree:
     def _as_called(self, frame: _Frame, signature: ModuleCallSignature) -> None:
         """A call whose signature is known: what it returns leaves the calls within, and nothing else leaves it."""
         names = {a.name for a in signature.outputs if not isinstance(a, ConstantArgument)}
+        given = {a.name for a in signature.inputs if not isinstance(a, ConstantArgument)}
         missing = [n.name for n in frame.results if n.name not in names]
-        absent = [n for n in names if n not in self.by_name]
+        absent = [n for n in names | given if n not in self.by_name]
         if missing or absent:
             raise RuntimeError(
                 f"unflatten: the call of {frame.call} cannot be kept: {', '.join(missing or absent)} "
