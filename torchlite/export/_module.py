@@ -46,7 +46,9 @@ class GuardsFn(Module):
         sizes = [(holds.place, holds.value) for holds, _ in guards if isinstance(holds, _Shape)]
         self.__dict__["_sizes"] = [(place, value) for place, value in sizes if all(type(n) is int for n in value)]
         whole = {place for place, _ in self.__dict__["_sizes"]}
-        self.__dict__["_others"] = [g for g in guards if not (isinstance(g[0], _Size) and g[0].place in whole)]
+        self.__dict__["_others"] = [
+            g for g in guards if not (isinstance(g[0], (_Size, _Shape)) and g[0].place in whole)
+        ]
 
     def forward(self, *args: Any) -> None:
         for place, value in self.__dict__["_sizes"]:
@@ -179,14 +181,14 @@ class _Size:
         return args[self.place].shape[self.dim] == self.value
 
 
-class _Shape(_Size):
+class _Shape:
     """The condition that an input has as many dimensions as these sizes, numbers or not."""
 
     def __init__(self, place: int, value: tuple) -> None:
-        self.place, self.value = place, value  # type: ignore[assignment]
+        self.place, self.value = place, value
 
     def __call__(self, args: Any) -> bool:
-        return len(args[self.place].shape) == len(self.value)  # type: ignore[arg-type]
+        return len(args[self.place].shape) == len(self.value)
 
 
 def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
