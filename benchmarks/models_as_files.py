@@ -4,9 +4,9 @@ usage: python benchmarks/models_as_files.py [--only gpt,vit] [--against torch] [
        [--seconds 0.2] [--large]
 
 For each network of `tests/graph_models`, in eval mode without gradients: the time of the eager module, and of each
-file's module as a share of it, measured in turn in this process, the least of many. `--against torch` adds what that module
-takes to load the same .pt2 and TorchScript files (torchlite's load as a share of its). `--large` writes and loads a
-ResNet-50 of 100 MB instead, in each format.
+file's module as a share of it, measured in turn in this process, the least of many. `--against torch` adds what that
+module takes to load the same .pt2 and TorchScript files (torchlite's load as a share of its). `--large` writes and
+loads a ResNet-50 of 100 MB instead, in each format.
 """
 
 from __future__ import annotations
