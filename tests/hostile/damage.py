@@ -6,6 +6,7 @@ import functools
 import pickletools
 import random
 import struct
+from collections.abc import Callable
 
 from . import corpus
 from .corpus import named, number, text
@@ -36,10 +37,18 @@ def harm(dice: random.Random, index: int) -> bytes:
 
 def changed_bytes(dice: random.Random, index: int) -> bytes:
     """Bytes of a file changed, cut out, put in, written twice."""
-    return _change(dice, dice.choice(_files()), dice.randrange(1, 6))
+    return changed(dice, dice.choice(_files()), dice.randrange(1, 6))
 
 
-def _change(dice: random.Random, data: bytes, times: int) -> bytes:
+def _fixed_width(dice: random.Random) -> bytes:
+    form = dice.choice(("<I", "<Q", "<H", ">I"))
+    return struct.pack(form, dice.choice(_EDGES) % (1 << 8 * struct.calcsize(form)))
+
+
+def changed(
+    dice: random.Random, data: bytes, times: int, packed: Callable[[random.Random], bytes] = _fixed_width
+) -> bytes:
+    """Bytes changed, cut out, put in, written twice; `packed` is a number at an edge, as the format writes numbers."""
     out = bytearray(data)
     for _ in range(times):
         at = dice.randrange(len(out) + 1)
@@ -56,9 +65,8 @@ def _change(dice: random.Random, data: bytes, times: int) -> bytes:
             case 4:
                 out[at:at] = out[at : at + length]
             case 5:
-                form = dice.choice(("<I", "<Q", "<H", ">I"))
-                value = dice.choice(_EDGES) % (1 << 8 * struct.calcsize(form))
-                out[at : at + struct.calcsize(form)] = struct.pack(form, value)
+                piece = packed(dice)
+                out[at : at + len(piece)] = piece
             case _:
                 if dice.random() < 0.2:
                     del out[at:]
@@ -71,7 +79,7 @@ def changed_record(dice: random.Random, index: int) -> bytes:
     name = dice.choice(list(parts))
     match dice.randrange(5):
         case 0:
-            parts[name] = _change(dice, parts[name], 2)
+            parts[name] = changed(dice, parts[name], 2)
         case 1:
             del parts[name]
         case 2:
@@ -80,7 +88,7 @@ def changed_record(dice: random.Random, index: int) -> bytes:
             other = dice.choice(list(parts))
             parts[name], parts[other] = parts[other], parts[name]
         case _:
-            parts["data.pkl"] = _change(dice, parts["data.pkl"], 3)
+            parts["data.pkl"] = changed(dice, parts["data.pkl"], 3)
     return corpus.archive(parts)
 
 
@@ -204,7 +212,7 @@ def _argument(dice: random.Random, depth: int) -> bytes:
 def changed_old(dice: random.Random, index: int) -> bytes:
     """A checkpoint of the old format damaged, or with a pickle in it that was made at random."""
     if dice.random() < 0.6:
-        return _change(dice, dice.choice([f for f in _files() if f[:2] != b"PK"]), dice.randrange(1, 4))
+        return changed(dice, dice.choice([f for f in _files() if f[:2] != b"PK"]), dice.randrange(1, 4))
     code = b"".join(_piece(dice) for _ in range(dice.randrange(1, 20)))
     keys = dice.choice((b"]", b"]" + text("0") + b"a", _argument(dice, 2)))
     return corpus.old(code.replace(b"tQ", b"NtQ"), keys, struct.pack("<q", dice.choice(_EDGES) % 2**63) + bytes(16))

@@ -1,7 +1,7 @@
 """ONNX files that somebody damaged or made to do harm, and what reading them must not do.
 
 `python -m tests.hostile.onnx_files` makes 5,000 and reads each; the tests take some hundred. A file is a function of
-its number alone, so that `--only NUMBER` makes it again.
+`--seed` and its number alone, so that `--only NUMBER` makes it again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import torchlite as torch
 from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._schema import BY_NAME, MESSAGES, SCALARS
 from torchlite.onnx._writing.writer import attribute, tensor
+
+from .damage import changed
 
 SECONDS = 10  # of the processor
 _SPARE = 16 << 20  # bytes that any file may take: modules that are imported when they are first used
@@ -202,24 +204,7 @@ def harm() -> dict[str, bytes]:
 
 def _change(dice: random.Random, data: bytes) -> bytes:
     """Bytes changed, cut out, put in."""
-    out = bytearray(data)
-    for _ in range(dice.randrange(1, 6)):
-        at, length = dice.randrange(len(out) + 1), dice.choice((1, 1, 2, 4, 8, 64))
-        match dice.randrange(6):
-            case 0 if out:
-                out[min(at, len(out) - 1)] ^= 1 << dice.randrange(8)
-            case 1:
-                out[at : at + length] = dice.randbytes(length)
-            case 2:
-                del out[at : at + length]
-            case 3:
-                out[at:at] = out[at : at + length]
-            case 4:
-                out[at : at + 1] = _length(dice.choice(_EDGES) % (1 << 64))
-            case _:
-                if dice.random() < 0.2:
-                    del out[at:]
-    return bytes(out)
+    return changed(dice, data, dice.randrange(1, 6), lambda dice: _length(dice.choice(_EDGES) % (1 << 64)))
 
 
 def _messages(message: Message) -> list[Message]:
@@ -279,12 +264,12 @@ def _change_fields(dice: random.Random, data: bytes) -> bytes:
     return b"".join(bytes(piece) for piece in encode(whole))
 
 
-def file(number: int) -> tuple[str, bytes]:
+def file(number: int, seed: int = 0) -> tuple[str, bytes]:
     """How a file was made, and its bytes."""
     by_hand = list(harm().items()) if number < 100 else []
     if number < len(by_hand):
         return by_hand[number]
-    dice = random.Random(number)
+    dice = random.Random(f"{seed} {number}")
     data = dice.choice(files())
     way: Callable = dice.choice((_change, _change_fields, _change_fields))
     return way.__name__, way(dice, data)
@@ -334,7 +319,7 @@ def read(path: str, size: int) -> str:
     return problem
 
 
-def check(numbers: range) -> list[tuple[int, str, str]]:
+def check(numbers: range, seed: int = 0) -> list[tuple[int, str, str]]:
     """The files of these numbers that are not read as they should be: number, how it was made, what is wrong."""
     sys.addaudithook(_watch)
     found = []
@@ -353,7 +338,7 @@ def check(numbers: range) -> list[tuple[int, str, str]]:
         tracemalloc.start()
         try:
             for number in numbers:
-                made, data = file(number)
+                made, data = file(number, seed)
                 with open(path, "wb") as stream:
                     stream.write(data)
                 problem = read(path, len(data))
@@ -369,11 +354,12 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--only", type=int)
+    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     numbers = range(0, arguments.count, arguments.step)
     if arguments.only is not None:
         numbers = range(arguments.only, arguments.only + 1)
-    wrong = check(numbers)
+    wrong = check(numbers, arguments.seed)
     for number, made, problem in wrong:
         print("wrong", number, made, problem.replace("\n", " "))
     print(f"{len(numbers)} files: {len(wrong)} wrong")

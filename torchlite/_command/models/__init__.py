@@ -29,7 +29,9 @@ def perform(command: str, *arguments: str) -> int:
     module = importlib.import_module(f"{__name__}.{command}")
     try:
         return module.run(list(arguments))
-    except (OSError, ValueError, RuntimeError, TypeError, LookupError) as error:
-        text = str(error) if str(error) else repr(error)
-        print(f"python -m torchlite {command}: {text}", file=sys.stderr)
-        return 1
+    except OSError as error:
+        text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    except (ValueError, RuntimeError, TypeError, LookupError, AssertionError, ArithmeticError, MemoryError) as error:
+        text = str(error) or repr(error)
+    print(f"python -m torchlite {command}: {text}", file=sys.stderr)
+    return 1

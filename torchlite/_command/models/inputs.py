@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,8 @@ def inputs_of(model: Model, files: list[str], shapes: list[str]) -> list[torch.T
     given: dict[str, np.ndarray] = {}
     for word in files:
         name, path = _named(word, names)
-        loaded = np.load(path, allow_pickle=False)
-        found = (
-            dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {name or _next(names, given, word): loaded}
-        )
+        loaded = _loaded(path)
+        found = loaded if isinstance(loaded, dict) else {name or _next(names, given, word): loaded}
         given.update(found)
     random = np.random.default_rng(0)
     for word in shapes:
@@ -48,11 +47,34 @@ def inputs_of(model: Model, files: list[str], shapes: list[str]) -> list[torch.T
     if not names:
         return [torch.from_numpy(np.asarray(array)) for array in given.values()]
     return [
-        torch.from_numpy(np.asarray(given[value.name]))
+        _checked(model, value, torch.from_numpy(np.asarray(given[value.name])))
         if value.name in given
         else _made_up(model, place, value, random)
         for place, value in enumerate(model.inputs)
     ]
+
+
+def _loaded(path: str) -> Any:
+    """What a file of NumPy's holds. ValueError that names the file where it is none, or holds Python's objects."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else found
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        why = "holds Python's objects" if "Object arrays" in str(error) else "is no .npy or .npz file of NumPy's"
+        raise ValueError(f"--input {path}: it {why}") from None
+
+
+def _checked(model: Model, value: Value, tensor: torch.Tensor) -> torch.Tensor:
+    """An input that is of the type and shape that the file says. ValueError for another."""
+    sizes = tuple(tensor.shape)
+    wrong = value.dtype is not None and tensor.dtype is not value.dtype
+    if value.shape is not None:
+        pairs = zip(value.shape, sizes, strict=False)
+        wrong = wrong or len(sizes) != len(value.shape) or any(isinstance(n, int) and n != m for n, m in pairs)
+    if wrong:
+        kind = str(tensor.dtype).rpartition(".")[2]
+        raise ValueError(f"{model.path} takes the input {value}, but was given {kind} {list(sizes)}")
+    return tensor
 
 
 def _named(word: str, names: list[str]) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pickle
 import zipfile
 from typing import Any
 
@@ -50,8 +51,11 @@ def kind_of(path: str) -> str:
     with open(path, "rb") as file:
         head = file.read(4)
     if head == b"PK\x03\x04":
-        with zipfile.ZipFile(path) as archive:
-            names = [name.partition("/")[2] for name in archive.namelist()]
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = [name.partition("/")[2] for name in archive.namelist()]
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"{path}: a zip archive that is damaged or was cut short: {error}") from None
         if "archive_format" in names or "serialized_exported_program.json" in names:
             return "pt2"
         if "constants.pkl" in names:
@@ -71,7 +75,10 @@ def read(path: str, device: str = "cpu") -> Model:
     kind = kind_of(path)
     if kind == "checkpoint":
         raise ValueError(f"{path}: holds values that torch.save wrote, and no program; load it with torch.load")
-    return {"pt2": _exported, "torchscript": _scripted, "onnx": _onnx}[kind](path, device)
+    try:
+        return {"pt2": _exported, "torchscript": _scripted, "onnx": _onnx}[kind](path, device)
+    except (RuntimeError, ValueError, LookupError, pickle.UnpicklingError) as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _exported(path: str, device: str) -> Model:
