@@ -169,6 +169,7 @@ def test_inputs_are_checked(inputs, kind, words):
         ([node("Relu", ["x"], ["x"])], "there are two values 'x'"),
         ([node("Relu", ["x"], ["y"], slope=1)], "the op has no attribute 'slope'"),
         ([node("Relu", ["x", "x"], ["y"])], "it has 2 inputs, and the op 1"),
+        ([node("Transpose", [], ["y"], perm=[0])], "the input 'x' of the op is missing"),
         ([node("Relu", ["x"], ["y", "z"])], "it has 2 outputs, and the op 1"),
         ([node("Nothing", ["x"], ["y"])], "does not have the op Nothing of ai.onnx, version 20"),
         ([node("If", ["x"], ["y"])], "the graph of then_branch is missing"),

@@ -28,6 +28,14 @@ def type_name(module: Any) -> str:
     return f"{where}.{cls.__qualname__}"
 
 
+def _forward(module: Any) -> Callable | None:
+    """A module's forward; None where it has none: parts of a loaded TorchScript program may hold weights alone."""
+    try:
+        return module.forward
+    except NotImplementedError:
+        return None
+
+
 class Calls:
     """Tells a recorder in which modules it is: nodes get `nn_module_stack`. Of the modules named in `preserved` it
     notes the trees and nodes of what goes in and comes out.
@@ -47,9 +55,9 @@ class Calls:
         changed: list[tuple[Any, Any]] = []
         try:
             for name, module in self.module.named_modules():
-                if name:
+                if name and (forward := _forward(module)) is not None:
                     changed.append((module, module.__dict__.get("forward")))
-                    module.__dict__["forward"] = self._followed(name, module, module.forward)
+                    module.__dict__["forward"] = self._followed(name, module, forward)
             yield
         finally:
             for module, before in changed:

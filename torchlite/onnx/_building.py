@@ -263,6 +263,9 @@ class Scope:
         twice = set(given) & set(op.inputs[: len(values)])
         if twice:
             raise OnnxFileError(f"{what}: {short(min(twice))} is an attribute and an input")
+        absent = [name for name in op.inputs[len(values) :] if name in op.required and name not in given]
+        if absent:
+            raise OnnxFileError(f"{what}: the input {absent[0]!r} of the op is missing")
         args = [self.argument(v, op, i) for i, v in enumerate(values)]
         kwargs = {name: self.attribute(value, what) for name, value in given.items()}
         count = max(len(node.output), 1)

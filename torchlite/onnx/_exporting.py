@@ -15,7 +15,7 @@ from ._kinds import OperatorExportTypes, TrainingMode
 from ._program import ONNXProgram
 from ._symbolics import SYMBOLICS, as_rule
 from ._writing.program import Program, Wanted, translate
-from .errors import OnnxExporterError, OnnxExporterWarning
+from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
 
 FIRST, LAST, DEFAULT = 18, 25, 20
 
@@ -73,14 +73,16 @@ def export(
     STATE.depth += 1
     try:
         exported = _captured(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names, training, dynamo)
-        message = translate(
-            program_of(exported),
-            Wanted(
-                version, list(input_names or []), list(output_names or []), _axes(dynamic_axes),
-                _rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
-                keep_initializers_as_inputs, "main_graph",
-            ),
+        wanted = Wanted(
+            version, list(input_names or []), list(output_names or []), _axes(dynamic_axes),
+            _rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
+            keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
+        try:
+            message = translate(program_of(exported), wanted)
+        except WrittenViewError:
+            exported = exported.run_decompositions({})
+            message = translate(program_of(exported), wanted)
     finally:
         STATE.depth -= 1
     program = ONNXProgram(message, exported)

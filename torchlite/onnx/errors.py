@@ -16,6 +16,10 @@ class OnnxExporterError(RuntimeError):
     """What an export raises."""
 
 
+class WrittenViewError(OnnxExporterError):
+    """A write to a tensor that others are views of, for which ONNX has no words."""
+
+
 class UnsupportedOperatorError(OnnxExporterError):
     """An op that ONNX, or an opset of it, has no words for."""
 

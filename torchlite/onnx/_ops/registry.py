@@ -19,7 +19,7 @@ HOST = ("Ints", "Floats", "Number")
 
 class Op(NamedTuple):
     """A function for an op from a version on. `attributes` is None where it takes any, `host` names its inputs that are
-    numbers.
+    numbers, `required` those that it has to have.
     """
 
     since: int
@@ -29,6 +29,7 @@ class Op(NamedTuple):
     host: dict[str, str]
     rest: bool
     counts: bool
+    required: tuple[str, ...] = ()
 
 
 _TABLE: dict[tuple[str, str], list[Op]] = {}
@@ -48,6 +49,7 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Ca
             kinds,
             any(p.kind is p.VAR_POSITIONAL for p in params),
             any(p.name == "outputs" for p in params),
+            tuple(p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty),
         )
         for name in names:
             found = _TABLE.setdefault((domain, name), [])

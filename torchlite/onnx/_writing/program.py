@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .._protobuf import Message
 from .._types import NUMBERS
-from ..errors import OnnxExporterError, UnsupportedOperatorError
+from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
 from . import control, indexing, layers, own, pointwise, recurrent, reductions, shapes
 from .writer import Val, Writer, dtype_name, find, is_fixed, tensor
 
@@ -167,7 +167,7 @@ class Translation:
             user.op == "call_function" and user is not node and target_name(user.target).split(".")[1] in _VIEWS
             and user in env for user in first.users
         ):  # fmt: skip
-            raise OnnxExporterError(
+            raise WrittenViewError(
                 f"{node.name}: it writes to a tensor that others are views of: run_decompositions() first{_where(node)}"
             )
         env[first] = value
