@@ -36,6 +36,8 @@ def files(tmp_path_factory):
     torch.export.save(torch.export.export(net, (image,)), folder / "net.pt2")
     torch.onnx.export(net, (image,), folder / "net.onnx", input_names=["image"], dynamo=True)
     torch.save(net.state_dict(), folder / "weights.pt")
+    (folder / "cut.pt").write_bytes((folder / "net.pt").read_bytes()[:500])
+    (folder / "text.onnx").write_bytes(b"hello")
     np.save(folder / "image.npy", np.linspace(0, 1, 32, dtype=np.float32).reshape(2, 1, 4, 4))
     return folder, net
 
@@ -72,17 +74,22 @@ def test_run_takes_inputs_by_name_and_times_ops(files, tmp_path, capsys):
     ("words", "error"),
     [
         (["net.pt"], "does not say what shape its input 'image' has"),
-        (["net.onnx", "--shape", "3x4"], "has the shape"),
+        (["net.onnx", "--shape", "3x4"], "the input 'image' is float32 [2, 1, 4, 4], but got float32 [3, 4]"),
+        (["net.pt2", "--shape", "2x1x4x4:float64"], "but got float64 [2, 1, 4, 4]"),
+        (["net.onnx", "--input", "cut.pt"], "it is no .npy or .npz file of NumPy's"),
+        (["cut.pt"], "cut.pt: a zip archive that is damaged or was cut short"),
+        (["text.onnx"], "text.onnx: no ONNX model"),
         (["net.onnx", "--shape", "1y4"], "expected sizes with an x between"),
         (["net.onnx", "--shape", "2x1x4x4:float99"], "no dtype 'float99'"),
         (["net.onnx", "--shape", "2x1x4x4", "--shape", "1"], "has 1 inputs, and each was given"),
         (["net.pt2", "--output", "out.txt"], "ends in .npz or .npy"),
         (["weights.pt"], "no program; load it with torch.load"),
-        (["absent.onnx"], "absent.onnx"),
+        (["absent.onnx"], "absent.onnx: No such file"),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_line(files, words, error, capsys):
     folder, _ = files
+    words = [folder / word if word.endswith(".pt") else word for word in words]
     status, _, err = command(capsys, "run", folder / words[0], *words[1:])
     assert status == 1 and error in err.strip().splitlines()[-1]
 

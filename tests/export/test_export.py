@@ -121,6 +121,25 @@ def test_elements_that_are_read_name_the_line():
             torch.export.export(Module(read), (torch.ones(3),))
 
 
+def test_a_program_that_asks_is_told_of_its_export():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            told.append((torch.compiler.is_compiling(), torch.compiler.is_exporting()))
+            return x + 1
+
+    told = []
+    Net()(torch.ones(1))
+    torch.export.export(Net(), (torch.ones(1),))
+    assert told[0] == (False, False) and set(told[1:]) == {(True, True)} and not torch.compiler.is_exporting()
+
+
+def test_parts_of_a_traced_program_that_have_no_forward(tmp_path):
+    net, x = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), torch.ones(1, 2)
+    torch.jit.trace(net, (x,)).save(tmp_path / "net.pt")
+    program = torch.export.export(torch.jit.load(tmp_path / "net.pt"), (x,))
+    assert torch.equal(program.module()(x), net(x))
+
+
 def test_branches_and_loops_are_nodes_with_graphs():
     weight = torch.nn.Parameter(torch.tensor(3.0))
 

@@ -67,6 +67,7 @@ OPS = {
     "sorted": (lambda x: torch.sort(x, 1, descending=True)[0], 1),
     "cumulative": (lambda x: torch.cumsum(x, 1), 1),
     "cut": (lambda x: torch.cat(torch.split(x, [1, 2, 1], 1)[::-1], 1), 1),
+    "differences": (lambda x: torch.diff(x, 2, 1, prepend=x[:, :1]) + torch.diff(x > 0, dim=1)[:, :1], 1),
     "stack": (lambda x: torch.stack([x, x * 2], 1).flatten(1, 2), 1),
     "repeat": (lambda x: x.repeat(1, 2, 1) + x.repeat_interleave(2, 1), 1),
     "triangles": (lambda x: torch.tril(x) + torch.triu(x, 1), 1),
@@ -210,6 +211,18 @@ def test_a_symbolic_function_of_older_ops():
         Calls(torch.digamma), (torch.ones(2, 3),), custom_translation_table={torch.ops.aten.digamma.default: symbolic}
     )
     assert program.call_reference(torch.tensor([[1.0, 2, 3], [10, 20, 30]]))[0].tolist() == [[11, 22, 33], [20, 40, 60]]
+
+
+def test_writes_through_views():
+    def program(x):
+        y = torch.zeros(3, 4)
+        y[0].copy_(x[0])
+        y[:, 1:2] = 5.0
+        y[1].view(-1)[2:].add_(x[1, 2:])
+        return y + x
+
+    x = torch.arange(12.0).reshape(3, 4)
+    assert torch.equal(torch.onnx.export(Calls(program), (x,)).call_reference(x)[0], program(x))
 
 
 def test_what_cannot_be_written():

@@ -1,10 +1,13 @@
-"""What programs ask of PyTorch's compiler. Nothing is compiled here: functions run as they are written."""
+"""What programs ask of PyTorch's compiler. Nothing is compiled here: functions run as they are written, but for
+what an export records."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._types.refused import refusing
@@ -21,9 +24,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _State(threading.local):
+    exports = 0  # that this thread is inside of
+
+
+_STATE = _State()
+
+
+@contextlib.contextmanager
+def exporting() -> Iterator[None]:
+    """While entered, programs that ask are told that this thread exports them."""
+    _STATE.exports += 1
+    try:
+        yield
+    finally:
+        _STATE.exports -= 1
+
+
 def is_compiling() -> bool:
-    """Whether a compiler reads the function that calls this: never."""
-    return False
+    """Whether a compiler or an export reads the function that calls this."""
+    return _STATE.exports > 0
 
 
 def is_dynamo_compiling() -> bool:
@@ -32,8 +52,8 @@ def is_dynamo_compiling() -> bool:
 
 
 def is_exporting() -> bool:
-    """Whether the function that calls this is being exported: never."""
-    return False
+    """Whether the function that calls this is being exported."""
+    return _STATE.exports > 0
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:

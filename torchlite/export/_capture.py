@@ -10,6 +10,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._subclasses.described import of_tensor
 from torchlite._symbolic import UnbackedInt
+from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
 from torchlite.fx.experimental._unbacked import Unbacked
@@ -64,7 +65,7 @@ class Trace:
         self.inputs = [self._input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
         self._lifted = next(iter(self.inputs), None)
         args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
-        with self.recorder, self.calls.followed():
+        with exporting(), self.recorder, self.calls.followed():
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None

@@ -63,6 +63,8 @@ def dynamic_shapes(model: Model) -> tuple | None:
 def _exported(model: Model, given: list[torch.Tensor]) -> Any:
     from torchlite import export
 
+    if model.program is not None:
+        return model.program
     return export.export(model.module, tuple(given), dynamic_shapes=dynamic_shapes(model))
 
 

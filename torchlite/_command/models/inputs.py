@@ -57,8 +57,9 @@ def inputs_of(model: Model, files: list[str], shapes: list[str]) -> list[torch.T
 def _loaded(path: str) -> Any:
     """What a file of NumPy's holds. ValueError that names the file where it is none, or holds Python's objects."""
     try:
-        found = np.load(path, allow_pickle=False)
-        return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else found
+        with open(path, "rb") as stream:
+            found = np.load(stream, allow_pickle=False)
+            return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else found
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         why = "holds Python's objects" if "Object arrays" in str(error) else "is no .npy or .npz file of NumPy's"
         raise ValueError(f"--input {path}: it {why}") from None
@@ -73,7 +74,8 @@ def _checked(model: Model, value: Value, tensor: torch.Tensor) -> torch.Tensor:
         wrong = wrong or len(sizes) != len(value.shape) or any(isinstance(n, int) and n != m for n, m in pairs)
     if wrong:
         kind = str(tensor.dtype).rpartition(".")[2]
-        raise ValueError(f"{model.path} takes the input {value}, but was given {kind} {list(sizes)}")
+        wanted = str(value).partition("  ")[2]
+        raise ValueError(f"{model.path}: the input '{value.name}' is {wanted}, but got {kind} {list(sizes)}")
     return tensor
 
 

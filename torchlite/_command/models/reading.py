@@ -34,7 +34,7 @@ class Value:
 @dataclasses.dataclass
 class Model:
     """What was read. `graph` is None where the file holds a program in place of one; `example` are the arguments
-    that came with the file.
+    that came with the file, `program` what torch.export made.
     """
 
     path: str
@@ -44,6 +44,7 @@ class Model:
     outputs: list[Value]
     graph: Any = None
     example: tuple | None = None
+    program: Any = None
 
 
 def kind_of(path: str) -> str:
@@ -90,7 +91,7 @@ def _exported(path: str, device: str) -> Model:
     inputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_inputs if name in nodes]
     outputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_outputs if name in nodes]
     example = program.example_inputs[0] if program.example_inputs else None
-    return Model(path, "pt2", program.module().to(device), inputs, outputs, program.graph, example)
+    return Model(path, "pt2", program.module().to(device), inputs, outputs, program.graph, example, program)
 
 
 def _value(name: str, about: Any) -> Value:

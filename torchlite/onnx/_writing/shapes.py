@@ -436,3 +436,13 @@ def channel_shuffle(w: Writer, x: Val, groups: int) -> str:
     sizes = [w.size(x, d) for d in range(x.ndim)]
     cut = w.reshape(x, [sizes[0], groups, x.sizes[1] // groups, *sizes[2:]])  # type: ignore[operator]
     return w.reshape(w.permute(cut, [0, 2, 1, *range(3, x.ndim + 1)]), sizes)
+
+
+@translates("aten.diff")
+def diff(w: Writer, x: Val, n: int = 1, dim: int = -1, prepend: Val | None = None, append: Val | None = None) -> str:
+    parts = [part for part in (prepend, x, append) if part is not None]
+    out = w.op("Concat", *parts, axis=dim) if len(parts) > 1 else x.name
+    for _ in range(n):
+        ahead, behind = w.slice(out, dim, 1, LAST), w.slice(out, dim, 0, -1)
+        out = w.op("Xor" if x.dtype == "bool" else "Sub", ahead, behind)
+    return out
