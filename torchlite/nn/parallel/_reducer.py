@@ -9,6 +9,7 @@ what arrived.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,6 +55,7 @@ class Reducer:
         self.times: dict[int, int] = {}  # hooks that a parameter's gradient gets, of a static graph
         self.rebuilt = False
         self.iteration = 0
+        self.waited = 0.0  # seconds at the end of the last backward pass
         self.order: list[int] = []  # in which gradients came, until buckets are rebuilt
         self.prior: Any = None  # a work that must be done before the first bucket
         self.works: list[Any] = []
@@ -369,9 +371,12 @@ class Reducer:
     def _finish(self) -> None:
         """Wait for the buckets, and give the parameters what arrived."""
         works, self._expects, self._begun = self.works, False, False
+        self.waited = 0.0
         with torch.no_grad():
             for bucket, work in zip(self.buckets, works, strict=True):
+                start = time.perf_counter()
                 value = work.wait()
+                self.waited += time.perf_counter() - start
                 while isinstance(value, list | tuple):
                     value = value[0]
                 self._give(bucket, value)

@@ -445,6 +445,7 @@ class DistributedDataParallel(Module, Joinable):
             "bucket_sizes" if not reducer.rebuilt else "rebuilt_bucket_sizes": _sizes(reducer),
             "has_rebuilt_buckets": int(reducer.rebuilt),
             "num_buckets_reduced": len(reducer.buckets),
+            "backward_comm_wait_time": int(reducer.waited * 1e9),
             "has_sync_bn": int(any(isinstance(m, torch.nn.SyncBatchNorm) for m in self.module.modules())),
             "comm_hook": getattr(reducer.hook[1], "__name__", "") if reducer.hook else "",
             "dtypes": ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in reducer.parameters})),
