@@ -1,4 +1,4 @@
-"""Fifty steps on several processes against one with the whole batch: `python -m tests.ddp.long`, minutes, for the night.
+"""Fifty steps on several processes against one with the whole batch: `python -m tests.ddp.long`, for the night.
 
 A CNN with batch norms over the world, a small GPT and a ResNet; the losses must agree to 1e-4 in each step.
 """
