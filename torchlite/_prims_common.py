@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite import dtype
 
 from ._tensor import Tensor
-from ._types.dtypes import dtype
 
 __all__ = [
     "ELEMENTWISE_TYPE_PROMOTION_KIND", "REDUCTION_OUTPUT_TYPE_KIND", "TensorLike", "apply_perm", "canonicalize_dim",
@@ -21,16 +21,25 @@ __all__ = [
     "is_boolean_dtype", "is_channels_last_contiguous", "is_complex_dtype", "is_contiguous",
     "is_contiguous_for_memory_format", "is_contiguous_for_memory_format_or_false", "is_contiguous_or_false",
     "is_cpu_scalar_tensor", "is_expandable_to", "is_float_dtype", "is_grad_dtype", "is_integer_dtype",
-    "is_low_precision_dtype", "is_same_shape", "is_valid_permutation", "make_channels_last_2d_strides_for",
+    "is_low_precision_dtype", "is_same_shape", "is_valid_permutation", "make_channels_last_1d_strides_for",
+    "make_channels_last_2d_strides_for",
     "make_channels_last_3d_strides_for", "make_channels_last_strides_for", "make_contiguous_strides_for", "prod",
     "reduction_dims", "suggest_memory_format", "type_to_dtype",
 ]  # fmt: skip
 
 TensorLike = Tensor
-_REAL_OF = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
-_COMPLEX_OF = {real: kind for kind, real in _REAL_OF.items()} | {torch.bfloat16: torch.complex64}
-_COMPUTED_IN = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.complex32: torch.complex64}
-_TYPES = {bool: torch.bool, int: torch.int64}
+_REAL_OF: dict[dtype, dtype] = {
+    torch.complex32: torch.float16,
+    torch.complex64: torch.float32,
+    torch.complex128: torch.float64,
+}
+_COMPLEX_OF: dict[dtype, dtype] = {real: kind for kind, real in _REAL_OF.items()} | {torch.bfloat16: torch.complex64}
+_COMPUTED_IN: dict[dtype, dtype] = {
+    torch.bfloat16: torch.float32,
+    torch.float16: torch.float32,
+    torch.complex32: torch.complex64,
+}
+_TYPES: dict[type, dtype] = {bool: torch.bool, int: torch.int64}
 
 
 class ELEMENTWISE_TYPE_PROMOTION_KIND(enum.Enum):
@@ -127,11 +136,16 @@ def type_to_dtype(typ: type) -> dtype:
 def get_higher_dtype(a: Any, b: Any) -> dtype | None:
     """The dtype that holds the values of two dtypes, tensors or numbers, of which either may be None."""
     kinds = [_dtype_of(x) for x in (a, b) if x is not None]
-    return None if not kinds else kinds[0] if len(kinds) == 1 else torch.promote_types(*kinds)
+    if len(kinds) == 2 and kinds[0].is_complex == kinds[1].is_complex:
+        return torch.promote_types(*kinds)
+    return next((kind for kind in kinds if kind.is_complex), kinds[0] if kinds else None)
 
 
 def _dtype_of(x: Any) -> dtype:
-    return x.dtype if isinstance(x, Tensor) else x if isinstance(x, dtype) else type_to_dtype(type(x))
+    if isinstance(x, dtype):
+        return x
+    found: dtype = x.dtype if isinstance(x, Tensor) else type_to_dtype(type(x))  # type: ignore[assignment]
+    return found
 
 
 def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOTION_KIND) -> tuple[dtype, dtype]:
@@ -168,7 +182,7 @@ def _promoted(given: list) -> dtype:
     """The dtype of a result: tensors with dimensions decide, then those without, then numbers, unless what comes later
     is of a higher kind.
     """
-    order = [
+    order: list[list[dtype]] = [
         [x.dtype for x in given if isinstance(x, Tensor) and x.ndim],
         [x.dtype for x in given if isinstance(x, Tensor) and not x.ndim],
         [type_to_dtype(type(x)) for x in given if not isinstance(x, Tensor)],
@@ -223,8 +237,9 @@ def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) ->
 def _with_channels_last(shape: Sequence[int], count: int, name: str) -> tuple[int, ...]:
     if len(shape) != count:
         raise RuntimeError(f"Only tensors of rank {count} can use the {name} memory format")
-    strides = make_contiguous_strides_for([shape[0], *shape[2:], shape[1]])
-    return (strides[0], strides[-1], *strides[1:-1])
+    strides = [1, *itertools.accumulate([shape[1], *reversed(shape[3:])], operator.mul)]
+    first = strides[-1] * shape[2]
+    return (first, *strides[:1], *reversed(strides[1:]))
 
 
 def make_channels_last_2d_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
@@ -237,9 +252,18 @@ def make_channels_last_3d_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
     return _with_channels_last(shape, 5, "channels_last_3d")
 
 
+def make_channels_last_1d_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a batch of sequences with the channels last. RuntimeError for other numbers of dimensions."""
+    return _with_channels_last(shape, 3, "channels_last_1d")
+
+
 def make_channels_last_strides_for(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a batch of pictures or volumes with the channels last."""
-    makes = {4: make_channels_last_2d_strides_for, 5: make_channels_last_3d_strides_for}
+    makes = {
+        3: make_channels_last_1d_strides_for,
+        4: make_channels_last_2d_strides_for,
+        5: make_channels_last_3d_strides_for,
+    }
     if len(shape) not in makes:
         raise RuntimeError(f"no channels last format strides exist in {len(shape)} dimensions")
     return makes[len(shape)](shape)
