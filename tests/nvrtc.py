@@ -493,8 +493,9 @@ def main(arguments: list[str]) -> int:
         ]
     print(*dict.fromkeys(complaints), sep="\n")
     print(
-        f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels on {', '.join(compiler.architectures)}, "
-        f"{left_out} programs more as they were; {ops.runs} runs of ops, {time.time() - began:.0f} s: "
+        f"NVRTC {version()}: {len(compiler.texts)} programs, {len(uses)} kernels "
+        f"on {', '.join(compiler.architectures)}, {left_out} programs more "
+        f"as they were; {ops.runs} runs of ops, {time.time() - began:.0f} s: "
         f"{'failed' if complaints else 'all compile, no new spill'}"
     )
     return int(bool(complaints))
