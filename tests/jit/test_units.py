@@ -183,7 +183,8 @@ def test_attributes_without_a_type():
 
 def test_graphs_show_types():
     unit = torch.jit.CompilationUnit(
-        "def f(a: List[int], b: Optional[Tensor], c: Dict[str, Tuple[int, str]], d: Union[str, int]) -> int:\n    return a[0]"
+        "def f(a: List[int], b: Optional[Tensor], c: Dict[str, Tuple[int, str]], d: Union[str, int]) -> int:\n"
+        "    return a[0]"
     )
     shown = str(unit.f.graph)
     for kind in ("%a : int[]", "%b : Tensor?", "%c : Dict(str, (int, str))", "%d : Union(int, str)"):

@@ -1,4 +1,4 @@
-"""Tensors over several processes: none."""
+"""Tensors over several processes: how they may lie; none yet."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from .._absent import absent, kind
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from . import experimental as experimental
+from .placement_types import Partial as Partial
+from .placement_types import Placement as Placement
+from .placement_types import Replicate as Replicate
+from .placement_types import Shard as Shard
 
 _HERE = "torch.distributed.tensor"
 
@@ -15,8 +19,6 @@ __all__ = [
 ]  # fmt: skip
 
 DTensor = kind("DTensor", _HERE)
-Placement = kind("Placement", _HERE)
-Partial, Replicate, Shard = (kind(name, _HERE, Placement) for name in ("Partial", "Replicate", "Shard"))
 distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros = (
     absent(name, _HERE)
     for name in ("distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros")

@@ -215,9 +215,9 @@ class Recorder(DispatchMode):
             return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
         if isinstance(value, (UnbackedInt, SymBool)):
             trace = value.node.trace if isinstance(value, UnbackedInt) else value.trace
-            if trace is None or trace is not self.unbacked:
+            if self.unbacked is None or trace is not self.unbacked:
                 raise _data_dependent(f" {value}: it is used in a graph within, which it is not given to as a tensor.")
-            return trace.node(value)
+            return self.unbacked.node(value)
         return value
 
     def undecided(self, condition: Any) -> bool:
