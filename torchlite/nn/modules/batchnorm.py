@@ -162,6 +162,17 @@ class BatchNorm3d(_BatchNorm):
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
+def _group_of(given: Any) -> Any:
+    """The group of processes whose statistics are wanted; None where there is one process."""
+    import sys
+
+    dist = sys.modules.get(__name__.partition(".")[0] + ".distributed")
+    if dist is None or not dist.is_initialized():
+        return None
+    group = given or dist.group.WORLD
+    return group if group.size() > 1 else None
+
+
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of inputs of any dimension with statistics over the processes of a group; in one process the
     same as BatchNorm.
@@ -189,7 +200,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        group = self._synchronized_group() if self.training else None
+        group = _group_of(self.process_group) if self.training else None
         if group is None:
             return super().forward(input)
         from ._synchronized import sync_batch_norm
@@ -202,16 +213,6 @@ class SyncBatchNorm(_BatchNorm):
         mean = self.running_mean if self.track_running_stats else None
         var = self.running_var if self.track_running_stats else None
         return sync_batch_norm(input, self.weight, self.bias, mean, var, self.eps, momentum or 0.0, group)
-
-    def _synchronized_group(self) -> Any:
-        """The group whose statistics are wanted; None where there is one process."""
-        import sys
-
-        dist = sys.modules.get(__name__.partition(".")[0] + ".distributed")
-        if dist is None or not dist.is_initialized():
-            return None
-        group = self.process_group or dist.group.WORLD
-        return group if group.size() > 1 else None
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
