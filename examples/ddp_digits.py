@@ -36,7 +36,7 @@ def train(epochs: int, batch_size: int) -> float:
     order = torch.randperm(len(images))
     learned, tested = order[:1440], order[1440:]
     data = TensorDataset(images[learned], labels[learned])
-    sampler: Any = DistributedSampler(data)
+    sampler: DistributedSampler[int] = DistributedSampler(data)
     loader = DataLoader(data, batch_size=batch_size // dist.get_world_size(), sampler=sampler)
     model = DistributedDataParallel(network())
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)

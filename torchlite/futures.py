@@ -49,7 +49,7 @@ class Future(Generic[_T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future of `callback(self)`, which runs when this one is done."""
-        made: Future[Any] = Future()
+        made = self._following()
 
         def run(done: Future) -> None:
             try:
@@ -59,6 +59,9 @@ class Future(Generic[_T]):
 
         self._when_done(run)
         return made
+
+    def _following(self) -> Future:
+        return Future()
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
         """Call `callback(self)` when this is done; its errors are left alone."""

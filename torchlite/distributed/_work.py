@@ -105,18 +105,8 @@ class PolledFuture(Future):
             self._drive()
         return super().wait()
 
-    def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A future of `callback(self)`."""
-        made = PolledFuture(self._ask, self._drive)
-
-        def run(done: Future) -> None:
-            try:
-                made.set_result(callback(done))
-            except Exception as error:
-                made.set_exception(error)
-
-        self._when_done(run)
-        return made
+    def _following(self) -> Future:
+        return PolledFuture(self._ask, self._drive)
 
 
 class MessageWork(Work):

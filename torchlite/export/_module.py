@@ -132,19 +132,24 @@ def _root_of(program: Any) -> Module:
     for kind, name in lifted_names(program).values():
         persistent = kind is InputKind.PARAMETER or (kind is InputKind.BUFFER and name not in off)
         value = (program.state_dict if persistent else program.constants)[name]
-        *path, last = name.split(".")
-        owner: Any = root
-        for part in path:
-            inner = owner._modules.get(part)
-            if inner is None:
-                inner = Module()
-                owner.add_module(part, inner)
-            owner = inner
+        owner, last = owner_of(root, name)
         if kind is InputKind.PARAMETER:
             owner.register_parameter(last, value)
         else:
             owner.register_buffer(last, value, persistent=persistent)
     return root
+
+
+def owner_of(root: Any, name: str) -> tuple[Any, str]:
+    """The module that a dotted name's last part belongs to, and that part; modules on the way are made."""
+    *path, last = name.split(".")
+    for part in path:
+        inner = root._modules.get(part)
+        if inner is None:
+            inner = Module()
+            root.add_module(part, inner)
+        root = inner
+    return root, last
 
 
 def _argument_names(in_spec: Any) -> list[str]:

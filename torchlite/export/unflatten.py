@@ -11,6 +11,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
+from ._module import owner_of
 from .exported_program import ExportedProgram, ModuleCallSignature
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
@@ -559,13 +560,7 @@ class _Tree:
 
 def _put(owner: Any, name: str, value: Any, spec: Any = None) -> None:
     """A module or a tensor under a dotted name; modules on the way are made."""
-    *path, last = name.split(".")
-    for part in path:
-        inner = owner._modules.get(part)
-        if inner is None:
-            inner = Module()
-            owner.add_module(part, inner)
-        owner = inner
+    owner, last = owner_of(owner, name)
     if isinstance(value, Module):
         before = owner._modules.get(last)
         if before is not None and before is not value:  # tensors were there first
