@@ -10,6 +10,7 @@ elements: ratios of an engine's time to NumPy's, "cc" (g++ 12) and "opencl" (Int
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 
 import numpy as np
@@ -23,7 +24,8 @@ from .choice import Engine
 PASS, CHEAP, MIDDLE, DEAR = "pass", "cheap", "middle", "dear"
 COSTS = PASS, CHEAP, MIDDLE, DEAR
 
-_HALVES = np.dtype("f2"), bfloat16.np
+# Without ml_dtypes (the extra `lowp`) there are no arrays of bfloat16.
+_HALVES = (np.dtype("f2"), *((bfloat16.np,) if importlib.util.find_spec("ml_dtypes") else ()))
 _FLOATS = np.dtype("f4"), np.dtype("f8")
 _WHOLE = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
 
