@@ -12,15 +12,8 @@ import torchlite
 
 pytestmark = pytest.mark.oracle
 
-# What is left out, and why: legacy storages (torchlite has none), several processes (nccl), other projects' parts
-# (jiterator, tunable, gds, sparse), allocators and snapshots of PyTorch's own memory, handles of PyTorch's own runtime.
-STORAGES = {
-    f"{kind}Storage"
-    for kind in (
-        "BFloat16", "Bool", "Byte", "Char", "ComplexDouble", "ComplexFloat", "Double", "Float", "Half", "Int", "Long",
-        "Short",
-    )
-}  # fmt: skip
+# What is left out, and why: several processes (nccl), other projects' parts (jiterator, tunable, gds), allocators
+# and snapshots of PyTorch's own memory, handles of PyTorch's own runtime.
 ALLOCATORS = {
     "CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",
     "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator", "get_allocator_backend",
@@ -28,12 +21,11 @@ ALLOCATORS = {
     "reset_peak_host_memory_stats", "use_mem_pool",
 }  # fmt: skip
 LEFT_OUT = {
-    "cuda": STORAGES
-    | ALLOCATORS
+    "cuda": ALLOCATORS
     | {
         "CudaError", "DeferredCudaCallError", "GreenContext", "check_error", "cudaStatus", "cudart",
         "current_blas_handle", "current_solver_handle", "get_sync_debug_mode", "jiterator", "nccl",
-        "set_sync_debug_mode", "sparse", "tunable",
+        "set_sync_debug_mode", "tunable",
     },
     "cuda.memory": ALLOCATORS | {"list_gpu_processes"},
     "cuda.graphs": set(),

@@ -37,7 +37,7 @@ CUDA = {
         ldexp linalg_lu_solve lu_solve nanmean nansum native_batch_norm native_group_norm trace vander""",
 }
 CPU = {
-    LOWER: _PRODUCTS + "affine_grid_generator",
+    LOWER: _PRODUCTS + "_addmm_activation _native_multi_head_attention affine_grid_generator",
     FLOAT: _LOSSES
     + """adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices binary_cross_entropy cholesky
         cholesky_inverse cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn
