@@ -1,7 +1,154 @@
-"""Which part of a tensor a process has: of none yet."""
+"""Which part of a tensor a process has."""
 
-from .._absent import absent
+from __future__ import annotations
 
-compute_local_shape_and_global_offset = absent(
-    "compute_local_shape_and_global_offset", "torch.distributed.tensor._utils"
-)
+from collections.abc import Sequence
+from typing import Any
+
+import torchlite as torch
+
+from ..device_mesh import DeviceMesh
+from .placement_types import Placement, Shard, _StridedShard
+
+__all__ = [
+    "compute_global_tensor_info", "compute_global_tensor_shape", "compute_local_shape_and_global_offset",
+    "compute_local_stride", "compute_local_tensor_info", "normalize_to_torch_size",
+]  # fmt: skip
+
+
+def ranges_of(
+    global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], place: Sequence[int] | None = None
+) -> list[list[tuple[int, int]]]:
+    """For each dimension of a tensor the ranges (start, stop) that the process at a place of the mesh has, in the order
+    in which they lie in its memory. `place` is this process's where it is not given.
+    """
+    where = mesh.get_coordinate() if place is None else place
+    held: list[list[tuple[int, int]]] = [[(0, size)] for size in global_shape]
+    if where is None:
+        return [[] for _ in global_shape]
+    for i, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            held[placement.dim] = _part(held[placement.dim], placement, mesh.size(i), where[i])
+    return held
+
+
+def _part(held: list[tuple[int, int]], placement: Shard, count: int, mine: int) -> list[tuple[int, int]]:
+    """Of ranges that lie one behind another those that a process has once they are cut once more."""
+    size = sum(stop - start for start, stop in held)
+    found: list[tuple[int, int]] = []
+    for first, last in placement.pieces(size, count)[mine]:
+        begin = 0
+        for start, stop in held:
+            low, high = max(first, begin), min(last, begin + stop - start)
+            if low < high:
+                if found and found[-1][1] == start + low - begin:
+                    found[-1] = (found[-1][0], start + high - begin)
+                else:
+                    found.append((start + low - begin, start + high - begin))
+            begin += stop - start
+    return found
+
+
+def compute_local_shape_and_global_offset(
+    global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], skip_offset: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape of this process's part of a tensor, and where it begins in each dimension. A process outside the mesh
+    has none: ((0,), ()). Of a part that is empty the offset is the size of the dimension.
+    """
+    if mesh.get_coordinate() is None:
+        return (0,), ()
+    held = ranges_of(global_shape, mesh, placements)
+    shape = tuple(sum(stop - start for start, stop in part) for part in held)
+    if skip_offset:
+        return shape, ()
+    return shape, tuple(part[0][0] if part else size for part, size in zip(held, global_shape, strict=True))
+
+
+def compute_local_shape(
+    global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[int, ...]:
+    """The shape of this process's part of a tensor."""
+    return compute_local_shape_and_global_offset(global_shape, mesh, placements, True)[0]
+
+
+def compute_local_stride(global_stride: Sequence[int], local_shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a part that lies in memory as the whole does."""
+    order = sorted(range(len(local_shape)), key=lambda dim: (global_stride[dim], -dim))
+    strides, step = [0] * len(local_shape), 1
+    for dim in order:
+        strides[dim] = step
+        step *= max(local_shape[dim], 1)
+    return tuple(strides)
+
+
+def compute_local_tensor_info(
+    global_tensor: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[list[int], list[int]]:
+    """Shape and strides of this process's part of a tensor."""
+    shape = compute_local_shape(global_tensor.shape, mesh, placements)
+    return list(shape), list(compute_local_stride(global_tensor.stride(), shape))
+
+
+def compute_global_tensor_info(
+    tensor: Any, mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[list[int], list[int]]:
+    """Shape and strides of the whole of which each process has a part like this tensor, all equally large.
+    RuntimeError where a dimension that there is not is cut, or one by several dimensions of the mesh in other steps.
+    """
+    shape, stride = list(tensor.shape), list(tensor.stride())
+    for i, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            if placement.dim < 0:
+                raise AssertionError(
+                    "Shard placements should have negative dims normalized in the user-facing APIs: " + repr(placement)
+                )
+            dim = placement.dim
+            if dim >= len(shape):
+                raise AssertionError(
+                    f"Sharding dim {dim} greater than tensor ndim {len(shape)} for placement number {i}."
+                )
+            step = stride[dim]
+            before = shape[dim]
+            shape[dim] *= mesh.size(i)
+            for other in range(len(stride)):
+                if other != dim and stride[other] >= step and stride[other] and before:
+                    if stride[other] > step or (stride[other] == step and other < dim):
+                        stride[other] *= mesh.size(i)
+        elif not placement.is_replicate() and not placement.is_partial():
+            raise RuntimeError(f"placement type {type(placement)} not supported!")
+    return shape, stride
+
+
+def compute_global_tensor_shape(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Size:
+    """The shape of the whole of which this process has a part of that shape; the processes tell each other theirs.
+    NotImplementedError for meshes of several dimensions. RuntimeError where parts differ elsewhere than in the
+    dimension that is cut.
+    """
+    if len(placements) != 1:
+        raise NotImplementedError("compute_global_tensor_shape only supports 1 placement for now.")
+    placement = placements[0]
+    if placement.is_replicate():
+        return torch.Size(shape)
+    if not isinstance(placement, Shard) or isinstance(placement, _StridedShard):
+        raise NotImplementedError(f"Placement type {type(placement)} not supported.")
+    from .. import distributed_c10d as dist
+
+    every: list[Any] = [None] * mesh.size()
+    dist.all_gather_object(every, tuple(shape), group=mesh.get_group())
+    whole = list(shape)
+    for other in every:
+        if any(a != b for dim, (a, b) in enumerate(zip(other, shape, strict=True)) if dim != placement.dim):
+            raise RuntimeError("Non-sharded dimensions should have identical size across ranks.")
+    whole[placement.dim] = sum(other[placement.dim] for other in every)
+    return torch.Size(whole)
+
+
+def normalize_to_torch_size(size: Any) -> torch.Size:
+    """The size that `f(2, 3)`, `f((2, 3))` and `f(2)` name."""
+    if isinstance(size, torch.Size):
+        return size
+    if isinstance(size, int):
+        return torch.Size([size])
+    if len(size) == 1 and isinstance(size[0], Sequence):
+        return torch.Size(size[0])
+    return torch.Size(size)

@@ -1,31 +1,50 @@
-"""How a tensor lies over several processes, along one dimension of a mesh of them."""
+"""How a tensor lies over the processes of a mesh, along one dimension of the mesh."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
+
+import torchlite as torch
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """What all ways have: questions about which one it is."""
+    """What all ways have: questions about which one it is. They are values: equal where they say the same."""
+
+    __slots__ = ()
+
+    def _key(self) -> tuple[Any, ...]:
+        return ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"property of '{type(self).__name__}' object has no setter")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and other._key() == self._key())  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *self._key()))
+
+    def __reduce__(self) -> Any:
+        return type(self), self._key()
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether each process has a part, of dimension `dim` where it is given."""
-        return isinstance(self, Shard) and dim in (None, self.dim)
+        return False
 
     def is_replicate(self) -> bool:
         """Whether each process has all of it."""
-        return isinstance(self, Replicate)
+        return False
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
         """Whether each process has a summand (or what else `reduce_op` joins)."""
-        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+        return False
 
 
-@dataclass(frozen=True)
 class Shard(Placement):
-    """Each process has a part of dimension `dim`.
+    """Each process has a part of dimension `dim`: as `torch.chunk` cuts it, so the last processes may have less, or
+    nothing.
 
     >>> import torchlite as torch
     >>> torch.distributed.tensor.Shard(0)
@@ -33,23 +52,192 @@ class Shard(Placement):
 
     """
 
+    __slots__ = ("dim",)
     dim: int
 
+    def __init__(self, dim: int) -> None:
+        object.__setattr__(self, "dim", dim)
 
-@dataclass(frozen=True)
+    def _key(self) -> tuple[Any, ...]:
+        return (self.dim,)
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part, of dimension `dim` where it is given."""
+        return dim is None or dim == self.dim
+
+    def at(self, dim: int) -> Shard:
+        """The same of another dimension."""
+        return Shard(dim)
+
+    def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
+        """For each of `count` processes the ranges (start, stop) of a dimension of `size` that it has, in the order in
+        which they lie there.
+        """
+        return [[part] for part in _chunks(size, count)]
+
+    def sizes(self, size: int, count: int) -> list[int]:
+        """How much of a dimension of `size` each of `count` processes has."""
+        return [sum(stop - start for start, stop in part) for part in self.pieces(size, count)]
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """How much of a dimension process `rank` has, and where that begins."""
+        start, stop = _chunks(curr_local_size, num_chunks)[rank]
+        return stop - start, start
+
+    _local_shard_size_and_offset = local_shard_size_and_offset
+
+    def _split_tensor(
+        self, tensor: torch.Tensor, num_chunks: int, *, with_padding: bool = True, contiguous: bool = True
+    ) -> tuple[list[torch.Tensor], list[int]]:
+        """The parts of all processes, and how many places each was padded by to be as long as the longest."""
+        if self.dim > tensor.ndim:
+            raise AssertionError(f"Sharding dim {self.dim} greater than tensor ndim {tensor.ndim}")
+        dim = self.dim % max(tensor.ndim, 1)
+        parts = [pick(tensor, dim, ranges) for ranges in self.pieces(tensor.shape[dim], num_chunks)]
+        longest = parts[0].shape[dim]
+        pads = [longest - part.shape[dim] for part in parts] if with_padding else []
+        if with_padding:
+            parts = [padded(part, dim, longest) for part in parts]
+        return [part.contiguous() for part in parts] if contiguous else parts, pads
+
+    def __repr__(self) -> str:
+        return f"Shard(dim={self.dim})"
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
 class _StridedShard(Shard):
-    """A part of what an earlier dimension of the mesh had cut already: `split_factor` parts of it."""
+    """A part of what a later dimension of the mesh cuts as well: dimension `dim` is cut in `split_factor` parts first,
+    and a process has its share of each. `fully_shard` makes these of tensors that tensor parallelism had cut before.
+    """
 
-    split_factor: int = 1
+    __slots__ = ("split_factor",)
+    split_factor: int
+
+    def __init__(self, dim: int, *, split_factor: int = 1, sf: int | None = None) -> None:
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "split_factor", split_factor if sf is None else sf)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.dim, self.split_factor)
+
+    def __reduce__(self) -> Any:
+        return _strided, self._key()
+
+    def at(self, dim: int) -> Shard:
+        """The same of another dimension."""
+        return _StridedShard(dim, split_factor=self.split_factor)
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part, of dimension `dim` where it is given."""
+        return dim is None or dim == self.dim
+
+    def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
+        """For each of `count` processes the ranges of a dimension of `size` that it has."""
+        made: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for start, stop in _chunks(size, self.split_factor):
+            for mine, (first, last) in zip(made, _chunks(stop - start, count), strict=True):
+                mine.append((start + first, start + last))
+        return made
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
 
 
-@dataclass(frozen=True)
+def _strided(dim: int, split_factor: int) -> _StridedShard:
+    return _StridedShard(dim, split_factor=split_factor)
+
+
 class Replicate(Placement):
     """Each process has the whole tensor."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True)
+    def is_replicate(self) -> bool:
+        """Whether each process has all of it."""
+        return True
+
+    def __repr__(self) -> str:
+        return "Replicate()"
+
+    def __str__(self) -> str:
+        return "R"
+
+
 class Partial(Placement):
-    """Each process has a tensor of the whole shape; the whole is what `reduce_op` makes of all of them."""
+    """Each process has a tensor of the whole shape; the whole is what `reduce_op` makes of all of them: "sum", "avg",
+    "product", "max" or "min".
+    """
 
-    reduce_op: str = "sum"
+    __slots__ = ("reduce_op",)
+    reduce_op: str
+    ALL_REDUCE_OPS = frozenset({"sum", "avg", "min", "max", "product", "band", "bor", "bxor"})
+    LINEAR_REDUCE_OPS = frozenset({"sum", "avg"})
+
+    def __init__(self, reduce_op: str = "sum") -> None:
+        object.__setattr__(self, "reduce_op", reduce_op)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.reduce_op,)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether each process has a summand (or what else `reduce_op` joins)."""
+        return reduce_op is None or reduce_op == self.reduce_op
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+
+class _MaskPartial(Partial):
+    """A sum of rows that processes looked up in their part of a table: who does not have a row has zeros there."""
+
+    __slots__ = ("offset_dim", "offset_shape")
+    offset_shape: Any
+    offset_dim: int
+
+    def __init__(
+        self, reduce_op: str | None = None, mask_buffer: Any = None, offset_shape: Any = None, offset_dim: int = 0
+    ) -> None:
+        super().__init__("sum" if reduce_op is None else reduce_op)
+        object.__setattr__(self, "offset_shape", offset_shape)
+        object.__setattr__(self, "offset_dim", offset_dim)
+
+    def _key(self) -> tuple[Any, ...]:
+        shape = None if self.offset_shape is None else tuple(self.offset_shape)
+        return (self.reduce_op, None, shape, self.offset_dim)
+
+    def __repr__(self) -> str:
+        return (
+            f"_MaskPartial(reduce_op={self.reduce_op}, offset_shape={self.offset_shape}, offset_dim={self.offset_dim})"
+        )
+
+    def __str__(self) -> str:
+        return f"MaskP({self.reduce_op}, {self.offset_shape}, {self.offset_dim})"
+
+
+def _chunks(size: int, count: int) -> list[tuple[int, int]]:
+    """(start, stop) of each of `count` parts, all but the last ones equally long."""
+    step = -(-size // count)
+    return [(min(i * step, size), min((i + 1) * step, size)) for i in range(count)]
+
+
+def pick(tensor: torch.Tensor, dim: int, ranges: list[tuple[int, int]]) -> torch.Tensor:
+    """The ranges of a dimension, one after the other: a view where it is one range."""
+    parts = [tensor.narrow(dim, start, stop - start) for start, stop in ranges]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
+
+
+def padded(tensor: torch.Tensor, dim: int, size: int) -> torch.Tensor:
+    """A tensor that is `size` long in a dimension, with zeros behind it."""
+    missing = size - tensor.shape[dim]
+    if not missing:
+        return tensor
+    return torch.cat([tensor, tensor.new_zeros([*tensor.shape[:dim], missing, *tensor.shape[dim + 1 :]])], dim)

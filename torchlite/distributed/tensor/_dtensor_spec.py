@@ -1,0 +1,181 @@
+"""What a DTensor is over all processes: its mesh, how it lies there, and its shape, strides and dtype as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torchlite as torch
+
+from ..device_mesh import DeviceMesh
+from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+
+__all__ = ["DTensorSpec", "ShardOrderEntry", "TensorMeta"]
+
+
+class ShardOrderEntry(NamedTuple):
+    """The mesh's dimensions that cut a dimension of the tensor, in the order in which they do."""
+
+    tensor_dim: int
+    mesh_dims: tuple[int, ...]
+
+
+class TensorMeta(NamedTuple):
+    """Shape, strides and dtype of the whole tensor."""
+
+    shape: torch.Size
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class DTensorSpec:
+    """A mesh, a placement for each of its dimensions, and what the whole tensor is like. A value: it does not change,
+    but for a `tensor_meta` that is given later.
+    """
+
+    __slots__ = ("_hash", "mesh", "placements", "tensor_meta")
+    mesh: DeviceMesh
+    placements: tuple[Placement, ...]
+    tensor_meta: TensorMeta | None
+
+    def __init__(
+        self,
+        mesh: DeviceMesh,
+        placements: Sequence[Placement],
+        tensor_meta: TensorMeta | None = None,
+        shard_order: tuple[ShardOrderEntry, ...] | None = None,
+        use_strided_shard_as_shard_order: bool | None = None,
+    ) -> None:
+        self.mesh, self.placements, self.tensor_meta = mesh, tuple(placements), tensor_meta
+        self._hash: int | None = None
+        if shard_order is not None and tuple(shard_order) != self.shard_order:
+            raise NotImplementedError("DTensorSpec: dimensions of the mesh cut a dimension in their own order only")
+
+    @property
+    def shape(self) -> torch.Size:
+        """The whole tensor's size. ValueError where that is not known."""
+        return self._known().shape
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """The whole tensor's strides. ValueError where they are not known."""
+        return self._known().stride
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions the tensor has. ValueError where that is not known."""
+        return len(self._known().shape)
+
+    def _known(self) -> TensorMeta:
+        if self.tensor_meta is None:
+            raise ValueError("tensor_meta is not set")
+        return self.tensor_meta
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh."""
+        return self.mesh
+
+    @property
+    def num_shards(self) -> int:
+        """In how many parts the tensor is cut."""
+        return math.prod(self.mesh.size(i) for i, p in enumerate(self.placements) if p.is_shard())
+
+    @property
+    def num_shards_map(self) -> list[int]:
+        """For each dimension of the tensor in how many parts it is cut."""
+        counts = [1] * self.ndim
+        for i, p in enumerate(self.placements):
+            if isinstance(p, Shard):
+                counts[p.dim] *= self.mesh.size(i)
+        return counts
+
+    @property
+    def dim_map(self) -> list[int]:
+        """For each dimension of the tensor the mesh's dimension that cuts it, or -1."""
+        found = [-1] * self.ndim
+        for i, p in enumerate(self.placements):
+            if isinstance(p, Shard):
+                if found[p.dim] >= 0:
+                    raise ValueError(
+                        f"Found multiple mesh dims sharding the same tensor dim: {p.dim} by {found[p.dim]} and {i}"
+                    )
+                found[p.dim] = i
+        return found
+
+    @property
+    def sums(self) -> list[int]:
+        """The mesh's dimensions along which the tensor has still to be reduced."""
+        return [i for i, p in enumerate(self.placements) if p.is_partial()]
+
+    @classmethod
+    def from_dim_map(
+        cls, mesh: DeviceMesh, dim_map: list[int], sums: list[int], tensor_meta: TensorMeta | None = None
+    ) -> DTensorSpec:
+        """The spec that has this `dim_map` and these `sums`."""
+        placements: list[Placement] = [Partial() if i in sums else Replicate() for i in range(mesh.ndim)]
+        for dim, number in enumerate(dim_map):
+            if number < 0:
+                continue
+            if not placements[number].is_replicate():
+                raise RuntimeError(
+                    f"DeviceMesh dimension can't be mapped to two dimension of the same tensor: {number}"
+                )
+            placements[number] = Shard(dim)
+        return cls(mesh, placements, tensor_meta)
+
+    @property
+    def shard_order(self) -> tuple[ShardOrderEntry, ...]:
+        """By dimension of the tensor, the mesh's dimensions that cut it."""
+        cut: dict[int, list[int]] = {}
+        for i, p in enumerate(self.placements):
+            if isinstance(p, Shard) and not isinstance(p, _StridedShard):
+                cut.setdefault(p.dim, []).append(i)
+        return tuple(ShardOrderEntry(dim, tuple(cut[dim])) for dim in sorted(cut))
+
+    def is_replicated(self) -> bool:
+        """Whether each process has all of it."""
+        return all(p.is_replicate() for p in self.placements)
+
+    def is_sharded(self) -> bool:
+        """Whether some process has a part only."""
+        return any(p.is_shard() for p in self.placements)
+
+    def shallow_copy_with_tensor_meta(self, tensor_meta: TensorMeta | None) -> DTensorSpec:
+        """The spec with another `tensor_meta`."""
+        if tensor_meta is None:
+            raise AssertionError("shallow copy with no tensor_meta!")
+        return DTensorSpec(self.mesh, self.placements, tensor_meta)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.mesh, self.placements, self.tensor_meta
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, DTensorSpec) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._key())
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return DTensorSpec, self._key()
+
+    def __repr__(self) -> str:
+        cut = "".join(map(str, self.placements))
+        if self.tensor_meta is None:
+            return f"Spec(({cut}))"
+        return f"Spec({_short(self.tensor_meta.dtype)}{list(self.shape)}({cut}))"
+
+    __str__ = __repr__
+
+
+def _short(dtype: torch.dtype) -> str:
+    """A dtype in few letters: f32, i64, b8."""
+    name = str(dtype).removeprefix("torch.")
+    if name == "bfloat16":
+        return "bf16"
+    if name == "bool":
+        return "b8"
+    return name[0] + name.lstrip("abcdefghijklmnopqrstuvwxyz")
