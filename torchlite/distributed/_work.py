@@ -157,6 +157,12 @@ class MessageWork(Work):
     def _what(self) -> str:
         return "{} on rank {} of {}".format(*self._words)
 
+    def abort(self) -> None:
+        """Give up a message that has not come; what is on its way to others goes on."""
+        if self._receives and not self._completed:
+            self._request.cancel()
+            self._settle(DistBackendError(f"{self._what()} was given up"))
+
     def _late(self, limit: timedelta) -> BaseException:
         if self._receives:
             self._request.cancel()

@@ -1,11 +1,20 @@
-"""Models in stages: not yet."""
+"""Models in stages: each rank has some of a model's layers, and microbatches go through them one after the other."""
 
-from .._absent import absent, kind
+from ._IR import Pipe, SplitPoint, pipe_split, pipeline
+from .schedules import (
+    Schedule1F1B,
+    ScheduleDualPipeV,
+    ScheduleGPipe,
+    ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+    ScheduleLoopedBFS,
+    ScheduleZBVZeroBubble,
+    _ScheduleForwardOnly,
+)
+from .stage import PipelineStage, build_stage
 
-_HERE = "torch.distributed.pipelining"
-
-PipelineStage = kind("PipelineStage", _HERE)
-Schedule1F1B = kind("Schedule1F1B", _HERE)
-ScheduleGPipe = kind("ScheduleGPipe", _HERE)
-SplitPoint = kind("SplitPoint", _HERE)
-pipeline = absent("pipeline", _HERE)
+__all__ = [
+    "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe", "ScheduleInterleaved1F1B",
+    "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble", "SplitPoint", "build_stage",
+    "pipe_split", "pipeline",
+]  # fmt: skip

@@ -1,0 +1,226 @@
+"""A model cut into stages, along marks in its own code or at its modules."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import torchlite as torch
+from torchlite.fx import Graph, GraphModule, Node
+from torchlite.nn.modules.module import Module
+
+from ._utils import PipeInfo
+from .stage import PipelineStage, build_stage
+
+_library = torch.library.Library("pippy", "FRAGMENT")
+_library.define("_pipe_split() -> ()")
+_library.impl("_pipe_split", lambda: None, "CompositeExplicitAutograd")
+
+
+def pipe_split() -> None:
+    """The mark of an end of a stage, in a module's `forward`. It does nothing where the module runs as it is.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.pipelining import pipe_split, pipeline
+    >>> class Two(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.one, self.two = torch.nn.Linear(2, 3), torch.nn.Linear(3, 1)
+    ...     def forward(self, x):
+    ...         x = self.one(x).relu()
+    ...         pipe_split()
+    ...         return self.two(x)
+    >>> pipe = pipeline(Two(), (torch.ones(4, 2),))
+    >>> pipe.num_stages, list(pipe.get_stage_module(1).state_dict())
+    (2, ['two.weight', 'two.bias'])
+    """
+    torch.ops.pippy._pipe_split()
+
+
+class SplitPoint(Enum):
+    """Where `pipeline` cuts at a module: before it, or behind it."""
+
+    BEGINNING = 1
+    END = 2
+
+
+def annotate_split_points(mod: Module, spec: dict[str, SplitPoint]) -> list[Any]:
+    """Mark modules, by their names, as the begin or the end of a stage: handles that take the marks away."""
+    handles = []
+    for name, where in spec.items():
+        module = mod.get_submodule(name)
+        if where is SplitPoint.BEGINNING:
+            handles.append(module.register_forward_pre_hook(lambda *_: pipe_split()))
+        elif where is SplitPoint.END:
+            handles.append(module.register_forward_hook(lambda *_: pipe_split()))
+        else:
+            raise ValueError("Unknown split point type.")
+    return handles
+
+
+@contextlib.contextmanager
+def _marked(mod: Module, spec: dict[str, SplitPoint]) -> Iterator[None]:
+    handles = annotate_split_points(mod, spec)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _is_mark(node: Node) -> bool:
+    return node.op == "call_function" and node.target == torch.ops.pippy._pipe_split.default
+
+
+class _Cutter:
+    """Cuts a flat program. What a later stage needs goes through all stages between."""
+
+    def __init__(self, program: GraphModule) -> None:
+        self.program = program
+        self.stage_of: dict[Node, int] = {}
+        self.stages = 1
+        computing = [n for n in program.graph.nodes if n.op == "call_function"]
+        for node in computing:
+            if _is_mark(node):
+                self.stages += 1
+            else:
+                self.stage_of[node] = self.stages - 1
+        self.inputs = [n for n in program.graph.nodes if n.op == "placeholder"]
+        self.stage_of |= dict.fromkeys(self.inputs, 0)
+        self.output = next(n for n in program.graph.nodes if n.op == "output")
+        self.until: dict[Node, int] = {}  # the last stage that needs a value
+        for node in [*computing, self.output]:
+            stage = self.stages - 1 if node is self.output else self.stage_of.get(node, 0)
+            for used in node.all_input_nodes:
+                self.until[used] = max(stage, self.until.get(used, 0))
+
+    def between(self, stage: int) -> list[Node]:
+        """The values that go from a stage to the next."""
+        return [n for n, made in self.stage_of.items() if made <= stage < self.until.get(n, -1)]
+
+    def part(self, stage: int) -> GraphModule:
+        """A stage, whose parameters have the names that they have in the model."""
+        graph, found = Graph(), {}
+        for node in self.inputs if stage == 0 else self.between(stage - 1):
+            default = node.args[0] if node.op == "placeholder" and node.args else ...
+            name = str(node.target) if node.op == "placeholder" else node.name
+            found[node] = graph.placeholder(name, default_value=default)
+
+        def value(node: Node) -> Node:
+            if node not in found:  # a parameter, a buffer or a constant, which lies where the model has it
+                found[node] = graph.get_attr(str(node.target))
+            return found[node]
+
+        for node in self.program.graph.nodes:
+            if self.stage_of.get(node) == stage and node.op != "placeholder":
+                found[node] = graph.node_copy(node, value)
+        if stage == self.stages - 1:
+            results = [torch.fx.map_arg(one, value) for one in self.output.args[0]]
+        else:
+            results = [value(node) for node in self.between(stage)]
+        graph.output(results[0] if len(results) == 1 else tuple(results))
+        return GraphModule(self.program, graph, f"Stage{stage}")
+
+
+class Pipe(Module):
+    """A model in stages, which `pipeline` makes. Called, it runs all of them in this process.
+
+    `num_stages` is how many there are, and the modules `submod_pp_0`, `submod_pp_1` ... of `split_gm` are they.
+    """
+
+    def __init__(self, split_gm: GraphModule, num_stages: int, has_loss_and_backward: bool, loss_spec: Any) -> None:
+        super().__init__()
+        self.split_gm, self.num_stages = split_gm, num_stages
+        self.has_loss_and_backward, self.loss_spec = has_loss_and_backward, loss_spec
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The model's results, as a tuple."""
+        found = self.split_gm(*args, **kwargs)
+        return tuple(found) if isinstance(found, list | tuple) else (found,)
+
+    def get_stage_module(self, stage_idx: int) -> Module:
+        """The module of a stage. ValueError where there is none."""
+        if not 0 <= stage_idx < self.num_stages:
+            raise ValueError(f"Invalid stage index {stage_idx}!")
+        return getattr(self.split_gm, f"submod_pp_{stage_idx}")
+
+    def info(self) -> PipeInfo:
+        """What `build_stage` has to know."""
+        return PipeInfo(self.split_gm.graph, self.num_stages, self.has_loss_and_backward)
+
+    def build_stage(self, stage_index: int, device: Any, group: Any = None) -> PipelineStage:
+        """A stage on a device, for a schedule."""
+        module = self.get_stage_module(stage_index)
+        module.to(device)
+        return build_stage(module, stage_index, self.info(), device, group)
+
+    def print_readable(self) -> None:
+        """The code of all stages."""
+        print("Pipe:")
+        self.split_gm.print_readable()
+
+    @staticmethod
+    def from_tracing(
+        mod: Module,
+        example_args: tuple[Any, ...],
+        example_kwargs: dict[str, Any] | None = None,
+        split_policy: Callable[[GraphModule], GraphModule] | None = None,
+    ) -> Pipe:
+        """Cut a model at the marks that its run meets, or that `split_policy` puts into its graph."""
+        try:
+            program = torch.export.export(mod, example_args, example_kwargs).module(check_guards=False)
+        except Exception as error:
+            raise RuntimeError(
+                "It seems that we cannot capture your model as a full graph. Typical reasons include graph breaks, "
+                "data/shape-dependent control flow, or missing meta kernels for custom operators. You can use our "
+                "manual pipeline interfaces, or try to fix the graph breaks, see "
+                "https://pytorch.org/docs/stable/export.html"
+            ) from error
+        if split_policy is not None:
+            program = split_policy(program)
+        cutter = _Cutter(program)
+        outer, parts = Graph(), {}
+        env = {node: outer.node_copy(node) for node in cutter.inputs}
+        given = list(env.values())
+        for stage in range(cutter.stages):
+            parts[f"submod_pp_{stage}"] = cutter.part(stage)
+            call = outer.call_module(f"submod_pp_{stage}", tuple(given))
+            crossing = cutter.between(stage)
+            given = [call]
+            if len(crossing) > 1:
+                given = [outer.call_function(operator.getitem, (call, i)) for i in range(len(crossing))]
+        outer.output(given[0])
+        return Pipe(GraphModule(parts, outer), cutter.stages, False, None)
+
+
+def pipeline(
+    module: Module,
+    mb_args: tuple[Any, ...],
+    mb_kwargs: dict[str, Any] | None = None,
+    split_spec: dict[str, SplitPoint] | None = None,
+    split_policy: Callable[[GraphModule], GraphModule] | None = None,
+) -> Pipe:
+    """A model in stages: it is run with arguments of the size of a microbatch, and cut where it calls `pipe_split`, or
+    at the modules that `split_spec` names.
+
+    Parameters have in a stage the names that they have in the model. One that several stages use is in each of them:
+    each gets its part of the gradient, and the program has to add these up. Values that a later stage needs go through
+    all stages between.
+
+    ValueError for both a `split_spec` and a `split_policy`, which takes the model's graph and puts marks into it;
+    RuntimeError for a model that `torch.export` does not capture.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.pipelining import SplitPoint, pipeline
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    >>> pipe = pipeline(model, (torch.ones(4, 2),), split_spec={"2": SplitPoint.BEGINNING})
+    >>> pipe.num_stages, pipe(torch.ones(4, 2))[0].shape
+    (2, torch.Size([4, 1]))
+    """
+    if split_spec is not None and split_policy is not None:
+        raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one of them.")
+    with _marked(module, split_spec or {}):
+        return Pipe.from_tracing(module, mb_args, mb_kwargs, split_policy)

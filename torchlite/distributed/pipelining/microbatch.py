@@ -1,0 +1,182 @@
+"""A batch in pieces, and the pieces' results as one."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+from torchlite.utils._pytree import tree_flatten, tree_unflatten
+
+__all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
+
+
+class TensorChunkSpec:
+    """Along which dimension a tensor is split.
+
+    >>> from torchlite.distributed.pipelining.microbatch import TensorChunkSpec
+    >>> TensorChunkSpec.from_dict({"mask": 1})["mask"].split_dim
+    1
+    """
+
+    def __init__(self, split_dim: int) -> None:
+        self.split_dim = split_dim
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__module__}.{self.__class__.__name__}({self.split_dim})"
+
+    def __str__(self) -> str:
+        return f"TensorChunkSpec({self.split_dim})"
+
+    @staticmethod
+    def from_tuple(chunk_dims: tuple[int, ...]) -> Any:
+        """A specification for each positional argument."""
+        return tuple(TensorChunkSpec(dim) for dim in chunk_dims)
+
+    @staticmethod
+    def from_dict(chunk_dims: dict[str, int]) -> Any:
+        """A specification for each keyword argument."""
+        return {name: TensorChunkSpec(dim) for name, dim in chunk_dims.items()}
+
+
+class _Replicate:
+    """Every microbatch gets the whole value."""
+
+
+class _CustomReducer:
+    """Results that are combined by a function, beginning with a value."""
+
+    def __init__(self, init_value: Any, reduce_fn: Callable[[Any, Any], Any]) -> None:
+        self.init_value, self.reduce_fn = init_value, reduce_fn
+
+
+class _LossReducer(_CustomReducer):
+    """Losses that are combined."""
+
+
+sum_reducer = _LossReducer(0.0, operator.add)
+
+
+def _default(value: Any) -> Any:
+    return TensorChunkSpec(0) if isinstance(value, torch.Tensor) else _Replicate()
+
+
+def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
+    """The leaves of values, what is to become of each, and their tree. One specification serves all that lies below."""
+    leaves, tree = tree_flatten(values)
+    if spec is None:
+        return leaves, [_default(leaf) for leaf in leaves], tree
+    kinds: list[Any] = []
+
+    def walk(value: Any, said: Any) -> None:
+        if isinstance(value, (list, tuple)) and isinstance(said, (list, tuple)) and len(value) == len(said):
+            for one, its in zip(value, said, strict=True):
+                walk(one, its)
+        elif isinstance(value, dict) and isinstance(said, dict) and list(value) == list(said):
+            for name, one in value.items():
+                walk(one, said[name])
+        else:
+            below = tree_flatten(value)[0]
+            kinds.extend(said if isinstance(one, torch.Tensor) else _Replicate() for one in below)
+
+    walk(values, spec)
+    return leaves, kinds, tree
+
+
+def _count(leaves: list[Any], kinds: list[Any], chunks: int) -> int:
+    """Into how many pieces the leaves go: fewer than asked for where the first tensor is too short."""
+    for leaf, kind in zip(leaves, kinds, strict=True):
+        if isinstance(leaf, torch.Tensor) and isinstance(kind, TensorChunkSpec):
+            size = leaf.size(kind.split_dim)
+            if size < chunks:
+                warnings.warn(
+                    f"Tensor size on chunking dimension is {size}, downsizing the number of chunks from {chunks} to "
+                    f"{size}.",
+                    stacklevel=4,
+                )
+            return min(chunks, size)
+    return chunks
+
+
+def _pieces(leaf: Any, kind: Any, chunks: int) -> list[Any]:
+    if isinstance(kind, _Replicate) or not isinstance(leaf, torch.Tensor):
+        return [leaf] * chunks
+    if not isinstance(kind, TensorChunkSpec):
+        raise AssertionError(f"Expected TensorChunkSpec, got {type(kind)}")
+    return list(torch.tensor_split(leaf, chunks, kind.split_dim))
+
+
+def split_args_kwargs_into_chunks(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    chunks: int,
+    args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
+    kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
+) -> tuple[list[tuple], list[dict]]:
+    """Arguments for each of `chunks` microbatches: tensors are split along their first dimension, or as the
+    specifications say; everything else goes to all. A first tensor that is shorter than `chunks` makes them fewer.
+
+    AssertionError where specifications and arguments differ in number or names.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
+    >>> split_args_kwargs_into_chunks((torch.arange(4), 7), {}, 2)
+    ([(tensor([0, 1]), 7), (tensor([2, 3]), 7)], [{}, {}])
+    """
+    kwargs = {} if kwargs is None else kwargs
+    for given, said in ((dict(enumerate(args)), args_chunk_spec), (kwargs, kwargs_chunk_spec)):
+        named = dict(enumerate(said)) if isinstance(said, tuple) else said
+        if named is not None and given and list(given) != list(named):
+            raise AssertionError(f"args_dict.keys() = {list(given)} args_chunk_spec.keys() = {list(named)}")
+    first = _leaves(args, args_chunk_spec)
+    named_spec = None if kwargs_chunk_spec is None else {name: kwargs_chunk_spec[name] for name in kwargs}
+    second = _leaves(kwargs, named_spec)
+    count = _count(*first[:2], chunks)
+    count = _count(*second[:2], count)
+
+    def split(leaves: list[Any], kinds: list[Any], tree: Any) -> list[Any]:
+        columns = [_pieces(leaf, kind, count) for leaf, kind in zip(leaves, kinds, strict=True)]
+        return [tree_unflatten([column[i] for column in columns], tree) for i in range(count)]
+
+    return split(*first), split(*second)
+
+
+def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
+    """What microbatches gave as one value: tensors are joined along their first dimension, or as `chunk_spec` says,
+    which has a TensorChunkSpec for each leaf, or None for a value that all have in common.
+
+    ValueError where a piece is no tree of the specification's form.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.pipelining.microbatch import merge_chunks
+    >>> merge_chunks([torch.zeros(1), torch.ones(2)], None)
+    tensor([0., 1., 1.])
+    """
+    if chunk_spec is not None:
+        kinds, tree = tree_flatten(chunk_spec)
+    else:
+        leaves, tree = tree_flatten(chunks[0])
+        kinds = [TensorChunkSpec(0)] * len(leaves)
+    rows = []
+    for chunk in chunks:
+        leaves = tree_flatten(chunk)[0]
+        if len(leaves) != len(kinds):
+            raise ValueError(f"Chunk {chunk} did not match chunk spec {chunk_spec}")
+        rows.append(leaves)
+    return tree_unflatten([_merged([row[i] for row in rows], kind) for i, kind in enumerate(kinds)], tree)
+
+
+def _merged(values: list[Any], kind: Any) -> Any:
+    if isinstance(kind, TensorChunkSpec):
+        return torch.cat(values, dim=kind.split_dim)
+    if isinstance(kind, _CustomReducer):
+        made = kind.init_value
+        for value in values:
+            made = kind.reduce_fn(made, value)
+        return made
+    for value in values[1:]:
+        if isinstance(value, torch.Tensor) or value != values[0]:
+            raise AssertionError(f"Expected {values[0]}, got {value}")
+    return values[0]

@@ -1,0 +1,358 @@
+"""Schedules: how microbatches go through the stages, and what a step of training or evaluation is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+from torchlite._types.refused import refusing
+
+from . import _orders
+from ._running import Runner
+from ._utils import PipeliningMetadataError, generate_stage_to_rank_mapping
+from .microbatch import merge_chunks, split_args_kwargs_into_chunks
+from .stage import PipelineStage
+
+__all__ = [
+    "PipelineScheduleMulti", "PipelineScheduleSingle", "Schedule1F1B", "ScheduleDualPipeV", "ScheduleGPipe",
+    "ScheduleInterleaved1F1B", "ScheduleInterleavedZeroBubble", "ScheduleLoopedBFS", "ScheduleZBVZeroBubble",
+    "get_schedule_class",
+]  # fmt: skip
+
+
+class _PipelineSchedule:
+    """What all schedules are: stages of this rank, an order of the work, and steps."""
+
+    _stages: list[PipelineStage]
+    _num_stages: int
+
+    def __init__(
+        self,
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+    ) -> None:
+        self._n_microbatches, self._loss_fn, self.scale_grads = n_microbatches, loss_fn, scale_grads
+        self._args_chunk_spec, self._kwargs_chunk_spec = args_chunk_spec, kwargs_chunk_spec
+        self._output_merge_spec = output_merge_spec
+        self._has_backward = loss_fn is not None
+        self.pipeline_order: _orders.Order = {}
+        self._rank_of: dict[int, int] = {}
+        self._runners: dict[bool, Runner] = {}  # with backwards, and without
+
+    def step(
+        self,
+        *args: Any,
+        target: Any = None,
+        losses: list[Any] | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Take a whole batch through all stages, and with a `loss_fn` back: gradients are added to the parameters'.
+
+        Every rank of the pipeline calls it, the one with the first stage with the model's arguments, and the one with
+        the last with the `target`, a tensor that is split along its first dimension. That rank gets the outputs, joined
+        (with `return_outputs`), and in the list `losses` those of the microbatches; the others None. Keyword arguments
+        go to the stages of the rank that gives them. The parameters' gradients are divided by the number of
+        microbatches where the schedule has `scale_grads`: with a loss that is a mean over its microbatch they are those
+        of the mean over the batch. loss_kwargs: more arguments for `loss_fn`.
+
+        RuntimeError under `no_grad`, ValueError for a batch of fewer rows than microbatches, PipeliningMetadataError
+        where tensors between stages are not like those of the first step.
+        """
+        if self._has_backward and not torch.is_grad_enabled():
+            raise RuntimeError(
+                "step() requires gradients to be enabled for backward computation; it should not be used under "
+                "torch.no_grad() context. Please call eval() instead."
+            )
+        return self._split_and_run(self._has_backward, args, kwargs, target, losses, return_outputs, loss_kwargs)
+
+    def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
+        """Take a whole batch through all stages, and not back. Arguments and results as in `step`."""
+        return self._split_and_run(False, args, kwargs, target, losses, True, None)
+
+    def _split_and_run(
+        self,
+        backward: bool,
+        args: tuple,
+        kwargs: dict[str, Any],
+        target: Any,
+        losses: Any,
+        return_outputs: bool,
+        loss_kwargs: Any,
+    ) -> Any:
+        n = self._n_microbatches
+        pieces, named = split_args_kwargs_into_chunks(args, kwargs, n, self._args_chunk_spec, self._kwargs_chunk_spec)
+        targets = None if target is None else list(torch.tensor_split(target, n))
+        outputs = self._run(backward, pieces, named, targets, losses, return_outputs, loss_kwargs)
+        if not return_outputs or not self._has_last():
+            return None
+        return merge_chunks(outputs, self._output_merge_spec)
+
+    def _step_microbatches(
+        self,
+        arg_mbs: list | None = None,
+        kwarg_mbs: list | None = None,
+        target_mbs: list | None = None,
+        losses: list | None = None,
+        return_outputs: bool = True,
+        loss_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """A step whose batch comes in microbatches."""
+        self._run(self._has_backward, arg_mbs, kwarg_mbs, target_mbs, losses, return_outputs, loss_kwargs)
+
+    def _has_last(self) -> bool:
+        return any(stage.is_last for stage in self._stages)
+
+    def _run(
+        self,
+        backward: bool,
+        arg_mbs: list | None,
+        kwarg_mbs: list | None,
+        target_mbs: list | None,
+        losses: Any,
+        return_outputs: bool,
+        loss_kwargs: dict[str, Any] | None,
+    ) -> list[Any]:
+        n = self._n_microbatches
+        for name, values in (("arg_mbs", arg_mbs), ("kwarg_mbs", kwarg_mbs), ("target_mbs", target_mbs)):
+            if values is not None and len(values) != n:
+                raise ValueError(f"Expecting {n} {name} but got {len(values)}")
+        if losses is not None and not isinstance(losses, list):
+            raise TypeError(f"losses must be a list but got a {type(losses)}")
+        if backward and self._has_last() and target_mbs is None:
+            raise PipeliningMetadataError(f"Stage {self._num_stages - 1}: loss_fn and target required for last stage")
+        for stage in self._stages:
+            stage.clear_runtime_states()
+        if backward not in self._runners:
+            self._runners[backward] = Runner(self._stages, self.pipeline_order, self._rank_of, backward)
+
+        def loss_of(output: Any, m: int) -> Any:
+            assert self._loss_fn is not None and target_mbs is not None
+            return self._loss_fn(output, target_mbs[m], **(loss_kwargs or {}))
+
+        wants_loss = self._loss_fn is not None and target_mbs is not None
+        outputs, found = self._runners[backward].run(
+            arg_mbs or [()] * n, kwarg_mbs or [{}] * n, loss_of if wants_loss else None, return_outputs
+        )
+        if backward and self.scale_grads:
+            for stage in self._stages:
+                stage.scale_grads(n)
+        if losses is not None and self._has_last():
+            losses[:] = found if wants_loss else []
+        return outputs
+
+
+class PipelineScheduleSingle(_PipelineSchedule):
+    """A schedule in which each rank has one stage."""
+
+    def __init__(
+        self,
+        stage: PipelineStage,
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+    ) -> None:
+        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        self._num_stages = stage.num_stages
+        self._stage, self._stages = stage, [stage]
+        self._rank_of = stage.stage_index_to_group_rank
+        if stage.group_size != stage.num_stages:
+            raise ValueError(
+                f"{type(self).__name__} has one stage on each rank, but there are {stage.num_stages} stages and "
+                f"{stage.group_size} ranks"
+            )
+        self.pipeline_order = self._order(stage.num_stages, n_microbatches)
+
+    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+        raise NotImplementedError("a schedule says in which order its ranks compute")
+
+
+class ScheduleGPipe(PipelineScheduleSingle):
+    """GPipe (Huang and others, 2018): all microbatches forward, then all back.
+
+    loss_fn: `loss_fn(output, target)`, computed on the last stage; all ranks give one, or none of them, for forwards
+    alone. args_chunk_spec, kwargs_chunk_spec: a TensorChunkSpec for each argument that is not split along its first
+    dimension. output_merge_spec: how outputs are joined. scale_grads: see `step`.
+    """
+
+    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+        return _orders.fill_drain(ranks, microbatches)
+
+
+class Schedule1F1B(PipelineScheduleSingle):
+    """1F1B (Narayanan and others, "PipeDream-Flush", 2020): after the first forwards a backward after each, so that a
+    rank keeps no more microbatches than there are stages. Arguments as of ScheduleGPipe. ValueError for fewer
+    microbatches than stages.
+    """
+
+    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+        if microbatches < ranks:
+            raise ValueError(
+                f"Number of microbatches ({microbatches}) must be greater than or equal to the number of stages "
+                f"({ranks})."
+            )
+        return _orders.one_forward_one_backward(ranks, microbatches)
+
+
+class _ScheduleForwardOnly(PipelineScheduleSingle):
+    """Forwards alone."""
+
+    def _order(self, ranks: int, microbatches: int) -> _orders.Order:
+        return _orders.fill_drain(ranks, microbatches)
+
+    def step(self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any) -> Any:
+        """Take a whole batch through all stages. RuntimeError where losses are asked for."""
+        if target is not None or losses is not None:
+            raise RuntimeError("Forward-only schedule does not support loss computation")
+        return self.eval(*args, **kwargs)
+
+
+class PipelineScheduleMulti(_PipelineSchedule):
+    """A schedule in which each rank has several stages: `stages`, in the order of their numbers."""
+
+    _style = "loop"
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        use_full_backward: bool | None = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+    ) -> None:
+        super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        self._stages, self._num_stages = stages, stages[0].num_stages
+        self.pp_group_size, self.rank = stages[0].group_size, stages[0].group_rank
+        if self._num_stages != self.pp_group_size * len(stages):
+            raise ValueError(
+                f"{len(stages)} stages on each of {self.pp_group_size} ranks are not the {self._num_stages} stages of "
+                "the pipeline"
+            )
+        self._rank_of = generate_stage_to_rank_mapping(self.pp_group_size, self._num_stages, self._style)
+        self.stage_index_to_group_rank = self._rank_of
+        mine = [number for number, rank in self._rank_of.items() if rank == self.rank]
+        if sorted(stage.stage_index for stage in stages) != mine:
+            raise ValueError(
+                f"Rank {self.rank} has the stages {mine} in this schedule, and not "
+                f"{[stage.stage_index for stage in stages]}"
+            )
+        for stage in stages:
+            stage.stage_index_to_group_rank = self._rank_of
+        self.pipeline_order = self._order(self.pp_group_size, len(stages), n_microbatches)
+
+    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+        raise NotImplementedError("a schedule says in which order its ranks compute")
+
+
+class _WithSpecs(PipelineScheduleMulti):
+    """The arguments that these schedules have in common."""
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        args_chunk_spec: Any = None,
+        kwargs_chunk_spec: Any = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
+        super().__init__(
+            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, None, scale_grads
+        )
+
+
+class ScheduleInterleaved1F1B(_WithSpecs):
+    """1F1B over several stages a rank, which wait less at the start and the end of a step (Narayanan and others, 2021).
+    Rank r of n has the stages r, r + n, r + 2n ... ValueError where the microbatches are no multiple of the rounds,
+    `max(1, microbatches // ranks)`.
+    """
+
+    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+        return _orders.interleaved(ranks, each, microbatches)
+
+
+class ScheduleLoopedBFS(PipelineScheduleMulti):
+    """All microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022)."""
+
+    def __init__(
+        self,
+        stages: list[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
+        super().__init__(stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads)
+
+    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+        return _orders.looped_breadth_first(ranks, each, microbatches)
+
+
+class ScheduleInterleavedZeroBubble(_WithSpecs):
+    """Interleaved 1F1B whose backwards are in halves: the gradients of parameters, for which no other rank waits, fill
+    the time in which a rank would wait (Qi and others, 2023: ZB1P). Modules that are DistributedDataParallel reduce
+    their gradients with the last microbatch's second half.
+    """
+
+    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+        return _orders.interleaved(ranks, each, microbatches, halves=True)
+
+
+class ScheduleZBVZeroBubble(_WithSpecs):
+    """Zero bubble over two stages a rank, one of the way there and one of the way back: of n ranks rank r has the
+    stages r and 2n - 1 - r (Qi and others, 2023, section 6). ValueError where a rank has not two stages.
+    """
+
+    _style = "v"
+
+    def __init__(self, stages: list[PipelineStage], *args: Any, **kwargs: Any) -> None:
+        if len(stages) != 2:
+            raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {len(stages)}.")
+        super().__init__(stages, *args, **kwargs)
+
+    def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
+        return _orders.zero_bubble_v(ranks, microbatches)
+
+
+class ScheduleDualPipeV(_WithSpecs):
+    """Refused: its work overlaps a forward with a backward in one rank, which needs two streams of a GPU."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        refusing("torch.distributed.pipelining.ScheduleDualPipeV")()
+
+
+def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
+    """The class of a schedule, by its name without "Schedule", in small or capital letters.
+
+    >>> from torchlite.distributed.pipelining.schedules import get_schedule_class
+    >>> get_schedule_class("1f1b").__name__
+    'Schedule1F1B'
+    """
+    classes = {
+        "1F1B": Schedule1F1B, "Interleaved1F1B": ScheduleInterleaved1F1B, "GPipe": ScheduleGPipe,
+        "LoopedBFS": ScheduleLoopedBFS, "InterleavedZeroBubble": ScheduleInterleavedZeroBubble,
+        "PipelineScheduleSingle": PipelineScheduleSingle, "PipelineScheduleMulti": PipelineScheduleMulti,
+        "ZBVZeroBubble": ScheduleZBVZeroBubble, "DualPipeV": ScheduleDualPipeV,
+    }  # fmt: skip
+    found = {name.lower(): one for name, one in classes.items()}.get(schedule_name.lower())
+    if found is None:
+        raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(classes)}")
+    return found
