@@ -1,13 +1,29 @@
-"""Checkpoints that several processes write: not yet."""
+"""Checkpoints that several processes write and read together, onto any number of them.
 
-from .._absent import absent, kind
+A checkpoint is a folder in PyTorch's format: files of each rank, and `.metadata`, which says what lies where.
+"""
 
-_HERE = "torch.distributed.checkpoint"
-
-FileSystemReader = kind("FileSystemReader", _HERE)
-FileSystemWriter = kind("FileSystemWriter", _HERE)
-async_save = absent("async_save", _HERE)
-load = absent("load", _HERE)
-load_state_dict = absent("load_state_dict", _HERE)
-save = absent("save", _HERE)
-save_state_dict = absent("save_state_dict", _HERE)
+from .api import CheckpointException as CheckpointException
+from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner
+from .default_planner import DefaultSavePlanner as DefaultSavePlanner
+from .filesystem import FileSystemReader as FileSystemReader
+from .filesystem import FileSystemWriter as FileSystemWriter
+from .hf_storage import HuggingFaceStorageReader as HuggingFaceStorageReader
+from .hf_storage import HuggingFaceStorageWriter as HuggingFaceStorageWriter
+from .metadata import BytesStorageMetadata as BytesStorageMetadata
+from .metadata import ChunkStorageMetadata as ChunkStorageMetadata
+from .metadata import Metadata as Metadata
+from .metadata import TensorStorageMetadata as TensorStorageMetadata
+from .planner import LoadPlan as LoadPlan
+from .planner import LoadPlanner as LoadPlanner
+from .planner import ReadItem as ReadItem
+from .planner import SavePlan as SavePlan
+from .planner import SavePlanner as SavePlanner
+from .planner import WriteItem as WriteItem
+from .state_dict_loader import load as load
+from .state_dict_loader import load_state_dict as load_state_dict
+from .state_dict_saver import async_save as async_save
+from .state_dict_saver import save as save
+from .state_dict_saver import save_state_dict as save_state_dict
+from .storage import StorageReader as StorageReader
+from .storage import StorageWriter as StorageWriter

@@ -1,9 +1,126 @@
-"""Checkpoints of several processes as one file: not yet."""
+"""Checkpoints of `torch.save` as those of several processes, and back."""
 
-from .._absent import absent, kind
+from __future__ import annotations
 
-_HERE = "torch.distributed.checkpoint.format_utils"
+import os
+from typing import Any
 
-_EmptyStateDictLoadPlanner = kind("_EmptyStateDictLoadPlanner", _HERE)
-dcp_to_torch_save = absent("dcp_to_torch_save", _HERE)
-torch_save_to_dcp = absent("torch_save_to_dcp", _HERE)
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite.futures import Future
+
+from .default_planner import DefaultLoadPlanner, _create_default_local_metadata, _EmptyStateDictLoadPlanner
+from .filesystem import FileSystem, FileSystemReader, FileSystemWriter
+from .metadata import Metadata
+from .planner import LoadItemType, LoadPlan, LoadPlanner
+from .planner_helpers import narrowed
+from .state_dict_loader import _load_state_dict
+from .state_dict_saver import _save_state_dict
+from .storage import StorageReader
+
+__all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torch_save", "torch_save_to_dcp"]
+
+
+class BroadcastingTorchSaveReader(StorageReader):
+    """Reads a file of `torch.save` on the coordinator, which sends its tensors to all. With `DynamicMetaLoadPlanner`,
+    since such a file says nothing of itself.
+    """
+
+    def __init__(self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0) -> None:
+        self.checkpoint_id, self.coordinator_rank = checkpoint_id, coordinator_rank
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        return Metadata({})
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        state: Any = None
+        if self.is_coordinator:
+            state = torch.load(self.checkpoint_id, map_location="cpu", weights_only=True)  # type: ignore[arg-type]
+        for item in plan.items:
+            if item.type == LoadItemType.BYTE_IO:
+                raise RuntimeError(f"Non-tensor value identified at {item.storage_index.fqn}. At this time "
+                                   f"{type(self).__name__} only supports loading Tensors.")  # fmt: skip
+            value = state[item.storage_index.fqn] if state is not None else None
+            tensor = _broadcast(value, self.coordinator_rank)
+            target = planner.resolve_tensor(item).detach()
+            part = narrowed(tensor, item.storage_offsets, item.lengths)
+            if target.size() != part.size():
+                raise AssertionError(f"req {item.storage_index} mismatch sizes, {target.size()} vs {part.size()}")
+            target.copy_(part)
+            planner.commit_tensor(item, target)
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.is_coordinator = is_coordinator
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id:
+            self.checkpoint_id = checkpoint_id
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return os.path.isfile(checkpoint_id)
+
+
+def _broadcast(tensor: Any, source: int) -> torch.Tensor:
+    """The coordinator's tensor, which is all that it sends at a time."""
+    if not dist.is_initialized():
+        return tensor  # type: ignore[no-any-return]
+    told: list[Any] = [None if tensor is None else (tensor.shape, tensor.dtype)]
+    dist.broadcast_object_list(told, source)
+    shape, dtype = told[0]
+    held = torch.empty(shape, dtype=dtype) if tensor is None else tensor.detach().contiguous()
+    dist.broadcast(held, source)
+    return held
+
+
+class DynamicMetaLoadPlanner(DefaultLoadPlanner):
+    """Takes the state dict that is to be filled for what the checkpoint has."""
+
+    def set_up_planner(
+        self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
+    ) -> None:
+        super().set_up_planner(state_dict, metadata, is_coordinator)
+        whole: dict[str, Any] = {}
+        for name, value in self.state_dict.items():
+            if not isinstance(value, torch.Tensor):
+                raise RuntimeError(f"Non-tensor value identified at {name}. At this time {type(self).__name__} only "
+                                   "supports loading Tensors.")  # fmt: skip
+            whole[name] = torch.empty(value.shape, dtype=value.dtype, device="meta")
+        self.metadata = _create_default_local_metadata(whole)
+
+
+def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]) -> None:
+    """Write the checkpoint in a folder as a file of `torch.save`, in one process. CheckpointException where it cannot
+    be read.
+    """
+    state: dict[str, Any] = {}
+    _load_state_dict(state, FileSystemReader(dcp_checkpoint_dir), None, 0, True, _EmptyStateDictLoadPlanner())
+    torch.save(state, torch_save_path)
+
+
+def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:
+    """Write a file of `torch.save` as a checkpoint in a folder, in one process. Nothing of the file is run.
+
+    >>> import os, tempfile
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.checkpoint import format_utils
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.save({"weight": torch.ones(2)}, f"{folder}/one.pt")
+    ...     format_utils.torch_save_to_dcp(f"{folder}/one.pt", f"{folder}/parts")
+    ...     format_utils.dcp_to_torch_save(f"{folder}/parts", f"{folder}/two.pt")
+    ...     torch.load(f"{folder}/two.pt")
+    {'weight': tensor([1., 1.])}
+    """
+    state = torch.load(torch_save_path, map_location="cpu", weights_only=True)
+    if not FileSystem.validate_checkpoint_id(dcp_checkpoint_dir):
+        raise RuntimeError(f"no checkpoint can be written to {str(dcp_checkpoint_dir)!r}")
+    _save_state_dict(state, FileSystemWriter(dcp_checkpoint_dir), None, 0, True)

@@ -1,13 +1,442 @@
-"""State dicts over several processes: not yet."""
+"""State dicts of models and optimizers by names that no wrapper and no number of ranks changes.
 
-from .._absent import absent, kind
+A model that was wrapped (DistributedDataParallel, FullyShardedDataParallel, activation checkpoints) has the names of
+the one that was not, and an optimizer's state is kept by these names. Sharded tensors are DTensors, or whole tensors
+with `full_state_dict`.
+"""
 
-_HERE = "torch.distributed.checkpoint.state_dict"
+from __future__ import annotations
 
-StateDictOptions = kind("StateDictOptions", _HERE)
-get_model_state_dict = absent("get_model_state_dict", _HERE)
-get_optimizer_state_dict = absent("get_optimizer_state_dict", _HERE)
-get_state_dict = absent("get_state_dict", _HERE)
-set_model_state_dict = absent("set_model_state_dict", _HERE)
-set_optimizer_state_dict = absent("set_optimizer_state_dict", _HERE)
-set_state_dict = absent("set_state_dict", _HERE)
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite import nn
+from torchlite.distributed.tensor import DTensor
+from torchlite.nn.parallel import DistributedDataParallel
+
+from .planner_helpers import narrowed, parts_of
+
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip
+
+_WRAPPERS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
+_STATE, _GROUPS, _PARAMS = "state", "param_groups", "params"
+
+
+@dataclass
+class StateDictOptions:
+    """How state dicts are got and set.
+
+    full_state_dict: whole tensors in place of DTensors; with `cpu_offload` on rank 0 alone, others get {}. cpu_offload:
+    in the host's memory. ignore_frozen_params: without parameters that want no gradient. keep_submodule_prefixes: names
+    of `submodules` begin with the submodule's. strict: as `load_state_dict` has it. broadcast_from_rank0: what is set
+    lies on rank 0 alone, whole. flatten_optimizer_state_dict: one dict of names like "state.weight.exp_avg".
+    """
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+
+def _checked(options: StateDictOptions | None) -> StateDictOptions:
+    options = StateDictOptions() if options is None else options
+    if options.broadcast_from_rank0 and not options.full_state_dict:
+        raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
+    return options
+
+
+def _check_empty(what: str, options: StateDictOptions) -> None:
+    """RuntimeError for a state dict in which nothing is, unless other ranks have it or that may be."""
+    elsewhere = options.full_state_dict and options.cpu_offload
+    if options.strict and not elsewhere and not options.ignore_frozen_params:
+        rank = dist.get_rank() if dist.is_initialized() else 0
+        raise RuntimeError(
+            f"The option indicates that {what} state_dict is required to save or load, but {what} state_dict is "
+            f"empty. rank = {rank}."
+        )
+
+
+# -- names
+
+
+def _clean(model: nn.Module, name: str) -> str:
+    """A name without what wrappers add to it."""
+    module: Any = model
+    kept = []
+    for part in name.split("."):
+        wraps = part in _WRAPPERS or (part == "module" and isinstance(module, DistributedDataParallel))
+        if not wraps:
+            kept.append(part)
+        module = getattr(module, part, None) if isinstance(module, nn.Module) else None
+    return ".".join(kept)
+
+
+def _parameter_names(model: nn.Module) -> dict[int, str]:
+    """The names of parameters, by their identity; of one that has several the first."""
+    found: dict[int, str] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        found.setdefault(id(parameter), _clean(model, name))
+    return found
+
+
+def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
+    if not submodules:
+        return []
+    import warnings
+
+    warnings.warn(
+        "Getting submodules only model/optim state_dict is deprecated and will be removed in 2.5. This feature can be "
+        "achieved by manually filtering out the state_dict returned from get_state_dict.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return [f"{_clean(model, name)}." for name, module in model.named_modules() if module in submodules]
+
+
+@contextlib.contextmanager
+def _sharded(model: nn.Module) -> Iterator[None]:
+    """FullyShardedDataParallel's modules give and take DTensors."""
+    from torchlite.distributed import fsdp
+
+    if not any(isinstance(module, fsdp.FullyShardedDataParallel) for module in model.modules()):
+        yield
+        return
+    kind: Any = fsdp.StateDictType  # type: ignore[attr-defined]
+    with fsdp.FullyShardedDataParallel.state_dict_type(model, kind.SHARDED_STATE_DICT):
+        yield
+
+
+# -- tensors, whole and in parts
+
+
+def _mapped(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_mapped(item, change) for item in value])
+    return value
+
+
+def _given(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """What the program gets of a state dict: whole tensors, or on the host, as it says."""
+    if not options.full_state_dict:
+        return _mapped(state, _on_host) if options.cpu_offload else state
+    mine = not options.cpu_offload or not dist.is_initialized() or dist.get_rank() == 0
+
+    def whole(tensor: Any) -> Any:
+        full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        return (full.cpu() if options.cpu_offload else full) if mine else None
+
+    found = _mapped(state, whole)
+    return found if mine else {}
+
+
+def _on_host(tensor: Any) -> Any:
+    if not isinstance(tensor, DTensor):
+        return tensor.cpu()
+    return DTensor.from_local(
+        tensor.to_local().cpu(), tensor.device_mesh, tensor.placements, run_check=False, shape=tensor.shape,
+        stride=tensor.stride(),
+    )  # fmt: skip
+
+
+def _part_of(whole: torch.Tensor, like: Any) -> Any:
+    """This rank's part of a tensor that is there as a whole, as a DTensor that lies as another does."""
+    local = like.to_local()
+    made = torch.empty(local.shape, dtype=whole.dtype, device=whole.device if local.is_meta else local.device)
+    for chunk, begins in parts_of(like):
+        narrowed(made, begins, chunk.sizes).copy_(narrowed(whole.detach(), chunk.offsets, chunk.sizes))
+    return DTensor.from_local(
+        made, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
+    )
+
+
+def _fitted(value: Any, like: Any) -> Any:
+    """A whole tensor in the form of another of its shape; what is in that form already, or is none, as it is."""
+    whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
+    if whole and isinstance(like, DTensor) and value.shape == like.shape:
+        return _part_of(value, like)
+    return value
+
+
+def _from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """Rank 0's flat state dict: each tensor goes to all by itself, and `take(name, tensor)` is what stays of it."""
+    first = dist.get_rank() == 0
+    shown = lambda value: (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
+    told: list[Any] = [None]
+    if first:
+        told = [[(name, shown(value), None if shown(value) else value) for name, value in state.items()]]
+    dist.broadcast_object_list(told, 0)
+    device = dist.distributed_c10d._get_pg_default_device()
+    found: dict[str, Any] = {}
+    for name, tensor, value in told[0]:
+        if tensor is None:
+            found[name] = value
+            continue
+        sent = state[name].detach().to(device).contiguous() if first else torch.empty(*tensor, device=device)
+        dist.broadcast(sent, 0)
+        found[name] = take(name, sent)
+    return found
+
+
+# -- models
+
+
+def get_model_state_dict(
+    model: nn.Module, *, submodules: set[nn.Module] | None = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The model's state dict, by the names that it has without wrappers. All ranks call it.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.checkpoint.state_dict import get_model_state_dict
+    >>> list(get_model_state_dict(torch.nn.Linear(2, 1)))
+    ['weight', 'bias']
+    """
+    options = _checked(options)
+    prefixes = _prefixes(model, submodules)
+    with _sharded(model):
+        raw = model.state_dict()
+    state = {_clean(model, name): value for name, value in raw.items()}
+    if options.ignore_frozen_params:
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            if not parameter.requires_grad:
+                state.pop(_clean(model, name), None)
+    return _given(_chosen(state, prefixes, options), options)
+
+
+def _chosen(state: dict[str, Any], prefixes: list[str], options: StateDictOptions) -> dict[str, Any]:
+    """What belongs to the submodules that were asked for."""
+    if not prefixes:
+        return state
+    found = {}
+    for name, value in state.items():
+        prefix = next((p for p in prefixes if name.startswith(p)), None)
+        if prefix is not None:
+            found[name if options.keep_submodule_prefixes else name.removeprefix(prefix)] = value
+    return found
+
+
+def set_model_state_dict(
+    model: nn.Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Load a state dict that `get_model_state_dict` gave: the missing and unexpected names. All ranks call it.
+
+    RuntimeError for names that are missing or too many with `strict`, and for shapes that differ.
+    """
+    options = _checked(options)
+    if not model_state_dict and not options.broadcast_from_rank0:
+        _check_empty("model", options)
+        return torch.nn.modules.module._IncompatibleKeys([], [])
+    with _sharded(model):
+        current = model.state_dict()
+        names = {_clean(model, name): name for name in current}
+        fitted = lambda name, value: _fitted(value, current.get(names.get(name, "")))
+        if options.broadcast_from_rank0:
+            state = _from_rank_0(model_state_dict, fitted)
+        elif options.full_state_dict:
+            state = {name: fitted(name, value) for name, value in model_state_dict.items()}
+        else:
+            state = dict(model_state_dict)
+        assign = any(isinstance(value, torch.Tensor) and value.is_meta for value in current.values())
+        renamed = {names.get(name, name): value for name, value in state.items()}
+        return model.load_state_dict(renamed, strict=options.strict, assign=assign)
+
+
+# -- optimizers
+
+
+def _listed(optimizers: Any) -> tuple[Any, ...]:
+    return (optimizers,) if isinstance(optimizers, torch.optim.Optimizer) else tuple(optimizers)
+
+
+def _init_optim_state(optimizer: Any) -> None:
+    """Have an optimizer make its state: a step that changes nothing, where none was made."""
+    if optimizer.state:
+        return
+    parameters = [p for group in optimizer.param_groups for p in group[_PARAMS]]
+    if any(p.grad is not None for p in parameters):
+        return  # its first step comes
+    for parameter in parameters:
+        if parameter.requires_grad:
+            parameter.grad = torch.zeros_like(parameter)
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        if "lr" in group:
+            group["lr"] = torch.zeros_like(group["lr"]) if isinstance(group["lr"], torch.Tensor) else 0.0
+    optimizer.step(closure=None)
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        if "lr" in group:
+            group["lr"] = rate
+    optimizer.zero_grad(set_to_none=True)
+
+
+def get_optimizer_state_dict(
+    model: nn.Module,
+    optimizers: Any,
+    *,
+    submodules: set[nn.Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:
+    """The optimizers' state dict, in which the names of the model's parameters stand for these. All ranks call it. An
+    optimizer that has made no step makes its state.
+    """
+    options = _checked(options)
+    prefixes = _prefixes(model, submodules)
+    names = _parameter_names(model)
+    state: dict[str, Any] = {_STATE: {}, _GROUPS: []}
+    for optimizer in _listed(optimizers):
+        _init_optim_state(optimizer)
+        own = optimizer.state_dict()
+        by_number: dict[Any, str] = {}
+        for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
+            mine = [names[id(parameter)] for parameter in group[_PARAMS]]
+            by_number.update(zip(saved[_PARAMS], mine, strict=True))
+            kept = list(_chosen(dict.fromkeys(mine), prefixes, options))
+            if kept or not prefixes:
+                state[_GROUPS].append({**saved, _PARAMS: kept})
+        found = {by_number[number]: value for number, value in own[_STATE].items()}
+        state[_STATE].update(_chosen(found, prefixes, options))
+    given = _given(state, options)
+    return _flattened(given) if given and options.flatten_optimizer_state_dict else given
+
+
+def _flattened(state: dict[str, Any]) -> dict[str, Any]:
+    """The state, and each parameter's settings, by names alone."""
+    flat = {f"{_STATE}.{name}.{key}": value for name, held in state[_STATE].items() for key, value in held.items()}
+    for group in state[_GROUPS]:
+        for name in group[_PARAMS]:
+            flat |= {f"{_GROUPS}.{name}.{key}": value for key, value in group.items() if key != _PARAMS}
+    return flat
+
+
+def _is_flat(state: dict[str, Any]) -> bool:
+    return bool(state) and _STATE not in state and all(name.startswith((f"{_STATE}.", f"{_GROUPS}.")) for name in state)
+
+
+def _own_state(optimizer: Any, names: dict[int, str], state: dict[str, Any], fit: Callable[..., Any]) -> dict[str, Any]:
+    """An optimizer's own state dict, numbers in place of names, out of one by names."""
+    own = optimizer.state_dict()
+    made: dict[str, Any] = {_STATE: {}, _GROUPS: []}
+    flat = _is_flat(state)
+    for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
+        known = [names[id(parameter)] for parameter in group[_PARAMS]]
+        settings = _settings(state, known, saved, flat)
+        made[_GROUPS].append({**saved, **settings, _PARAMS: saved[_PARAMS]})
+        for number, name, parameter in zip(saved[_PARAMS], known, group[_PARAMS], strict=True):
+            if flat:
+                keys = own[_STATE].get(number, {})
+                held = {key: state[f"{_STATE}.{name}.{key}"] for key in keys if f"{_STATE}.{name}.{key}" in state}
+            else:
+                held = state[_STATE].get(name, {})
+            if held:
+                made[_STATE][number] = {key: fit(value, parameter) for key, value in held.items()}
+    return made
+
+
+def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], flat: bool) -> dict[str, Any]:
+    """What a group's parameters had as settings."""
+    if not known:
+        return {}
+    if flat:
+        prefix = f"{_GROUPS}.{known[0]}."
+        return {key: state[prefix + key] for key in saved if prefix + key in state}
+    found = next((group for group in state[_GROUPS] if known[0] in group[_PARAMS]), None)
+    return {} if found is None else {key: value for key, value in found.items() if key != _PARAMS}
+
+
+def _unnested(state: dict[str, Any]) -> dict[str, Any]:
+    """An optimizer's state as flat names of tensors, with the rest under one name."""
+    if _is_flat(state) or not state:
+        return dict(state)
+    tensors: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    for name, held in state[_STATE].items():
+        plain[name] = {key: value for key, value in held.items() if not isinstance(value, torch.Tensor)}
+        tensors |= {f"{name}\0{key}": value for key, value in held.items() if isinstance(value, torch.Tensor)}
+    return {**tensors, "": {_STATE: plain, _GROUPS: state[_GROUPS]}}
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    if "" not in flat:
+        return flat
+    state = flat.pop("")
+    for path, value in flat.items():
+        name, _, key = path.partition("\0")
+        state[_STATE].setdefault(name, {})[key] = value
+    return state  # type: ignore[no-any-return]
+
+
+def set_optimizer_state_dict(
+    model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> None:
+    """Load a state dict that `get_optimizer_state_dict` gave into the optimizers. All ranks call it."""
+    options = _checked(options)
+    names = _parameter_names(model)
+    parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
+    state = optim_state_dict
+    if options.broadcast_from_rank0:
+
+        def take(path: str, value: Any) -> Any:
+            name = path.partition("\0")[0] if "\0" in path else path.split(".", 1)[1].rpartition(".")[0]
+            return _fitted(value, parameters.get(name))
+
+        state = _nested(_from_rank_0(_unnested(optim_state_dict), take))
+    for optimizer in _listed(optimizers):
+        _init_optim_state(optimizer)
+        if state:
+            optimizer.load_state_dict(_own_state(optimizer, names, state, _fitted))
+
+
+# -- both
+
+
+def get_state_dict(
+    model: nn.Module,
+    optimizers: Any,
+    *,
+    submodules: set[nn.Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call it.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.Adam(model.parameters())
+    >>> states = get_state_dict(model, optimizer)
+    >>> list(states[1]["state"]["weight"]), states[1]["param_groups"][0]["params"]
+    (['step', 'exp_avg', 'exp_avg_sq'], ['weight', 'bias'])
+    >>> set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
+    <All keys matched successfully>
+    """
+    return (
+        get_model_state_dict(model, submodules=submodules, options=options),
+        get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options),
+    )
+
+
+def set_state_dict(
+    model: nn.Module,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Load what `get_state_dict` gave: the model's missing and unexpected names. All ranks call it."""
+    found = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return found

@@ -1,0 +1,121 @@
+"""The file `.metadata`: a pickle by PyTorch's names, read by an unpickler that knows these names and runs nothing."""
+
+from __future__ import annotations
+
+import io
+import math
+import pathlib
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+import torchlite as torch
+from torchlite._serialization.restricted import RestrictedUnpickler
+from torchlite._serialization.writing import pickled
+
+from . import metadata as described
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, TensorStorageMetadata
+
+_MODULE = "torch.distributed.checkpoint.metadata"
+_NAMES: dict[tuple[str, str], Any] = {
+    (_MODULE, name): getattr(described, name) for name in (*described.__all__, "_MEM_FORMAT_ENCODING")
+} | {
+    (module, name): pathlib.PurePath  # of no matter which system
+    for module in ("pathlib", "pathlib._local")
+    for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
+}
+_KINDS = (TensorStorageMetadata, BytesStorageMetadata)
+
+
+class _Unpickler(RestrictedUnpickler):
+    """Knows the classes of metadata, and those that a storage keeps in it."""
+
+    def __init__(self, stream: io.BytesIO, size: int, further: Mapping[tuple[str, str], Any]) -> None:
+        super().__init__(stream, _no_storages, size=size)
+        # Users' own classes are none of these: a file is read before anybody says whose it is.
+        self._allowed = {**_NAMES, **further}
+        self._allowed_ids = {id(value) for value in self._allowed.values()}
+
+
+def _no_storages(name: tuple[Any, ...]) -> Any:
+    raise pickle.UnpicklingError("metadata have no tensors in them")
+
+
+def write(metadata: Metadata) -> bytes:
+    """Metadata as a file."""
+    data, _ = pickled(metadata, pickle, 4, lambda _: "cpu")
+    return data
+
+
+def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
+    """The metadata of a file. UnpicklingError where it is damaged, or asks for what metadata have no use for; `further`
+    has a storage's own classes by PyTorch's names.
+    """
+    try:
+        found = _Unpickler(io.BytesIO(data), len(data), further).load()
+    except EOFError as error:
+        raise pickle.UnpicklingError(f"the metadata of the checkpoint are not whole: {error}") from None
+    wrong = _wrong_with(found)
+    if wrong:
+        raise pickle.UnpicklingError(f"the metadata of the checkpoint are damaged: {wrong}")
+    return found  # type: ignore[no-any-return]
+
+
+def _wrong_with(found: Any) -> str:
+    """What metadata have that none are written with; "" where nothing is."""
+    if type(found) is not Metadata or type(getattr(found, "state_dict_metadata", None)) is not dict:
+        return "there is no state dict in them"
+    for name, value in found.state_dict_metadata.items():
+        if type(name) is not str or type(value) not in _KINDS:
+            return "a state dict's entry is neither a tensor nor bytes"
+        if type(value) is TensorStorageMetadata and not _is_tensor(value):
+            return f"{name!r} is no tensor in parts"
+    paths = found.planner_data
+    if paths is not None and not (type(paths) is dict and all(map(_is_path, paths.values()))):
+        return "the names' paths are no names and numbers"
+    places = found.storage_data
+    if places is not None and not (type(places) is dict and all(type(key) is MetadataIndex for key in places)):
+        return "the places of the parts have no names"
+    return ""
+
+
+def gaps(metadata: Metadata) -> list[str]:
+    """Which tensors are not the sum of their parts."""
+    found = []
+    for name, value in metadata.state_dict_metadata.items():
+        if isinstance(value, TensorStorageMetadata):
+            if sum(math.prod(chunk.sizes) for chunk in value.chunks) != math.prod(value.size):
+                found.append(f"{name!r} is not all there")
+    return found
+
+
+def _is_tensor(value: TensorStorageMetadata) -> bool:
+    held = vars(value)
+    properties, size, chunks = held.get("properties"), held.get("size"), held.get("chunks")
+    return (
+        isinstance(getattr(properties, "dtype", None), torch.dtype)
+        and _is_size(size)
+        and type(chunks) is list
+        and all(type(chunk) is ChunkStorageMetadata and _is_box(vars(chunk), size) for chunk in chunks)
+    )
+
+
+def _is_box(held: dict[str, Any], size: Any) -> bool:
+    offsets, sizes = held.get("offsets"), held.get("sizes")
+    return (
+        _is_size(offsets)
+        and _is_size(sizes)
+        and len(offsets) == len(sizes) == len(size)  # type: ignore[arg-type]
+        and all(begin + count <= whole for begin, count, whole in zip(offsets, sizes, size, strict=True))  # type: ignore[arg-type]
+    )
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is torch.Size and all(type(n) is int and 0 <= n < 1 << 62 for n in value)
+
+
+def _is_path(value: Any) -> bool:
+    # A number is a place in a list, which is filled up to it.
+    return type(value) is tuple and all(
+        type(part) is str or type(part) is int and 0 <= part < 1 << 24 for part in value
+    )

@@ -1,0 +1,45 @@
+"""The error of a checkpoint: what failed on which rank."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+WRAPPED_EXCEPTION = tuple[BaseException, traceback.StackSummary]
+
+__all__ = ["CheckpointException"]
+
+
+def _wrap_exception(exc: BaseException) -> WRAPPED_EXCEPTION:
+    """An error with its traceback, as it can be sent to other ranks."""
+    return exc, traceback.extract_tb(exc.__traceback__)
+
+
+def _is_wrapped_exception(obj: Any) -> bool:
+    return (
+        isinstance(obj, tuple)
+        and len(obj) == 2
+        and isinstance(obj[0], BaseException)
+        and isinstance(obj[1], traceback.StackSummary)
+    )
+
+
+class CheckpointException(BaseException):
+    """Some ranks failed while a checkpoint was saved or loaded; `failures` has their errors by rank."""
+
+    def __init__(self, msg: str, failures: dict[int, WRAPPED_EXCEPTION]) -> None:
+        super().__init__(msg, failures)
+        self._failures = failures
+
+    @property
+    def failures(self) -> dict[int, WRAPPED_EXCEPTION]:
+        """The errors and their tracebacks, by rank."""
+        return self._failures
+
+    def __str__(self) -> str:
+        lines = [f"CheckpointException ranks:{self._failures.keys()}\n"]
+        for rank, (error, trace) in self._failures.items():
+            lines.append(f"Traceback (most recent call last): (RANK {rank})\n")
+            lines += traceback.format_list(trace)
+            lines += traceback.format_exception_only(type(error), value=error)
+        return "".join(lines)

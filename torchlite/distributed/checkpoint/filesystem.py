@@ -1,0 +1,491 @@
+"""Checkpoints in a folder: one or a few files of each rank, and `.metadata`, which makes the checkpoint valid."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import functools
+import io
+import os
+import pathlib
+import pickle
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import IO, Any
+
+import torchlite as torch
+from torchlite.futures import Future
+
+from . import _metadata_file
+from .metadata import Metadata, MetadataIndex, StorageMeta
+from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
+from .planner_helpers import narrowed
+from .staging import BlockingAsyncStager
+from .storage import StorageReader, StorageWriter, WriteResult
+
+__all__ = ["FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter", "SerializationFormat"]
+
+DEFAULT_SUFFIX = ".distcp"
+_METADATA = ".metadata"
+
+
+@dataclass
+class _StorageInfo:
+    """Where a part lies: bytes of a file of the folder."""
+
+    relative_path: str
+    offset: int
+    length: int
+    transform_descriptors: Sequence[str] | None = None
+
+
+@dataclass
+class _StoragePrefix:
+    """What the names of a rank's files begin with."""
+
+    prefix: str
+
+
+class SerializationFormat(Enum):
+    """How parts are written: as `torch.save` does, or as safetensors."""
+
+    TORCH_SAVE = "torch_save"
+    SAFETENSORS = "safetensors"
+
+
+_OWN = {
+    ("torch.distributed.checkpoint.filesystem", kind.__name__): kind
+    for kind in (_StorageInfo, _StoragePrefix, SerializationFormat)
+}
+
+
+class FileSystemBase(abc.ABC):
+    """The calls by which a checkpoint's files are made, wherever they are."""
+
+    @contextlib.contextmanager
+    @abc.abstractmethod
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
+        """An open file."""
+
+    @abc.abstractmethod
+    def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
+        """The path of something in a folder."""
+
+    @abc.abstractmethod
+    def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
+        """Give a file another name; a file of that name goes."""
+
+    @abc.abstractmethod
+    def init_path(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+        """A path as this has them."""
+
+    @abc.abstractmethod
+    def mkdir(self, path: str | os.PathLike[str]) -> None:
+        """Make a folder where there is none."""
+
+    @classmethod
+    @abc.abstractmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        """Whether a checkpoint can have that name."""
+
+    @abc.abstractmethod
+    def exists(self, path: str | os.PathLike[str]) -> bool:
+        """Whether there is a file or folder."""
+
+    @abc.abstractmethod
+    def rm_file(self, path: str | os.PathLike[str]) -> None:
+        """Remove a file."""
+
+
+class FileSystem(FileSystemBase):
+    """The system's own files."""
+
+    @contextlib.contextmanager
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
+        with open(path, mode) as stream:
+            yield stream
+
+    def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
+        return pathlib.Path(path) / suffix
+
+    def init_path(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+        return pathlib.Path(path)
+
+    def rename(self, path: str | os.PathLike[str], new_path: str | os.PathLike[str]) -> None:
+        os.replace(path, new_path)
+
+    def mkdir(self, path: str | os.PathLike[str]) -> None:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        if "://" in str(checkpoint_id):
+            return False
+        return any(parent.exists() and os.access(parent, os.W_OK) for parent in pathlib.Path(checkpoint_id).parents)
+
+    def exists(self, path: str | os.PathLike[str]) -> bool:
+        return pathlib.Path(path).exists()
+
+    def rm_file(self, path: str | os.PathLike[str]) -> None:
+        pathlib.Path(path).unlink()
+
+    def ls(self, path: str | os.PathLike[str]) -> list[str]:
+        """The names in a folder."""
+        return [str(entry) for entry in pathlib.Path(path).iterdir()]
+
+
+def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[WriteItem]]:
+    """Items for as many files, of about one size."""
+    if bins == 1:
+        return [items]
+    parts: list[list[WriteItem]] = [[] for _ in range(bins)]
+    sizes = [0] * bins
+    tensors = sorted(items, key=lambda item: item.tensor_storage_size() or 0, reverse=True)
+    for item in tensors:
+        smallest = sizes.index(min(sizes))
+        parts[smallest].append(item)
+        sizes[smallest] += item.tensor_storage_size() or 1
+    return parts
+
+
+def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor in the host's memory that has its storage for itself: a storage is written whole."""
+    tensor = tensor.detach().cpu()
+    return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
+
+
+def _sync(stream: Any) -> None:
+    stream.flush()
+    try:
+        os.fsync(stream.fileno())
+    except (AttributeError, io.UnsupportedOperation):
+        os.sync()
+
+
+class _FileSystemWriter(StorageWriter):
+    """Writes to a folder. A checkpoint that is there is replaced when the new one is whole."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        single_file_per_rank: bool = True,
+        sync_files: bool = True,
+        thread_count: int = 1,
+        per_thread_copy_ahead: int = 10_000_000,
+        overwrite: bool = True,
+        _extensions: Sequence[Any] | None = None,
+        serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        if _extensions:
+            raise NotImplementedError("FileSystemWriter: torchlite changes no streams on their way to a file")
+        if serialization_format is not SerializationFormat.TORCH_SAVE:
+            raise NotImplementedError("FileSystemWriter: torchlite writes parts as torch.save does alone")
+        self.fs: FileSystemBase = FileSystem()
+        self.single_file_per_rank, self.sync_files = single_file_per_rank, sync_files
+        self.thread_count, self.per_thread_copy_ahead, self.overwrite = thread_count, per_thread_copy_ahead, overwrite
+        self.serialization_format = serialization_format
+        self.rank: int | None = None
+        self.use_collectives = True
+        self.reset(path)
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id:
+            self.path = self.fs.init_path(checkpoint_id)
+        self.save_id = str(uuid.uuid4())
+        self._replaced: set[str] = set()
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.rank = kwargs.get("rank")
+        self.use_collectives = kwargs.get("use_collectives", True)
+
+    def _metadata_exists(self) -> bool:
+        return self.fs.exists(self._get_metadata_path(None if self.use_collectives else self.rank))
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        self.fs.mkdir(self.path)
+        if self._metadata_exists():
+            if not self.overwrite:
+                raise RuntimeError(f"Checkpoint already exists and {self.overwrite=}.")
+            import warnings
+
+            warnings.warn(
+                f"Detected an existing checkpoint in {self.path}, overwriting since {self.overwrite=}. Past version "
+                "2.5 of PyTorch, `overwrite` will default to False. Set this variable to True to maintain this "
+                "functionality or False to raise when an existing checkpoint is found.",
+                stacklevel=2,
+            )
+        if self.rank is not None and not self.use_collectives:
+            plan = replace(plan, storage_data=self._prefix(self.rank, self._files_of_the_last()))
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        last = self._files_of_the_last()
+        return [replace(plan, storage_data=self._prefix(rank, last)) for rank, plan in enumerate(plans)]
+
+    def _files_of_the_last(self) -> set[str]:
+        """The files of the checkpoint that is there: it stays whole until the new one is."""
+        if not self._metadata_exists():
+            return set()
+        path = self._get_metadata_path(None if self.use_collectives else self.rank)
+        with self.fs.create_stream(path, "rb") as stream:
+            data = stream.read()
+        try:
+            places = _metadata_file.read(data, _OWN).storage_data or {}
+        except pickle.UnpicklingError:
+            return set()  # nothing that could be read is lost
+        self._replaced = {place.relative_path for place in places.values() if _within(place)}
+        return self._replaced
+
+    @staticmethod
+    def _prefix(rank: int, last: set[str]) -> _StoragePrefix:
+        """Two sets of names, which take turns."""
+        first = f"__{rank}_"
+        taken = any(name.startswith("__") and name.count("_") == 3 for name in last)
+        return _StoragePrefix(f"{first}b_" if taken else first)
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        prefix: _StoragePrefix = plan.storage_data
+        if self.single_file_per_rank:
+            parts = _split_by_size_and_type(self.thread_count, plan.items)
+        else:
+            parts = [[item] for item in plan.items]
+        names = [f"{prefix.prefix}{number}{DEFAULT_SUFFIX}" for number in range(len(parts))]
+        write = functools.partial(self._write_file, planner)
+        if self.thread_count > 1:
+            with ThreadPoolExecutor(self.thread_count) as pool:
+                written = list(pool.map(write, names, parts))
+        else:
+            written = list(map(write, names, parts))
+        future: Future[list[WriteResult]] = Future()
+        future.set_result([result for results in written for result in results])
+        return future
+
+    def _write_file(self, planner: SavePlanner, name: str, items: list[WriteItem]) -> list[WriteResult]:
+        """One file: bytes first, then tensors."""
+        results = []
+        with self.fs.create_stream(self.fs.concat_path(self.path, name), "wb") as stream:
+            for item in sorted(items, key=lambda item: item.type != WriteItemType.BYTE_IO):
+                begin, data = stream.tell(), planner.resolve_data(item)
+                if isinstance(data, io.BytesIO):
+                    stream.write(data.getbuffer())
+                else:
+                    torch.save(_on_host(data), stream)
+                length = stream.tell() - begin
+                results.append(WriteResult(item.index, length, _StorageInfo(name, begin, length)))
+            if self.sync_files:
+                _sync(stream)
+        return results
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        places = {result.index: result.storage_data for written in results for result in written}
+        metadata = replace(metadata, version=metadata.version, storage_data=places, storage_meta=self.storage_meta())
+        rank = None if self.use_collectives else self.rank
+        temporary = self.fs.concat_path(self.path, f"{'' if rank is None else f'__{rank}'}{_METADATA}.tmp")
+        with self.fs.create_stream(temporary, "wb") as stream:
+            stream.write(_metadata_file.write(metadata))
+            if self.sync_files:
+                _sync(stream)
+        self.fs.rename(temporary, self._get_metadata_path(rank))
+        for name in self._replaced - {place.relative_path for place in places.values()}:
+            with contextlib.suppress(OSError):
+                self.fs.rm_file(self.fs.concat_path(self.path, name))
+
+    def storage_meta(self) -> StorageMeta | None:
+        return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self.save_id)
+
+    def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike[str]:
+        return self.fs.concat_path(self.path, _METADATA if rank is None else f"__{rank}{_METADATA}")
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
+    """Writes a checkpoint to the folder `path`, and makes copies for `async_save`.
+
+    single_file_per_rank: `thread_count` files of each rank; otherwise one of each tensor. sync_files: wait until they
+    are on the disk. overwrite: a checkpoint may be there, which is replaced when the new one is whole; RuntimeError
+    otherwise.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        single_file_per_rank: bool = True,
+        sync_files: bool = True,
+        thread_count: int = 1,
+        per_thread_copy_ahead: int = 10_000_000,
+        cache_staged_state_dict: bool = False,
+        overwrite: bool = True,
+        _extensions: Sequence[Any] | None = None,
+        serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
+    ) -> None:
+        _FileSystemWriter.__init__(
+            self, path, single_file_per_rank, sync_files, thread_count, per_thread_copy_ahead, overwrite, _extensions,
+            serialization_format,
+        )  # fmt: skip
+        BlockingAsyncStager.__init__(self, cache_staged_state_dict=cache_staged_state_dict)
+
+
+def _within(place: Any) -> bool:
+    """Whether a place is one in a file of the folder itself."""
+    held = vars(place) if type(place) is _StorageInfo else {}
+    path = held.get("relative_path")
+    return (
+        type(path) is str
+        and path not in ("", ".", "..")
+        and not set("/\\\0") & set(path)
+        and type(held.get("offset")) is int is type(held.get("length"))
+        and held["offset"] >= 0 <= held["length"]
+    )
+
+
+class _Slice(io.RawIOBase):
+    """Some bytes of a file, as a file."""
+
+    def __init__(self, stream: IO[bytes], offset: int, length: int) -> None:
+        self._stream, self._offset, self._length, self._at = stream, offset, length, 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._at = max(0, offset + (0, self._at, self._length)[whence])
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        count = max(0, min(len(view), self._length - self._at))
+        self._stream.seek(self._offset + self._at)
+        data = self._stream.read(count)
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+class FileSystemReader(StorageReader):
+    """Reads a checkpoint from the folder `path`.
+
+    What the file `.metadata` and the parts are made of are PyTorch's classes by name: nothing of a checkpoint is run.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
+        super().__init__()
+        self.fs: FileSystemBase = FileSystem()
+        self.path = self.fs.init_path(path)
+        self.storage_data: dict[MetadataIndex, Any] = {}
+        self.load_id = str(uuid.uuid4())
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        self.storage_data = {}
+        if checkpoint_id:
+            self.path = self.fs.init_path(checkpoint_id)
+        self.load_id = str(uuid.uuid4())
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """What the checkpoint says of itself; with `rank=` what that rank alone does. UnpicklingError where the file is
+        damaged or would do more than to describe a checkpoint.
+        """
+        with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as stream:
+            metadata = _metadata_file.read(stream.read(), _OWN)
+        places = metadata.storage_data or {}
+        wrong = [
+            f"{index.fqn!r} lies in no file of the folder" for index, place in places.items() if not _within(place)
+        ]
+        if kwargs.get("rank") is None:
+            wrong += _metadata_file.gaps(metadata)
+        if wrong:
+            raise pickle.UnpicklingError(f"the metadata of the checkpoint are damaged: {wrong[0]}")
+        if metadata.storage_meta is None:
+            metadata.storage_meta = StorageMeta()
+        metadata.storage_meta.load_id = self.load_id
+        return metadata
+
+    def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        self.storage_data = metadata.storage_data or {}
+        self.rank = kwargs.get("rank")
+        self.use_collectives = kwargs.get("use_collectives", True)
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        files: dict[str, list[ReadItem]] = {}
+        for item in plan.items:
+            if item.storage_index not in self.storage_data:
+                raise ValueError(f"the checkpoint does not say where {item.storage_index} lies")
+            files.setdefault(self.storage_data[item.storage_index].relative_path, []).append(item)
+        for name, items in files.items():
+            with self.fs.create_stream(self.fs.concat_path(self.path, name), "rb") as stream:
+                self._read_file(stream, items, planner)
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    def _read_file(self, stream: IO[bytes], items: list[ReadItem], planner: LoadPlanner) -> None:
+        """The items of one file, in its order; a part that several items are of is read once."""
+        place = lambda item: self.storage_data[item.storage_index]
+        last, tensor = None, None
+        for item in sorted(items, key=lambda item: place(item).offset):
+            if item.type == LoadItemType.BYTE_IO:
+                planner.load_bytes(item, io.BytesIO(self._slice_file(stream, place(item)).read()))
+                continue
+            if item.storage_index != last:
+                tensor = None  # before the next one takes memory
+                tensor = torch.load(self._slice_file(stream, place(item)), map_location="cpu", weights_only=True)
+                last = item.storage_index
+            self._give(item, tensor, planner)
+
+    @staticmethod
+    def _give(item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
+        if not isinstance(tensor, torch.Tensor) or len(item.lengths) != tensor.ndim:
+            raise ValueError(
+                f"{item.storage_index.fqn!r} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
+            )
+        part = narrowed(tensor, item.storage_offsets, item.lengths)
+        target = planner.resolve_tensor(item).detach()
+        if target.size() != part.size():
+            raise AssertionError(f"req {item.storage_index} mismatch sizes {target.size()} vs {part.size()}")
+        target.copy_(part)
+        planner.commit_tensor(item, target)
+
+    def _slice_file(self, file: IO[bytes], sinfo: _StorageInfo) -> IO[bytes]:
+        if sinfo.__dict__.get("transform_descriptors"):
+            raise NotImplementedError(
+                f"the checkpoint's streams were changed ({', '.join(map(str, sinfo.transform_descriptors or ()))}): "
+                "torchlite reads them as they are alone"
+            )
+        return io.BufferedReader(_Slice(file, sinfo.offset, sinfo.length))  # type: ignore[return-value]
+
+    def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike[str]:
+        return self.fs.concat_path(self.path, _METADATA if rank is None else f"__{rank}{_METADATA}")
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return FileSystem.validate_checkpoint_id(checkpoint_id)

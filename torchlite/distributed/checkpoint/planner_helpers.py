@@ -1,0 +1,193 @@
+"""Items of plans: for what a state dict holds, and for boxes of stored tensors that meet those at hand."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite.distributed.tensor import DTensor
+from torchlite.distributed.tensor._utils import ranges_of
+
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties, TensorStorageMetadata
+from .planner import LoadItemType, ReadItem, SavePlan, TensorWriteData, WriteItem, WriteItemType
+
+__all__ = ["create_read_items_for_chunk_list"]
+
+
+def is_elsewhere(value: Any) -> bool:
+    """Whether a tensor lies over processes of which this is none."""
+    return isinstance(value, DTensor) and value.device_mesh.get_coordinate() is None
+
+
+def _create_chunk_from_tensor(tensor: torch.Tensor) -> ChunkStorageMetadata:
+    return ChunkStorageMetadata(torch.Size([0] * tensor.ndim), torch.Size(tensor.shape))
+
+
+def parts_of(tensor: Any) -> list[tuple[ChunkStorageMetadata, tuple[int, ...]]]:
+    """The boxes of a DTensor that this rank has, each with where it begins in the local tensor: one, none where its
+    part is empty, and several where dimensions of the mesh cut one dimension in other steps.
+    """
+    along = []
+    for ranges in ranges_of(tensor.shape, tensor.device_mesh, tensor.placements):
+        begins = itertools.accumulate((stop - start for start, stop in ranges), initial=0)
+        along.append([(start, stop - start, begin) for (start, stop), begin in zip(ranges, begins, strict=False)])
+    found = []
+    for box in itertools.product(*along):
+        chunk = ChunkStorageMetadata(torch.Size(part[0] for part in box), torch.Size(part[1] for part in box))
+        found.append((chunk, tuple(part[2] for part in box)))
+    return found
+
+
+def part_at(tensor: Any, index: MetadataIndex) -> torch.Tensor:
+    """The box of a DTensor that an index names, as a view. ValueError where this rank has it not."""
+    for chunk, begins in parts_of(tensor):
+        if index.offset is None or tuple(chunk.offsets) == tuple(index.offset):
+            return narrowed(tensor.to_local(), begins, chunk.sizes)
+    raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
+
+
+def _create_chunk_list(tensor: torch.Tensor) -> list[ChunkStorageMetadata]:
+    """The parts of a tensor that this rank has."""
+    if isinstance(tensor, DTensor):
+        return [chunk for chunk, _ in parts_of(tensor)]
+    if hasattr(tensor, "__create_chunk_list__"):
+        return tensor.__create_chunk_list__()  # type: ignore[no-any-return]
+    if isinstance(tensor, torch.Tensor):
+        return [_create_chunk_from_tensor(tensor)]
+    raise ValueError(f"Unsupported Type, expecting one of [Tensor, DTensor, ShardedTensor] ,but got {type(tensor)}")
+
+
+def _create_write_item_for_tensor(fqn: str, tensor: torch.Tensor) -> WriteItem:
+    chunk = _create_chunk_from_tensor(tensor)
+    data = TensorWriteData(chunk, TensorProperties.create_from_tensor(tensor), torch.Size(tensor.shape))
+    return WriteItem(MetadataIndex(fqn, chunk.offsets), WriteItemType.TENSOR, tensor_data=data)
+
+
+def _create_write_items_for_dtensor(fqn: str, tensor: Any) -> list[WriteItem]:
+    properties, size = TensorProperties.create_from_tensor(tensor.to_local()), torch.Size(tensor.shape)
+    return [
+        WriteItem(
+            MetadataIndex(fqn, chunk.offsets), WriteItemType.SHARD, tensor_data=TensorWriteData(chunk, properties, size)
+        )
+        for chunk, _ in parts_of(tensor)
+    ]
+
+
+def _create_write_item_for_bytesio(fqn: str, bytes: Any) -> WriteItem:
+    return WriteItem(MetadataIndex(fqn), WriteItemType.BYTE_IO)
+
+
+def _create_write_items(fqn: str, object: Any) -> list[WriteItem]:
+    if isinstance(object, DTensor):
+        return _create_write_items_for_dtensor(fqn, object)
+    if hasattr(object, "__create_write_items__"):
+        return object.__create_write_items__(fqn, object)  # type: ignore[no-any-return]
+    if isinstance(object, torch.Tensor):
+        return [_create_write_item_for_tensor(fqn, object)]
+    return [_create_write_item_for_bytesio(fqn, object)]
+
+
+def _create_default_metadata_only_plan(state_dict: dict[str, Any]) -> SavePlan:
+    """The items of all that there is, on one rank."""
+    return SavePlan([item for fqn, value in state_dict.items() for item in _create_write_items(fqn, value)])
+
+
+def _overlap(stored: ChunkStorageMetadata, wanted: ChunkStorageMetadata) -> tuple[list[int], list[int], list[int]]:
+    """What two boxes have in common: where it begins in the stored one, where in the wanted one, and its sizes."""
+    begins = [max(a, b) for a, b in zip(stored.offsets, wanted.offsets, strict=True)]
+    ends = [
+        min(a + n, b + m) for a, n, b, m in zip(stored.offsets, stored.sizes, wanted.offsets, wanted.sizes, strict=True)
+    ]
+    within = lambda box: [begin - offset for begin, offset in zip(begins, box.offsets, strict=True)]
+    return within(stored), within(wanted), [end - begin for begin, end in zip(begins, ends, strict=True)]
+
+
+def create_read_items_for_chunk_list(
+    fqn: str, checkpoint_md: TensorStorageMetadata, local_chunks: list[ChunkStorageMetadata]
+) -> list[ReadItem]:
+    """What to read of a stored tensor's parts to fill those at hand, however either cuts the tensor."""
+    items = []
+    for place, wanted in enumerate(local_chunks):
+        for number, stored in enumerate(checkpoint_md.chunks):
+            source, target, lengths = _overlap(stored, wanted)
+            if any(length <= 0 for length in lengths):
+                continue
+            items.append(
+                ReadItem(
+                    LoadItemType.TENSOR,
+                    MetadataIndex(fqn, wanted.offsets, place),
+                    torch.Size(target),
+                    MetadataIndex(fqn, stored.offsets, number),
+                    torch.Size(source),
+                    torch.Size(lengths),
+                )
+            )
+    return items
+
+
+def _create_read_items(fqn: str, md: Any, obj: Any) -> list[ReadItem]:
+    if isinstance(md, BytesStorageMetadata):
+        index, none = MetadataIndex(fqn), torch.Size((0,))
+        return [ReadItem(LoadItemType.BYTE_IO, index, none, index, none, none)]
+    try:
+        chunks = _create_chunk_list(obj)
+    except ValueError as error:
+        raise ValueError(
+            f"Invalid checkpoint metadata for {fqn}, expected BytesStorageMetadata but found {type(md)}"
+        ) from error
+    return create_read_items_for_chunk_list(fqn, md, chunks)
+
+
+def _device_of_groups() -> Any:
+    """Where tensors of process groups lie."""
+    return dist.distributed_c10d._get_pg_default_device() if dist.is_initialized() else torch.device("cpu")
+
+
+def _init_state_dict(state_dict: dict[str, Any]) -> None:
+    """Give memory to the tensors of a state dict that have none (device "meta")."""
+
+    def with_memory(value: Any) -> Any:
+        if isinstance(value, DTensor):
+            local = value.to_local()
+            if local.device.type != "meta":
+                return value
+            made = torch.empty_like(local, device=_device_of_groups())
+            return DTensor.from_local(
+                made, value.device_mesh, value.placements, run_check=False, shape=value.shape, stride=value.stride()
+            )
+        if isinstance(value, torch.Tensor) and value.device.type == "meta":
+            return torch.empty_like(value, device=_device_of_groups())
+        return value
+
+    _replace_tensors(state_dict, with_memory)
+
+
+def _replace_tensors(place: Any, change: Callable[[Any], Any]) -> None:
+    """Put `change(tensor)` into the dicts and lists in which a tensor lies."""
+    pairs: Any = place.items() if isinstance(place, dict) else enumerate(place)
+    for key, value in list(pairs):
+        if isinstance(value, dict | list):
+            _replace_tensors(value, change)
+        elif isinstance(value, torch.Tensor):
+            changed = change(value)
+            if changed is not value:
+                place[key] = changed
+
+
+def narrowed(tensor: torch.Tensor, offsets: Any, sizes: Any) -> torch.Tensor:
+    """A box of a tensor, as a view."""
+    for dim, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
+        if tensor.shape[dim] != size:
+            tensor = tensor.narrow(dim, offset, size)
+    return tensor
+
+
+def as_bytes(value: Any) -> io.BytesIO:
+    """An object as `torch.save` writes it."""
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream

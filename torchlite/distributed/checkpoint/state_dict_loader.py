@@ -1,0 +1,128 @@
+"""Load a checkpoint into a state dict: by all ranks together, whoever saved it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
+from .metadata import Metadata
+from .planner import LoadPlan, LoadPlanner
+from .stateful import Stateful
+from .storage import StorageReader
+from .storage_choice import reader_for
+from .utils import _all_gather_keys, _DistWrapper, _keywords_from, _warns_alone
+
+__all__ = ["load", "load_state_dict"]
+
+
+@_keywords_from(1)
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_reader: StorageReader | None = None,
+    planner: LoadPlanner | None = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+) -> None:
+    """Load the checkpoint in the folder `checkpoint_id` (or of a `storage_reader`) into a state dict. All ranks of the
+    group call it.
+
+    Tensors are filled where they are: a DTensor by the parts that this rank has, however many ranks saved it and in
+    whatever parts. What is no tensor is replaced. What has a `state_dict` method gets what was loaded by its
+    `load_state_dict`. Nothing of a checkpoint is run: an object of a class that is not known has to be allowed by
+    `torch.serialization.add_safe_globals`.
+
+    CheckpointException on all ranks where any fails: a name is missing, a tensor has another size, a file is damaged.
+    """
+    alone = _warns_alone(no_dist)
+    keys = sorted(state_dict if alone else _all_gather_keys(state_dict, process_group))
+    states: dict[str, Any] = {}
+    for key in keys:  # a `state_dict` method may have to be called on all ranks in one order
+        if key in state_dict:
+            value = state_dict[key]
+            states[key] = value.state_dict() if isinstance(value, Stateful) else value
+    reader = reader_for(storage_reader, checkpoint_id)
+    _load_state_dict(states, reader, process_group, 0, alone, planner)
+    for key, value in states.items():
+        holder = state_dict[key]
+        if isinstance(holder, Stateful):
+            holder.load_state_dict(value)
+        else:
+            state_dict[key] = value
+
+
+def load_state_dict(
+    state_dict: dict[str, Any],
+    storage_reader: StorageReader,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: LoadPlanner | None = None,
+) -> None:
+    """`load` by its older name: what has a `state_dict` method is not asked for it."""
+    import warnings
+
+    warnings.warn("'load_state_dict' is deprecated, use 'load' instead.", FutureWarning, stacklevel=2)
+    storage_reader.reset()
+    _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)
+
+
+def _metadata_of(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
+    """What the checkpoint says of itself, and whether that is of all ranks. AssertionError where it says nothing."""
+    try:
+        return reader.read_metadata(), True
+    except OSError as error:
+        missing = error
+    try:
+        return reader.read_metadata(rank=rank), False
+    except (OSError, TypeError) as error:
+        raise AssertionError(
+            f"metadata is None; global metadata read failed: {missing}; rank local metadata read failed: {error}"
+        ) from None
+
+
+def _load_state_dict(
+    state_dict: dict[str, Any],
+    storage_reader: StorageReader,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: LoadPlanner | None = None,
+) -> None:
+    ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
+    chosen: LoadPlanner = DefaultLoadPlanner() if planner is None else planner
+    of_all = [True]
+
+    def local_plan() -> LoadPlan:
+        metadata, of_all[0] = _metadata_of(storage_reader, ranks.rank)
+        chosen.set_up_planner(state_dict, metadata, ranks.is_coordinator)
+        storage_reader.set_up_storage_reader(metadata, ranks.is_coordinator, rank=ranks.rank, use_collectives=of_all[0])
+        return storage_reader.prepare_local_plan(chosen.create_local_plan())
+
+    def global_plan(plans: list[LoadPlan]) -> list[LoadPlan]:
+        return storage_reader.prepare_global_plan(chosen.create_global_plan(plans))
+
+    plan = ranks.reduce_scatter("plan", local_plan, global_plan)
+
+    def read() -> None:
+        storage_reader.read_data(chosen.finish_plan(plan), chosen).wait()
+
+    ranks.all_gather("read", read)
+
+
+def _load_state_dict_from_keys(
+    keys: set[str] | str | None = None,
+    *,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_reader: StorageReader | None = None,
+    process_group: Any = None,
+) -> dict[str, Any]:
+    """A state dict of what a checkpoint has, or of what of it `keys` name; tensors are whole on every rank."""
+    alone = _warns_alone(False)
+    reader = reader_for(storage_reader, checkpoint_id)
+    wanted = {keys} if isinstance(keys, str) else keys
+    found: dict[str, Any] = {}
+    _load_state_dict(found, reader, process_group, 0, alone, _EmptyStateDictLoadPlanner(keys=wanted))
+    return found

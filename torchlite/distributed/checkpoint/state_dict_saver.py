@@ -1,0 +1,200 @@
+"""Save a state dict: by all ranks together, at once or in the background."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torchlite.distributed as dist
+
+from .default_planner import DefaultSavePlanner
+from .metadata import Metadata
+from .planner import SavePlan, SavePlanner
+from .staging import AsyncStager, BlockingAsyncStager
+from .stateful import Stateful
+from .storage import StorageWriter, WriteResult
+from .storage_choice import writer_for
+from .utils import _DistWrapper, _keywords_from, _warns_alone
+
+__all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
+
+
+class AsyncCheckpointerType(Enum):
+    """Where a save in the background runs."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+@dataclass
+class AsyncSaveResponse:
+    """When the copy is made, and when the checkpoint is whole."""
+
+    staging_completion: Future[None]
+    upload_completion: Future[None]
+
+
+@_keywords_from(1)
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Metadata:
+    """Save a state dict to the folder `checkpoint_id` (or by a `storage_writer`). All ranks of the group call it.
+
+    What has a `state_dict` method is saved by it. Each rank writes its parts of DTensors; of what all have one rank
+    writes it. The checkpoint is valid once the file `.metadata` has its name; one that was there stays whole until
+    then. `use_collectives=False`: each rank for itself, with metadata of its own.
+
+    CheckpointException on all ranks where any fails; RuntimeError where neither a folder nor a writer is given.
+
+    >>> import tempfile
+    >>> import torchlite as torch
+    >>> import torchlite.distributed.checkpoint as dcp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = dcp.save({"weight": torch.arange(3.0), "step": 7}, checkpoint_id=folder.name, no_dist=True)
+    >>> state = {"weight": torch.zeros(3), "step": 0}
+    >>> dcp.load(state, checkpoint_id=folder.name, no_dist=True)
+    >>> state
+    {'weight': tensor([0., 1., 2.]), 'step': 7}
+    >>> folder.cleanup()
+    """
+    alone = _warns_alone(no_dist)
+    writer = writer_for(storage_writer, checkpoint_id)
+    return _save_state_dict(
+        _stateful_to_state_dict(state_dict), writer, process_group, 0, alone, planner, use_collectives
+    )
+
+
+def save_state_dict(
+    state_dict: dict[str, Any],
+    storage_writer: StorageWriter,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: SavePlanner | None = None,
+) -> Metadata:
+    """`save` by its older name: what has a `state_dict` method is not asked for it."""
+    import warnings
+
+    warnings.warn("'save_state_dict' is deprecated, use 'save' instead.", FutureWarning, stacklevel=2)
+    storage_writer.reset()
+    return _save_state_dict(state_dict, storage_writer, process_group, coordinator_rank, no_dist, planner)
+
+
+_pool: dict[str, ThreadPoolExecutor] = {}
+_groups: dict[Any, Any] = {}
+
+
+def _own_group(process_group: Any) -> Any:
+    """A group of the same ranks for saves in the background: what they send must not meet what the program sends."""
+    key = process_group if process_group is not None else dist.group.WORLD
+    if key not in _groups or _groups[key] not in dist.distributed_c10d._world.pg_map:
+        _groups.clear()  # those of worlds that have ended
+        _groups[key] = dist.new_group(dist.get_process_group_ranks(key))
+    return _groups[key]
+
+
+@_keywords_from(1)
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: StorageWriter | None = None,
+    planner: SavePlanner | None = None,
+    process_group: Any = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
+    async_stager: AsyncStager | None = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Future[Any] | AsyncSaveResponse:
+    """`save` in the background, of a copy that is made first: a future of it. All ranks of the world call it, and wait
+    for the future before they save again.
+
+    With an `async_stager` that copies in the background an AsyncSaveResponse; the state dict must stay as it is until
+    its `staging_completion`. A process of its own is not built: NotImplementedError.
+    """
+    if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
+        raise NotImplementedError("async_save: torchlite saves in a thread alone (AsyncCheckpointerType.THREAD)")
+    alone = _warns_alone(no_dist)
+    writer = writer_for(storage_writer, checkpoint_id)
+    if async_stager is None:
+        async_stager = writer if isinstance(writer, AsyncStager) else BlockingAsyncStager()
+    group = None if alone else _own_group(process_group)
+    staged = async_stager.stage(_stateful_to_state_dict(state_dict))
+    if not _pool:
+        _pool["thread"] = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+
+    def run() -> Metadata:
+        state = staged.result() if isinstance(staged, Future) else staged
+        return _save_state_dict(state, writer, group, 0, alone, planner, use_collectives)
+
+    saved = _pool["thread"].submit(run)
+    if isinstance(staged, Future):
+        return AsyncSaveResponse(staged, saved)  # type: ignore[arg-type]
+    if async_stager.should_synchronize_after_execute:
+        async_stager.synchronize_staging()
+    return saved
+
+
+def _stateful_to_state_dict(state_dict: dict[str, Any]) -> dict[str, Any]:
+    """The state dict with the states of what has one."""
+    return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
+
+
+def _save_state_dict(
+    state_dict: dict[str, Any],
+    storage_writer: StorageWriter,
+    process_group: Any = None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner: SavePlanner | None = None,
+    use_collectives: bool = True,
+) -> Metadata:
+    ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
+    chosen: SavePlanner = DefaultSavePlanner() if planner is None else planner
+    described: list[Metadata] = []
+
+    def local_plan() -> SavePlan:
+        chosen.set_up_planner(
+            state_dict=state_dict, storage_meta=storage_writer.storage_meta(), is_coordinator=ranks.is_coordinator
+        )
+        storage_writer.set_up_storage_writer(ranks.is_coordinator, rank=ranks.rank, use_collectives=use_collectives)
+        return storage_writer.prepare_local_plan(chosen.create_local_plan())
+
+    def global_plan(plans: list[SavePlan]) -> list[SavePlan]:
+        whole, metadata = chosen.create_global_plan(plans)
+        described[:] = [metadata]
+        return storage_writer.prepare_global_plan(whole)
+
+    def write(plan: SavePlan) -> list[WriteResult]:
+        future = storage_writer.write_data(chosen.finish_plan(plan), chosen)
+        future.wait()
+        return future.value()
+
+    def finish(results: list[list[WriteResult]]) -> Metadata:
+        storage_writer.finish(metadata=described[0], results=results)
+        return described[0]
+
+    if use_collectives:
+        plan = ranks.reduce_scatter("plan", local_plan, global_plan)
+        return ranks.all_reduce("write", lambda: write(plan), finish)
+    alone = _DistWrapper(None, False, 0)
+
+    def by_itself(plans: list[SavePlan]) -> list[SavePlan]:
+        whole, metadata = chosen.create_global_plan(plans)
+        described[:] = [metadata]
+        return whole
+
+    mine = alone.reduce_scatter("plan", local_plan, by_itself)
+    made = alone.all_reduce("write", lambda: write(mine), finish)
+    ranks.barrier()
+    return made
