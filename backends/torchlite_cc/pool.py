@@ -5,9 +5,12 @@ woken, was given the interpreter's lock, and went through the calls that lead to
 in the same way. Of 16 MiB, added up row by row, that took a quarter to a half of the time (two Zen 4 cores: 156 us
 here, 200 to 230 by the threads of `torchlite_numpy.blocks`, 120 where threads spin).
 
-Nothing spins here: threads sleep until there is work, and who waits for the last of them sleeps too. Who comes too late
-finds nothing to do and is not waited for. Calls of several user threads are served side by side, by as many threads as
-the largest of them was granted. A forked child begins without any.
+Threads sleep until there is work, but not at once: a virtual machine's core that has nothing to do takes 30 to 60 us to
+wake, and programs hand on work again and again. So for `SPAN` after its last part a thread looks for the next one, and
+offers its core to others all the while. Where one of them took it the machine has other things to do, and for a while
+nobody looks. Nobody does either when there are more threads than cores. Who waits for the last part does the same. Who
+comes too late finds nothing to do and is not waited for. Calls of several user threads are served side by side, by as
+many threads as the largest of them was granted. A forked child begins without any.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from . import build
 
 TEXT = r"""
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef int (*Share)(const void* given, const int* sizes, long long count, long long parts, int* taken);
 struct Job {
@@ -27,19 +33,70 @@ struct Job {
     const void* given;
     const int* sizes;
     long long count, parts;
-    int taken, wanted, running, failed;
+    int taken, wanted, failed;
+    int running;  // read without the lock
     pthread_cond_t done;
     Job* next;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-static Job* first = nullptr;  // jobs that want more threads, the oldest first
+static Job* first = nullptr;  // jobs that want more threads, the oldest first; read without the lock
 static int threads = 0, watched = 0;
+static int looking = 0;  // threads that look for work and do not sleep
+static int cores = 0;
+static long long crowded = 0;  // until then another process wants the cores
+
+// Nanoseconds for which who has nothing to do looks for more, after which an offer of the core was taken, and for which
+// nobody looks then.
+static const long long SPAN = 100000, TAKEN = 20000, PAUSE = 20000000;
+
+static long long now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static inline void rest() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// The lock is held for some instructions: who finds it taken does not sleep for that.
+static void hold() {
+    for (int k = 0; k < 100; k++) {
+        if (!pthread_mutex_trylock(&lock)) return;
+        rest();
+    }
+    pthread_mutex_lock(&lock);
+}
+
+// Waits without sleeping until there is what is waited for, a while at most.
+template <class There> static void look(There there) {
+    long long time = now();
+    if (time < __atomic_load_n(&crowded, __ATOMIC_RELAXED)) return;
+    const long long end = time + SPAN;
+    do {
+        for (int k = 0; k < 32; k++) {
+            if (there()) return;
+            rest();
+        }
+        const long long offered = now();
+        sched_yield();
+        time = now();
+        if (time - offered > TAKEN) {
+            __atomic_store_n(&crowded, time + PAUSE, __ATOMIC_RELAXED);
+            return;
+        }
+    } while (time < end);
+}
 
 static void unlink(Job* job) {
     for (Job** at = &first; *at; at = &(*at)->next) {
         if (*at == job) {
-            *at = job->next;
+            __atomic_store_n(at, job->next, __ATOMIC_RELEASE);
             return;
         }
     }
@@ -48,17 +105,24 @@ static void unlink(Job* job) {
 static int go(Job* job) { return job->share(job->given, job->sizes, job->count, job->parts, &job->taken); }
 
 static void* serve(void*) {
-    pthread_mutex_lock(&lock);
+    hold();
     for (;;) {
+        if (!first && threads < cores) {
+            looking++;
+            pthread_mutex_unlock(&lock);
+            look([] { return __atomic_load_n(&first, __ATOMIC_ACQUIRE) != nullptr; });
+            hold();
+            looking--;
+        }
         while (!first) pthread_cond_wait(&work, &lock);
         Job* job = first;
         if (!--job->wanted) unlink(job);
-        job->running++;
+        __atomic_add_fetch(&job->running, 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lock);
         const int failed = go(job);
-        pthread_mutex_lock(&lock);
+        hold();
         job->failed |= failed;
-        if (!--job->running) pthread_cond_signal(&job->done);
+        if (!__atomic_sub_fetch(&job->running, 1, __ATOMIC_RELEASE)) pthread_cond_signal(&job->done);
     }
 }
 
@@ -68,12 +132,21 @@ static void in_child() {
     __builtin_memcpy(&lock, &fresh_lock, sizeof lock);
     __builtin_memcpy(&work, &fresh_work, sizeof work);
     first = nullptr;
-    threads = 0;
+    threads = looking = 0;
+}
+
+static int available() {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 // Have so many threads there, or as many as the system gives. Signals stay the callers'.
 static void start(int wanted) {
     if (threads >= wanted) return;
+    cores = available();
     if (!watched) watched = !pthread_atfork(nullptr, nullptr, in_child);
     sigset_t all, before;
     sigfillset(&all);
@@ -90,17 +163,23 @@ static void start(int wanted) {
 extern "C" __attribute__((visibility("default"))) int share_with(Share share, const void* given, const int* sizes,
     long long count, long long parts, int others) {
     Job job = {share, given, sizes, count, parts, 0, others, 0, 0, PTHREAD_COND_INITIALIZER, nullptr};
-    pthread_mutex_lock(&lock);
+    hold();
     start(others);
     Job** at = &first;
-    while (*at) at = &(*at)->next;
-    *at = &job;
+    int sleepers = others - looking;
+    for (; *at; at = &(*at)->next) sleepers += (*at)->wanted;
+    __atomic_store_n(at, &job, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
-    if (others > 1) pthread_cond_broadcast(&work);
-    else pthread_cond_signal(&work);
+    if (sleepers > 1) pthread_cond_broadcast(&work);
+    else if (sleepers == 1) pthread_cond_signal(&work);
     const int failed = go(&job);
-    pthread_mutex_lock(&lock);
+    hold();
     if (job.wanted) unlink(&job);
+    if (job.running && threads < cores) {
+        pthread_mutex_unlock(&lock);
+        look([&] { return !__atomic_load_n(&job.running, __ATOMIC_ACQUIRE); });
+        hold();
+    }
     while (job.running) pthread_cond_wait(&job.done, &lock);
     pthread_mutex_unlock(&lock);
     pthread_cond_destroy(&job.done);

@@ -411,3 +411,26 @@ def test_a_forked_child_starts_its_own_threads(tmp_path):
     path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
     found = _python(_FORKED, tmp_path, PYTHONPATH=path)
     assert found.stdout.split() == ["0", "True"], found.stderr
+
+
+_IDLE = """
+import time, warnings
+import torchlite as torch
+from tests.backends.test_cc import _squares
+from torchlite_cc.device import Device
+warnings.simplefilter("ignore")
+torch.set_num_threads(2)
+device = Device()
+assert all([_squares(device) for _ in range(20)])
+time.sleep(0.05)
+before = time.process_time()
+time.sleep(0.4)
+print(time.process_time() - before < 0.02)
+"""
+
+
+@compiled
+def test_threads_that_have_nothing_to_do_sleep(tmp_path):
+    path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
+    found = _python(_IDLE, tmp_path, PYTHONPATH=path)
+    assert found.stdout.split() == ["True"], found.stderr
