@@ -222,8 +222,12 @@ class Convolutions:
 
     # -- passes --
 
-    def forward(self, plan: Any, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
-        """x (batch, channels, *size), weight (filters, channels of a group, *kernel)."""
+    def forward(
+        self, plan: Any, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, finish: Any = None
+    ) -> np.ndarray | None:
+        """x (batch, channels, *size), weight (filters, channels of a group, *kernel); `finish`
+        (`torchlite_numpy.inference.Finish`) goes over the results before they are written.
+        """
         if not _served(plan, x, weight):
             return None
         shape = geometry(plan)
@@ -233,13 +237,13 @@ class Convolutions:
         x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
         if single:
-            self._filter(plan, x, shape.images, weight, bias, out, shape.forward)
+            self._filter(plan, x, shape.images, weight, bias, out, shape.forward, finish)
             return out
-        if _filters(plan) and self._filtered(plan, x, weight, bias, out, plan.padding, False):
+        if _filters(plan) and self._filtered(plan, x, weight, bias, out, plan.padding, False, finish):
             return out
         per_group, count = plan.channels // plan.groups, plan.taps
         inner = per_group, plan.filters // plan.groups, per_group * count, count
-        self._sums(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward])
+        self._sums(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
         return out
 
     def spread(self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
@@ -275,7 +279,7 @@ class Convolutions:
         self._sums(plan, g, plan.filters, shape.spread_grads, inner, weight, bias, out, targets)
         return out
 
-    def _sums(self, plan, x, channels, rows, inner, weight, bias, out, targets):
+    def _sums(self, plan, x, channels, rows, inner, weight, bias, out, targets, finish=None):
         depth, filters, by_filter, by_depth = inner
         batch, area = x.shape[0], rows.high * rows.wide
         plain = rows.rows * rows.width == area and len(rows.firsts) == 1 and rows[4:8] == (1, 1, 0, 0)
@@ -309,10 +313,10 @@ class Convolutions:
                 weight.size // plan.groups, taps, _list(t.weight_places), _list(t.image_places),
                 out.shape[1] * plane, plane, int(exact), length, pieces, span, shares, share_of,
                 int(depth * span <= _ALONG),
-                [t.rows, t.width, t.columns, t.down, t.right],
+                [t.rows, t.width, t.columns, t.down, t.right], _finishing(finish),
             )  # fmt: skip
 
-    def _filtered(self, plan, x, weight, bias, out, padding, turned) -> bool:
+    def _filtered(self, plan, x, weight, bias, out, padding, turned, finish=None) -> bool:
         """Winograd's filtering into `out`; False where something is not finite, and may be in the wrong places."""
         batch, channels, filters = x.shape[0], x.shape[1], out.shape[1]
         (high, wide), (rows, columns) = x.shape[2:], out.shape[2:]
@@ -322,7 +326,7 @@ class Convolutions:
         step = max(1, tiles // across)
         values = (
             x, weight, 0 if bias is None else bias, out, domain, batch, channels, filters, high, wide, *padding, rows,
-            columns, int(turned), -(-batch * down // step), across, down, step,
+            columns, int(turned), -(-batch * down // step), across, down, step, _finishing(finish),
         )  # fmt: skip
         self._launch("filtering_weights", 8, channels * filters >= _MOVED // 16, *values)
         try:
@@ -331,7 +335,7 @@ class Convolutions:
             return False
         return True
 
-    def _filter(self, plan, x, rows, weight, bias, out, target):
+    def _filter(self, plan, x, rows, weight, bias, out, target, finish=None):
         planes, plane = plan.batch * plan.channels, math.prod(out.shape[2:])
         work = max(target.length, rows.plane) * (len(target.image_places) + 4)
         step = max(1, -(-planes // 64), _WORK // 64 // work)
@@ -340,7 +344,7 @@ class Convolutions:
             0 if bias is None else bias, out.reshape(-1)[target.start :], plan.channels, planes, step,
             rows.high * rows.wide, plane, len(target.image_places), _list(target.weight_places),
             _list(target.image_places), plan.taps, target.length, _layout(rows, rows.plane),
-            [target.rows, target.width, target.columns, target.down, target.right],
+            [target.rows, target.width, target.columns, target.down, target.right], _finishing(finish),
         )  # fmt: skip
 
     def weight_gradient(self, plan: Any, g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
@@ -395,6 +399,11 @@ def _words(value: Any) -> list[int]:
     if value.__class__ is list:
         return [word for item in value for word in _words(item)]
     return [ctypes.addressof(value)]
+
+
+def _finishing(finish: Any) -> list:
+    """The program's `Finish`; the arrays live as long as what is given."""
+    return [0, 0, 0] if finish is None else [finish.scale, finish.shift, finish.limits]
 
 
 def _layout(rows: Rows, plane: int) -> list:

@@ -122,6 +122,22 @@ struct Lines {
     i64 rows, width, columns, down, right;
 };
 
+// What is done with the results of a channel before they are written: a line, and limits. No scale: nothing.
+struct Finish {
+    const float *scale, *shift, *limits;
+};
+
+INLINE void finished(const Finish& p, i64 channel, float* values, i64 count) {
+    const V scale = p.scale[channel] + V{}, shift = p.shift[channel] + V{};
+    const V least = p.limits[0] + V{}, most = p.limits[1] + V{};
+    for (i64 i = 0; i < count; i += W) {
+        V* at = (V*)(values + i);
+        V v = *at * scale + shift;
+        v = v < least ? least : v;  // NaN stays
+        *at = v > most ? most : v;
+    }
+}
+
 struct Sum {
     const float *images, *weights, *bias;
     float* out;
@@ -129,6 +145,7 @@ struct Sum {
     const i64 *weight_places, *image_places;
     i64 out_image, out_filter, exact, length, pieces, span, shares, share, along;
     Lines lines;
+    Finish finish;
 };
 
 template <int M, int N>
@@ -207,6 +224,8 @@ ENTRY sum_places(const void* given, const int*, i64, i64 parts, int* taken) {
                 count = p.length - from;
             }
             Few<MR>::go(m, p, a + f * p.by_filter, b + from, count, tile);
+            if (p.finish.scale) for (i64 i = f; i < f + m; i++)
+                finished(p.finish, group * p.filters + i, tile + (i - f) * WIDE, WIDE);
             for (i64 i = f; i < f + m; i++)
                 write(p.lines, tile + (i - f) * WIDE, bias ? bias[i] : 0.0f, from, count, out + i * p.out_filter);
         };
@@ -357,6 +376,7 @@ struct Single {
     i64 first, length;
     Layout layout;
     Lines lines;
+    Finish finish;
 };
 
 template <int T> INLINE void filtered(const Single& p, const float* x, const float* w, float* to, i64 taps) {
@@ -387,6 +407,7 @@ ENTRY filter_channels(const void* given, const int*, i64, i64 parts, int* taken)
             if (p.taps == 9) filtered<9>(p, image, w, result, 9);
             else if (p.taps == 4) filtered<4>(p, image, w, result, 4);
             else filtered<0>(p, image, w, result, p.taps);
+            if (p.finish.scale) finished(p.finish, channel, result, p.length);
             write(p.lines, result, p.bias ? p.bias[channel] : 0.0f, 0, p.length, p.out + k * p.out_plane);
         }
         return true;

@@ -12,6 +12,7 @@ struct Filtering {
     const float *images, *weights, *bias;
     float *out, *domain;
     i64 batch, channels, filters, high, wide, above, left, rows, columns, turned, lines, across, down, step;
+    Finish finish;
 };
 
 // The weights (outer, inner, 3, 3) in the domain, (16, outer, inner); `turned` are those of the images' gradient.
@@ -139,6 +140,7 @@ ENTRY filtering_tiles(const void* given, const int*, i64, i64 parts, int* taken)
                             sums + k * MR * WIDE);
             for (i64 i = 0; i < m; i++) {
                 watch += filtering_outputs(sums + i * WIDE, p.bias ? p.bias[f + i] : 0.0f, lines);
+                if (p.finish.scale) for (int k = 0; k < 2; k++) finished(p.finish, f + i, lines[k], 2 * WIDE);
                 i64 line = begin + first / p.across, column = first % p.across;
                 for (i64 done = 0; done < count; line++, column = 0) {
                     const i64 run = least(count - done, p.across - column), y = line % p.down * 2;

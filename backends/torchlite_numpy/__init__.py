@@ -25,8 +25,9 @@ from .products import alone, steady_dot, steady_matmul
 
 # The kernels that add up, or round more than once: half precision runs through them in float32.
 _ROUNDING = """
-    _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _col2im _floor_divide _index_put
-    _lerp_number _lerp_tensor _products_at _rows_extremes _rows_times _trunc_divide addbmm addcdiv addcmul addmm
+    _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _batch_norm_eval _col2im
+    _convolution_norm _floor_divide _index_put _lerp_number _lerp_tensor _products_at _rows_extremes _rows_times
+    _trunc_divide addbmm addcdiv addcmul addmm
     addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp linear_recurrence logaddexp logaddexp2 logit
     logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py std_correction
     var_correction xlogy

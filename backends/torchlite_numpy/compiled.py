@@ -18,10 +18,12 @@ def _convolutions() -> Any:
     return None if engine is None else engine.convolutions()
 
 
-def correlate(x, weight, bias, plan):
-    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_numpy.conv`."""
+def correlate(x, weight, bias, plan, finish=None):
+    """The forward pass, None where NumPy is to compute it. `plan` is of `torchlite_numpy.conv`, `finish` of
+    `torchlite_numpy.inference`.
+    """
     serving = _convolutions()
-    return serving and serving.forward(plan, x, weight, bias)
+    return serving and serving.forward(plan, x, weight, bias, finish)
 
 
 def spread(g, weight, bias, plan):

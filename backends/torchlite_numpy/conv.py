@@ -36,6 +36,8 @@ _SHORT_ROW = 12
 _RUN, _CHANNELS = 32, 128
 # Blocks that a convolution is cut into at least, where it is large enough, so that threads get even shares.
 _SHARES = 4
+# Where results are so many times the weights, a factor of each filter is multiplied into these.
+_FOLDED = 2
 # Multiplications below which one thread does it all: waking others and doing the rest of the work block by block would
 # cost more. (At 40 to 48 a nanosecond, and 4 elements gathered in one: 200 us.)
 _LITTLE, _GATHERED = 1 << 23, 12
@@ -213,11 +215,23 @@ def _columns_of(x, plan):
     return lambda block: _gather(windows, plan, block)
 
 
-def _correlate(x, weight, bias, plan):
-    """The forward pass: weight (filters, channels of a group, *kernel)."""
-    for other in (compiled, onednn):
-        if (served := other.correlate(x, weight, bias, plan)) is not None:
-            return served
+def _correlate(x, weight, bias, plan, finish=None):
+    """The forward pass: weight (filters, channels of a group, *kernel). `finish` (`inference.Finish`) goes over it."""
+    if (served := compiled.correlate(x, weight, bias, plan, finish)) is not None:
+        return served
+    if finish is None:
+        return _correlated(x, weight, bias, plan)
+    if _FOLDED * weight.size <= plan.batch * plan.filters * plan.places:
+        weight, bias = finish.folded(weight)
+    out = _correlated(x, weight, bias, plan, finish)
+    if not finish.done:
+        finish.over(out)
+    return out
+
+
+def _correlated(x, weight, bias, plan, finish=None):
+    if (served := onednn.correlate(x, weight, bias, plan)) is not None:
+        return served
     groups, filters = plan.groups, plan.filters
     out = np.empty((plan.batch, filters, *plan.out), x.dtype)
     if not out.size:
@@ -252,10 +266,14 @@ def _correlate(x, weight, bias, plan):
             rows = _product(matrix, columns, 1)
         if bias is not None:
             rows += column_bias
+        if finish is not None:
+            finish.channels(rows)
         if last - first > 1:
             _from_rows(rows, out, plan, block)
 
     blocks = plan.blocks
+    if finish is not None:
+        finish.done = True
     _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
     return out
 
@@ -577,6 +595,11 @@ def _working(array):
 
 
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    return convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+def convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, finish=None):
+    """`convolution`; where a `finish` is given, it goes over the result, which is of its dtype."""
     stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     if bias is not None and (
@@ -596,13 +619,15 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
             x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
         )
         with single_threaded:
-            out = _spread(_covering(x, plan), w, b, plan)
+            out = _spread(_covering(x, plan), w, b if finish is None else None, plan)
+        if finish is not None:
+            finish.over(out)
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
         plan = _plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
         with single_threaded:
-            out = _correlate(x, w, b, plan)
+            out = _correlate(x, w, b if finish is None else None, plan, finish)
     return out if out.dtype == dtype else out.astype(dtype)
 
 

@@ -123,6 +123,8 @@ def test_batch_norm(rng, shape, affine):
     agree("_batch_norm_train", x, weight, bias, 1e-5)
     agree("_batch_norm_backward", grad, x, weight, mean, var, 1e-5, (True, affine, affine), tol=2e-3)
     agree("_channel_affine", x, data(rng, shape[1]), data(rng, shape[1]))
+    for limits in ((-np.inf, np.inf), (0.0, np.inf), (-np.inf, 0.5), (0.0, 6.0)):
+        agree("_batch_norm_eval", x, weight, bias, mean, var, 1e-5, *limits, tol=1e-4)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

@@ -116,7 +116,7 @@ def _check_ranks(input, weight, gap):
         )
 
 
-def _convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     count = len(weight.shape) - 2
     if count < 1:
         raise RuntimeError("weight should have at least three dimensions")
@@ -307,7 +307,7 @@ op(
     "groups)",
     where="torch",
     composite=_convolution,
-    meta=_convolution_meta,
+    meta=convolution_meta,
     vjp={("input", "weight", "bias"): _gradients},
     doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 

@@ -6,10 +6,13 @@ composites of the backward records do compute them again, because under ``create
 depend on the input.
 """
 
+import math
+
 from torchlite._dispatch import INPLACE, composite, layouts, op
 from torchlite._dispatch.codegen import in_place_method
 
 from .activation import require_float
+from .inference import nothing_recorded
 
 
 def _channel_shape(x):
@@ -361,6 +364,9 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
         if tensor is None:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+    parameters = (weight, bias, running_mean, running_var)
+    if nothing_recorded() and all(p is None or p.dtype is input.dtype for p in parameters):
+        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, -math.inf, math.inf)
     return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
 
 

@@ -19,7 +19,14 @@ row(
     S((2, 3, 4, 2), (3,), (3,), None, None, True, 0.1, 1e-3, False),
     S((2, 3, 5), (3,), None, None, None, True, 0.1, 1e-5, False),
     S((2, 3, 5), (3,), (3,), MEAN, VAR, False, 0.1, 1e-5, False),
-    covers=("_batch_norm_train", "_batch_norm_backward", "_channel_affine", "_moving_average"),
+    covers=(
+        "_batch_norm_train",
+        "_batch_norm_backward",
+        "_batch_norm_eval",
+        "_convolution_norm",
+        "_channel_affine",
+        "_moving_average",
+    ),
 )
 row("batch_norm_update_stats", S((4, 3), MEAN, VAR, 0.1), S((2, 3, 4), None, None, 0.1), grad=False)
 row(

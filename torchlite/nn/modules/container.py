@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._ops.inference import nothing_recorded
 from torchlite.nn.parameter import Parameter
 
 from .module import Module, _addindent
@@ -81,6 +82,10 @@ class Sequential(Module):
             self.add_module(name, module)
 
     def forward(self, input: Tensor) -> Tensor:
+        if nothing_recorded():
+            from ._joined import through
+
+            return through(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input
