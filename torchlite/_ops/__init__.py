@@ -12,9 +12,9 @@ FAMILIES = (
     "_gradients", "_linalg_common", "activation", "amp", "arithmetic", "attention", "conv", "core", "creation",
     "cross_entropy", "ctc", "dropout", "einsum", "elementary", "embedding", "fft", "gamma", "index", "inference",
     "inplace", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "lists", "loss", "matmul", "norm",
-    "optim", "pad", "pointwise", "pooling", "pooling_records", "random", "rearrange", "reduce", "resample", "rnn", "scan",
-    "scatter", "segments", "shape", "softmax", "sort", "sparse", "special", "standard", "statistics", "vision",
-    "windows",
+    "optim", "pad", "pointwise", "pooling", "pooling_records", "random", "rearrange", "reduce", "resample", "rnn",
+    "scan", "scatter", "segments", "shape", "softmax", "sort", "sparse", "special", "standard", "statistics",
+    "vision", "windows",
 )  # fmt: skip
 
 
