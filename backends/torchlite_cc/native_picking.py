@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .device import address
-from .native import I32, I64, TYPES, Native, by_type
+from .native import I32, I64, STREAM, TYPES, Native, by_type
 
 # Bytes that `cat` writes at a time.
 _PIECE = 1 << 16
@@ -98,30 +98,10 @@ _rows_at = Native(_ROWS, "rows_at", "QQQqqqq")
 
 _CAT = (
     TYPES
+    + STREAM
     + r"""
 // Arrays side by side: `count` of them, of `widths[k]` bytes in each of the rows of `out`, which have `width`.
 struct Cat { const char* const* arrays; const whole* widths; char* out; whole width, size, piece, past_caches; };
-static void stream(char* to, const char* from, whole n) {
-#if defined(__SSE2__)
-    const whole head = least(n, -(uintptr_t)to & 15);
-    memcpy(to, from, head);
-    to += head, from += head, n -= head;
-    whole i = 0;
-    for (; i + 64 <= n; i += 64) {
-        const __m128i* p = (const __m128i*)(from + i);
-        const __m128i a = _mm_loadu_si128(p), b = _mm_loadu_si128(p + 1), c = _mm_loadu_si128(p + 2),
-            d = _mm_loadu_si128(p + 3);
-        __m128i* q = (__m128i*)(to + i);
-        _mm_stream_si128(q, a);
-        _mm_stream_si128(q + 1, b);
-        _mm_stream_si128(q + 2, c);
-        _mm_stream_si128(q + 3, d);
-    }
-    memcpy(to + i, from + i, n - i);
-#else
-    memcpy(to, from, n);
-#endif
-}
 static int cat(const Cat& of, whole begin, whole end) {
     whole at = begin * of.piece;
     end = least(end * of.piece, of.size);
@@ -139,9 +119,7 @@ static int cat(const Cat& of, whole begin, whole end) {
             k = 0;
         }
     }
-#if defined(__SSE2__)
-    if (of.past_caches) _mm_sfence();
-#endif
+    if (of.past_caches) streamed();
     return 0;
 }
 ENTRY(cat, Cat)
