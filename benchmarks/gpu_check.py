@@ -9,7 +9,7 @@ copy. Writes one JSON file and one table, in under eight minutes.
 It uses this checkout, installed or not, and installs nothing: what is missing is listed first, and what needs it is
 left out and named in the table. Each part runs in a process of its own with a time limit, and keeps what it had when it
 dies. Ends with 0, with 1 when a test failed (not when an aim is missed), and with 2 when the device cannot be used. The
-parts: machine, speed, graphs, bench, fused, tests, opdb (`--only tests,bench`; machine always runs).
+parts: machine, speed, graphs, bench, fused, messages, tests, opdb (`--only tests,bench`; machine always runs).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gpu_parts import Options, Result, checkout_environment
 from gpu_parts.table import aims_of, failures_of, table_of
 
 # Seconds that each part may take; what one leaves the next ones may use.
-LIMITS = {"machine": 45, "speed": 45, "graphs": 70, "bench": 110, "fused": 75, "tests": 150, "opdb": 65}
+LIMITS = {"machine": 45, "speed": 45, "graphs": 70, "bench": 110, "fused": 75, "messages": 20, "tests": 150, "opdb": 65}
 
 MODULES = {"tests": "suite"}  # of the parts that bear another name
 

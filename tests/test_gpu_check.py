@@ -122,6 +122,14 @@ util.find_spec = lambda name, *args: None if name in {modules} else found(name, 
     return folder
 
 
+def test_collectives_of_one_rank(start):
+    status, printed, text, table = start("--device", "cpu", "--only", "messages", "--quick")
+    found = json.loads(text)["parts"]["messages"]
+    assert status == 0 and found["failed"] == [] and found["backend"] == "gloo", printed
+    assert [row["name"] for row in found["rows"]][:3] == ["all_reduce", "broadcast", "reduce"]
+    assert len(found["rows"]) == 9 and "| all_to_all_single |" in table
+
+
 def test_kernels_and_bandwidth(start, device, pytestconfig):
     simulated = pytestconfig.getoption("--simulate-cuda") and device.startswith("cuda")
     status, printed, text, table = start("--device", device, "--only", "fused,speed", *["--simulate-cuda"] * simulated)

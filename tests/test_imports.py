@@ -191,6 +191,7 @@ BELOW = {
     "torchlite_opencl": ("torchlite_array", "torchlite_device", "torchlite_kernels"),
     "torchlite_cupy": ("torchlite_device", "torchlite_kernels"),
     "torchlite_mpi": (),
+    "torchlite_nccl": (),
     "torchlite_cc": ("torchlite_array", "torchlite_device", "torchlite_kernels", "torchlite_numpy"),
 }
 DEVICE_ROOMS = ("machinery", "elements", "linalg", "nn")  # of torchlite_device, from the ground up

@@ -205,6 +205,12 @@ def _speed(result: dict) -> str:
     )
 
 
+def _messages(result: dict) -> str:
+    note = f"Backend {result.get('backend', '')}. {result.get('note', '')}".strip()
+    rows = [(row["name"], f"{row['ms']:.3f}") for row in result.get("rows", [])]
+    return f"{note}\n\n" + _table(("", "ms"), rows)
+
+
 def _aims(aims: list[dict]) -> str:
     words = {True: "met", False: "missed", None: ""}
     return _table(
@@ -235,6 +241,7 @@ def table_of(results: dict) -> str:
         "bench": ("Workloads", lambda r: _bench(r, device)),
         "graphs": ("Captured graphs", _graphs),
         "speed": ("Bandwidth", _speed),
+        "messages": ("Collectives of one rank", _messages),
     }
     for part, (title, show) in titles.items():
         if part not in parts:

@@ -1,4 +1,4 @@
-"""Fifty steps of networks in stages against one process, for the night: `python -m tests.distributed.trained [ranks]`.
+"""Fifty steps of networks in stages against one process, for the night: `python -m tests.distributed.trained`.
 
 A small GPT and a CNN under several schedules, and two pipelines of two stages with their gradients in common; the
 losses must agree to 1e-4 in each step.
@@ -7,10 +7,10 @@ losses must agree to 1e-4 in each step.
 from __future__ import annotations
 
 import copy
+import itertools
 import pathlib
 import sys
 import tempfile
-from itertools import pairwise
 
 import torchlite as torch
 import torchlite.distributed as dist
@@ -69,7 +69,7 @@ def trained(name, layers, text, group=None, replicas=None):
     each = 1 if name in ("GPipe", "1F1B") else 2
     count = each * dist.get_world_size(group)
     bounds = [round(i * len(layers) / count) for i in range(count + 1)]
-    parts = [nn.Sequential(*layers[a:b]) for a, b in pairwise(bounds)]
+    parts = [nn.Sequential(*layers[a:b]) for a, b in itertools.pairwise(bounds)]
     wrap = (lambda part: part) if replicas is None else lambda part: DDP(part, process_group=replicas)
     schedule, copies = scheduled(name, parts, 4, group, wrap, loss_fn=F.cross_entropy)
     alone = copy.deepcopy(nn.Sequential(*layers))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ._engines import is_installed
+from ._engines import engine, is_installed
 
 
 class _Plugin(NamedTuple):
@@ -114,8 +114,8 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL carries messages: not yet."""
-    return False
+    """Whether CuPy finds NCCL, which carries messages between CUDA devices."""
+    return is_installed("nccl") and not engine("nccl").why_not()
 
 
 def is_ucc_available() -> bool:

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 # By the name of a backend of `init_process_group`: the package, and what it needs to be installed.
-_PACKAGES = {"mpi": ("torchlite_mpi", "mpi4py"), "gloo": ("torchlite_mpi", "mpi4py")}
+_PACKAGES = {
+    "mpi": ("torchlite_mpi", "mpi4py"), "gloo": ("torchlite_mpi", "mpi4py"), "nccl": ("torchlite_nccl", "cupy"),
+}  # fmt: skip
 
 
 class Request(Protocol):

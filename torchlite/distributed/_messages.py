@@ -15,9 +15,9 @@ import numpy as np
 
 import torchlite as torch
 
+from . import _staging
 from ._engines import Communicator, Request
 from ._reducing import RedOpType, ReduceOp
-from ._staging import apart, given, is_wide, taking, together, widened
 from ._work import DistBackendError, MessageWork, Work
 
 _NAMES = {"gloo": "ProcessGroupGloo", "mpi": "ProcessGroupMPI", "nccl": "ProcessGroupNCCL"}
@@ -43,6 +43,7 @@ class Messages:
 
     supports_coalescing = False
     supports_splitting = True
+    staging: Any = _staging  # which brings tensors to memory that the engine knows
 
     def __init__(self, communicator: Communicator, name: str, timeout: timedelta, title: str) -> None:
         self._communicator, self._name, self._timeout, self._title = communicator, name, timeout, title
@@ -79,7 +80,7 @@ class Messages:
         """All tensors become the root's."""
         root = getattr(opts, "rootRank", opts) or 0
         self._check_root("broadcast", root)
-        array, finish = taking(self._one("broadcast", tensors), read=self.rank() == root)
+        array, finish = self.staging.taking(self._one("broadcast", tensors), read=self.rank() == root)
         request = self._communicator.broadcast(array, root)
         return self._work(request, "broadcast", opts, finish, tensors)
 
@@ -116,7 +117,7 @@ class Messages:
         if self.rank() == root:
             array, finish = self._reduced(tensor, op)
         else:
-            array, finish = given(self._before(tensor, op)), None
+            array, finish = self.staging.given(self._before(tensor, op)), None
         return self._work(self._communicator.reduce(array, self._kind(op), root), "reduce", opts, finish, tensors)
 
     # Parts of one size.
@@ -127,15 +128,15 @@ class Messages:
         """Each output list becomes the tensors of all."""
         tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
         self._check_alike("allgather", out, tensor, "output tensor list at index 0")
-        array, finish = apart(out)
-        request = self._communicator.all_gather(array, given(tensor))
+        array, finish = self.staging.apart(out)
+        request = self._communicator.all_gather(array, self.staging.given(tensor))
         return self._work(request, "allgather", opts, finish, out)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
         """`output` becomes the tensors of all, one after the other."""
         self._check_parts("allgather", output, input)
-        array, finish = taking(output)
-        request = self._communicator.all_gather(array, given(input))
+        array, finish = self.staging.taking(output)
+        request = self._communicator.all_gather(array, self.staging.given(input))
         return self._work(request, "allgather_into_tensor", opts, finish, [output])
 
     all_gather_single = _allgather_base
@@ -176,8 +177,8 @@ class Messages:
                     f"{self.size()}, same as size of the process group."
                 )
             self._check_alike("gather", out, tensor, "output")
-            array, finish = apart(out)
-        request = self._communicator.gather(array, given(tensor), root)
+            array, finish = self.staging.apart(out)
+        request = self._communicator.gather(array, self.staging.given(tensor), root)
         return self._work(request, "gather", opts, finish, out)
 
     def scatter(
@@ -196,8 +197,8 @@ class Messages:
                     f"be {self.size()}, same as size of the process group."
                 )
             self._check_alike("scatter", inputs[0], tensor, "input")
-            array = together(inputs[0])
-        into, finish = taking(tensor)
+            array = self.staging.together(inputs[0])
+        into, finish = self.staging.taking(tensor)
         return self._work(self._communicator.scatter(into, array, root), "scatter", opts, finish, outputs)
 
     def reduce_scatter(
@@ -238,8 +239,8 @@ class Messages:
         op = _op_of(opts)
         parts = self._before(input, op)
         into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
-        array, back = taking(into)
-        request = self._communicator.reduce_scatter(array, given(parts), self._kind(op), counts)
+        array, back = self.staging.taking(into)
+        request = self._communicator.reduce_scatter(array, self.staging.given(parts), self._kind(op), counts)
         return self._work(request, what, opts, self._after(back, into, output, op), [output])
 
     # From each to each.
@@ -256,9 +257,11 @@ class Messages:
                 )
         for i, tensor in enumerate([*inputs, *outputs]):
             self._check_dtype("alltoall", tensor, inputs[0], i)
-        array, finish = apart(outputs)
+        array, finish = self.staging.apart(outputs)
         counts = [tensor.numel() for tensor in outputs]
-        request = self._communicator.all_to_all(array, together(inputs), counts, [t.numel() for t in inputs])
+        request = self._communicator.all_to_all(
+            array, self.staging.together(inputs), counts, [t.numel() for t in inputs]
+        )
         return self._work(request, "alltoall", opts, finish, outputs)
 
     def alltoall_base(
@@ -274,8 +277,8 @@ class Messages:
         if output.dtype is not input.dtype:
             raise RuntimeError("Tensors are not equal in data type")
         counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
-        array, finish = taking(output)
-        request = self._communicator.all_to_all(array, given(input), into, counts)
+        array, finish = self.staging.taking(output)
+        request = self._communicator.all_to_all(array, self.staging.given(input), into, counts)
         return self._work(request, "alltoall_base", opts, finish, [output])
 
     all_to_all_single = alltoall_base
@@ -298,7 +301,7 @@ class Messages:
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int = 0) -> Work:
         """Send a tensor to a rank of the group."""
         self._check_peer("send", dst, tag)
-        request = self._communicator.send(given(self._one("send", tensors)), dst, tag)
+        request = self._communicator.send(self.staging.given(self._one("send", tensors)), dst, tag)
         return self._work(request, f"send to rank {dst}", None, None, [])
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
@@ -312,7 +315,7 @@ class Messages:
         return self._received(tensors, None, tag, "recv from any rank")
 
     def _received(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
-        array, finish = taking(self._one("recv", tensors))
+        array, finish = self.staging.taking(self._one("recv", tensors))
         request = self._communicator.receive(array, src, tag)
         return self._work(request, what, None, finish, tensors, receives=True)
 
@@ -379,7 +382,7 @@ class Messages:
         if dtype.is_complex and kind in (RedOpType.MIN, RedOpType.MAX, RedOpType.PRODUCT, *_BITS):
             if kind is not RedOpType.PRODUCT:
                 raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
-        wide = widened(tensor)
+        wide = self.staging.widened(tensor)
         if kind is RedOpType.PREMUL_SUM:
             with torch.no_grad():
                 wide = (wide * op.factor).to(wide.dtype)
@@ -388,8 +391,8 @@ class Messages:
     def _reduced(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
         """Memory in which a tensor is reduced, and what brings the result into it."""
         wide = self._before(tensor, op)
-        array, back = taking(wide, read=True)
-        same = is_wide(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
+        array, back = self.staging.taking(wide, read=True)
+        same = self.staging.is_wide(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
         return array, self._after(back, tensor if same else wide, tensor, op)
 
     def _after(

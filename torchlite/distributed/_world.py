@@ -19,6 +19,7 @@ from ._reducing import default_pg_timeout
 from ._work import DistBackendError
 
 _OURS = ("gloo", "mpi")
+_OF_DEVICES = ("nccl",)
 
 
 class _World:
@@ -240,7 +241,7 @@ def init_process_group(
         "0", list(range(place.size)), place.rank, devices, timeout, "default_pg", place.store, pg_options, True
     )
     if place.store is None:
-        made._store = agreed_store(place.rank, place.size, getattr(made._get_backend(), "_communicator", None), timeout)
+        made._store = agreed_store(place.rank, place.size, _between_hosts(made, place.size, timeout), timeout)
     if device_id is not None:
         made.bound_device_id = torch.device(device_id)
     _world.group_count = 1
@@ -250,12 +251,28 @@ def init_process_group(
         sys.excepthook = _Hook(sys.excepthook, place.rank)
 
 
+def _between_hosts(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
+    """What the processes of a world can tell each other before they have a store; None for a backend of others."""
+    parts = {backend.name(): backend for backend in made._parts()}
+    found = next((parts[name] for name in _OURS if name in parts), None)
+    if found is None and not any(name in _OF_DEVICES for name in parts):
+        return None
+    return (
+        _communicator("mpi", list(range(size)), "", timeout.total_seconds(), True)
+        if found is None
+        else found._communicator
+    )
+
+
 def _check_backends(devices: dict[str, str]) -> None:
     for name in set(devices.values()):
         if name.upper() in Backend._plugins or name in _OURS:
             continue
+        if name in _OF_DEVICES and not (why := engine(name).why_not()):
+            continue
         if name in ("nccl", "ucc", "xccl"):
-            raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
+            more = f": {why}" if name in _OF_DEVICES else ""
+            raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in{more}")
         else:
             raise AssertionError(f"Unknown c10d backend type {name.upper()}")
 
@@ -274,10 +291,13 @@ def _make(
     """A group, with a backend's part for each device."""
     made: dict[str, Any] = {}
     parts: dict[str, Any] = {}
+    title = f"group {name} ({desc})"
     for device, backend in devices.items():
         if backend not in made:
             if backend in _OURS:
-                made[backend] = _messages(backend, ranks, name, timeout, f"group {name} ({desc})", everyone)
+                made[backend] = _messages(backend, ranks, name, timeout, title, everyone)
+            elif backend in _OF_DEVICES:
+                made[backend] = _device_messages(backend, ranks, rank, name, timeout, title)
             else:
                 made[backend] = _plugged(backend, ranks, rank, name, timeout, store, options)
         parts[device] = made[backend]
@@ -290,6 +310,14 @@ def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, tit
 
     communicator = _communicator(backend, ranks, name, timeout.total_seconds(), everyone)
     return Messages(communicator, backend, timeout, f"{title}, ranks {ranks}")
+
+
+def _device_messages(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, title: str) -> Any:
+    from ._device_messages import DeviceMessages, Devices
+
+    store = lambda: _world.groups[name].get_group_store()
+    made = Devices(engine(backend), rank, len(ranks), name, store)
+    return DeviceMessages(made, backend, timeout, f"{title}, ranks {ranks}")  # type: ignore[arg-type]
 
 
 def _communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:

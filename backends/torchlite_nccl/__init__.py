@@ -1,0 +1,11 @@
+"""Messages between GPUs over NCCL, through CuPy's wrapper of it, as `torchlite.distributed` asks for them.
+
+The protocol is in docs/backend.md, "An engine of messages". Nothing here knows PyTorch's API, and CuPy is imported when
+a group is asked for. No GPU has run this: its calls are tested on a library in its place, its numbers against NVIDIA's
+header.
+"""
+
+from .engine import Engine
+
+engine = Engine()
+"""The engine of this process."""

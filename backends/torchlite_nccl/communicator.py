@@ -1,0 +1,134 @@
+"""A group of GPUs, one a process, and what they send each other. Calls are put into a stream, and return at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .numbers import BYTES, ID_BYTES, op_of, type_of, words_of
+
+
+def _bytes(array: Any) -> int:
+    return array.numel() * array.element_size()
+
+
+@contextlib.contextmanager
+def named_errors() -> Iterator[None]:
+    """RuntimeError, with NCCL's own name for what went wrong, in the place of CuPy's errors."""
+    try:
+        yield
+    except (RuntimeError, KeyError) as error:
+        raise RuntimeError(words_of(error)) from error
+
+
+class Communicator:
+    """Rank `rank` of `size`, whose members know the same `identity`. Arrays are contiguous memory of the device, with
+    `data_ptr()`, `numel()`, `element_size()` and a `dtype`; `stream` is the address of a CUDA stream. Every member
+    calls the same in the same order.
+    """
+
+    def __init__(self, nccl: Any, size: int, identity: bytes, rank: int) -> None:
+        self._nccl, self.rank, self.size = nccl, rank, size
+        # CuPy takes C's `char`s, which are signed.
+        with named_errors():
+            self._comm = nccl.NcclCommunicator(size, tuple(b - 256 if b > 127 else b for b in identity), rank)
+
+    # Collectives: as in docs/backend.md, with a stream.
+
+    def all_reduce(self, array: Any, op: str, stream: int) -> None:
+        at, kind, how = array.data_ptr(), type_of(array), op_of(op)
+        with named_errors():
+            self._comm.allReduce(at, at, array.numel(), kind, how, stream)
+
+    def reduce(self, array: Any, op: str, root: int, stream: int) -> None:
+        at, kind, how = array.data_ptr(), type_of(array), op_of(op)
+        with named_errors():
+            self._comm.reduce(at, at, array.numel(), kind, how, root, stream)
+
+    def reduce_scatter(self, out: Any, array: Any, op: str, counts: Sequence[int], stream: int) -> None:
+        kind, how = type_of(array), op_of(op)
+        if len(set(counts)) == 1:
+            with named_errors():
+                self._comm.reduceScatter(array.data_ptr(), out.data_ptr(), counts[0], kind, how, stream)
+            return
+
+        def each() -> None:
+            start = array.data_ptr()
+            for root, count in enumerate(counts):
+                self._comm.reduce(start, out.data_ptr(), count, kind, how, root, stream)
+                start += count * array.element_size()
+
+        self._together(each)
+
+    def broadcast(self, array: Any, root: int, stream: int) -> None:
+        with named_errors():
+            self._comm.broadcast(array.data_ptr(), array.data_ptr(), _bytes(array), BYTES, root, stream)
+
+    def all_gather(self, out: Any, array: Any, stream: int) -> None:
+        with named_errors():
+            self._comm.allGather(array.data_ptr(), out.data_ptr(), _bytes(array), BYTES, stream)
+
+    def gather(self, out: Any, array: Any, root: int, stream: int) -> None:
+        def each() -> None:
+            self._comm.send(array.data_ptr(), _bytes(array), BYTES, root, stream)
+            if out is not None:
+                for peer in range(self.size):
+                    self._comm.recv(out.data_ptr() + peer * _bytes(array), _bytes(array), BYTES, peer, stream)
+
+        self._together(each)
+
+    def scatter(self, out: Any, array: Any, root: int, stream: int) -> None:
+        def each() -> None:
+            if array is not None:
+                for peer in range(self.size):
+                    self._comm.send(array.data_ptr() + peer * _bytes(out), _bytes(out), BYTES, peer, stream)
+            self._comm.recv(out.data_ptr(), _bytes(out), BYTES, root, stream)
+
+        self._together(each)
+
+    def all_to_all(self, out: Any, array: Any, out_counts: Sequence[int], counts: Sequence[int], stream: int) -> None:
+        def each() -> None:
+            given, into, width = array.data_ptr(), out.data_ptr(), array.element_size()
+            for peer in range(self.size):
+                self._comm.send(given, counts[peer] * width, BYTES, peer, stream)
+                self._comm.recv(into, out_counts[peer] * width, BYTES, peer, stream)
+                given, into = given + counts[peer] * width, into + out_counts[peer] * width
+
+        self._together(each)
+
+    def send(self, array: Any, to: int, stream: int) -> None:
+        with named_errors():
+            self._comm.send(array.data_ptr(), _bytes(array), BYTES, to, stream)
+
+    def receive(self, array: Any, source: int, stream: int) -> None:
+        with named_errors():
+            self._comm.recv(array.data_ptr(), _bytes(array), BYTES, source, stream)
+
+    def _together(self, calls: Callable[[], None]) -> None:
+        """Calls that NCCL begins at once: apart, each would wait for another rank's."""
+        with named_errors():
+            self._nccl.groupStart()
+            try:
+                calls()
+            finally:
+                self._nccl.groupEnd()
+
+    def check(self) -> None:
+        """RuntimeError for what has gone wrong since calls returned."""
+        with named_errors():
+            self._comm.check_async_error()
+
+    def abort(self) -> None:
+        """End calls that wait for ranks which do not come."""
+        self._comm.abort()
+
+    def free(self) -> None:
+        """The group is not used any more."""
+        self._comm.destroy()
+
+
+def signed(identity: Sequence[int]) -> bytes:
+    """CuPy's identity of a group as bytes."""
+    assert len(identity) == ID_BYTES
+    return bytes(number % 256 for number in identity)
