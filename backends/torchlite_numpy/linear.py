@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .products import MATRIX, product, steady_dot, steady_matmul
@@ -37,7 +39,7 @@ def linear(input, weight, bias=None):
         out = product(input, weight.T, inside)
     elif weight.ndim == 2 and input.ndim:
         if input.size:
-            rows = product(input.reshape(-1, input.shape[-1]), weight.T, inside)
+            rows = product(_rows(input), weight.T, inside)
             out = rows.reshape(input.shape[:-1] + weight.shape[:-1])
         else:
             out, inside = np.matmul(input, weight.T), None
@@ -66,11 +68,16 @@ def _linear_input_grad(grad, weight):
     )
 
 
+def _rows(x):
+    """All rows as a matrix; of rows without elements too."""
+    return x.reshape(-1 if x.size else math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _linear_weight_grad(grad, input):
     if grad.ndim != 2:
-        grad = grad.reshape(-1, grad.shape[-1])
+        grad = _rows(grad)
     if input.ndim != 2:
-        input = input.reshape(-1, input.shape[-1])
+        input = _rows(input)
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
         return widened(steady_matmul, grad.T, input) if is_half(dtype) else steady_matmul(grad.T, input.conj())
@@ -79,7 +86,7 @@ def _linear_weight_grad(grad, input):
 
 def _linear_bias_grad(grad):
     if grad.ndim != 2:
-        grad = grad.reshape(-1, grad.shape[-1])
+        grad = _rows(grad)
     if grad.dtype is F32 or grad.dtype is F64:
         return steady_dot(ones(grad.shape[0], grad.dtype), grad)
     return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if is_half(grad.dtype) else np.add.reduce(grad, 0)

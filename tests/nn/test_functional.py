@@ -167,6 +167,16 @@ def test_embedding_bag_options():
 # --- losses ---------------------------------------------------------------------------------------
 
 
+def test_linear_without_outputs():
+    x, weight = torch.ones(2, 5, 3, requires_grad=True), torch.ones(0, 3, requires_grad=True)
+    bias = torch.ones(0, requires_grad=True)
+    out = F.linear(x, weight, bias)
+    out.sum().backward()
+    assert out.shape == (2, 5, 0) and weight.grad.shape == (0, 3) and bias.grad.shape == (0,) and not x.grad.any()
+    empty = F.linear(torch.ones(2, 5, 0), torch.ones(4, 0), torch.ones(4))
+    assert empty.shape == (2, 5, 4) and empty.sum() == 40
+
+
 def test_cross_entropy_is_log_softmax_and_nll():
     logits = torch.randn(6, 5, requires_grad=True)
     target, weight = torch.tensor([0, 4, 2, 2, 1, 3]), torch.rand(5) + 0.5

@@ -128,7 +128,9 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
     if overriding(bound) is not None:
         args, kwargs = as_called(op, args, kwargs)
         return overridden(function, bound, args, kwargs if out is None else {**kwargs, "out": out})
-    classes = () if op.is_implicit and op.name[-1] != "_" else dispatching_classes(bound)
+    classes = dispatching_classes(bound)
+    if classes and op.is_implicit and op.name[-1] != "_":  # whose parts they see
+        classes = tuple(cls for cls in classes if cls._takes_records)
     if classes:
         if out is not None:
             raise NotImplementedError(f"{classes[0].__name__} has __torch_dispatch__, which knows no out=")

@@ -351,7 +351,12 @@ def recorded(op: Op, values: list, result: Any) -> Any:
 
 
 def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
-    """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first."""
+    """An op run by `__torch_dispatch__` of its arguments' classes, each asked once, subclasses first; or as it is by a
+    class that takes records.
+    """
+    for cls in classes:
+        if cls._takes_records:
+            return cls._run_record(op, values, writes)
     lowered = None if writes or (MODE.grad and call._any_wants(values)) else _lowerings().get(op.name)
     if lowered is not None:  # by overloads that the classes see; with a gradient it is one op, which has its history
         result = lowered(*values)

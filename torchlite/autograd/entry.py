@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._dispatch.public import torch
-from .._dispatch.runtime import MODE
+from .._dispatch.runtime import GLOBALS, MODE
 from .._dispatch.slots import SLOTS
 from .._tensor import Tensor
 from .edges import GradientEdge
@@ -53,6 +53,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
+    if GLOBALS["DISPATCHES"]:
+        tensors, grads = _in_graph(tensors, grads)
+        inputs = inputs and tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
     _run(tensors, grads, retain, create_graph, inputs=inputs)
 
 
@@ -95,7 +98,13 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     retain = create_graph if retain_graph is None else retain_graph
-    found = _run(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+    if GLOBALS["DISPATCHES"]:
+        outputs, grads = _in_graph(outputs, grads)
+        ends = tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
+        found = _run(outputs, grads, retain, create_graph, inputs=ends, accumulate=False)
+        found = [g if end is t else t._of_graph(g) for t, end, g in zip(inputs, ends, found, strict=True)]
+    else:
+        found = _run(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
         unused = next(i for i, g in enumerate(found) if g is None)
         raise RuntimeError(
@@ -105,6 +114,14 @@ def grad(
     if materialize_grads:
         found = [_zeros(i, create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]
     return tuple(found)
+
+
+def _in_graph(tensors, grads):
+    """Roots and their gradients with what stands in the graph for those of a class that takes records."""
+    pairs = [
+        (t._root(g) if getattr(t, "_takes_records", False) else (t, g)) for t, g in zip(tensors, grads, strict=True)
+    ]
+    return tuple(t for t, _ in pairs), tuple(g for _, g in pairs)
 
 
 def _zeros(item, requires_grad: bool):

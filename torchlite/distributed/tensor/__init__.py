@@ -1,25 +1,15 @@
-"""Tensors over several processes: how they may lie; none yet."""
+"""Tensors over several processes: DTensor, how it may lie over a mesh, and what makes one."""
 
 from __future__ import annotations
 
-from .._absent import absent, kind
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from . import experimental as experimental
-from .placement_types import Partial as Partial
-from .placement_types import Placement as Placement
-from .placement_types import Replicate as Replicate
-from .placement_types import Shard as Shard
-
-_HERE = "torch.distributed.tensor"
+from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
+from .placement_types import Partial, Placement, Replicate, Shard
+from .placement_types import _StridedShard as _StridedShard
 
 __all__ = [
     "DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
     "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
-
-DTensor = kind("DTensor", _HERE)
-distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros = (
-    absent(name, _HERE)
-    for name in ("distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros")
-)

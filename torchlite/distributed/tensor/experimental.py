@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from .._absent import absent
+from ._dispatch import Replicating
 
 _HERE = "torch.distributed.tensor.experimental"
 
@@ -18,7 +19,6 @@ context_parallel, local_map, register_sharding = (
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """In this context an op of a DTensor takes plain tensors for replicated ones. Ops of plain tensors alone, which are
-    all that there are, stay as they are.
-    """
-    yield
+    """In this context an op of a DTensor takes plain tensors for replicated ones."""
+    with Replicating():
+        yield

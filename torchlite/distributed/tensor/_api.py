@@ -1,0 +1,749 @@
+"""DTensor: a tensor over the processes of a mesh, of which each has a part, and what makes one."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite._dispatch import call
+from torchlite._dispatch.hooks import RemovableHandle
+from torchlite._dispatch.meta import MetaArray
+from torchlite._library.dispatching import _table_without_data
+
+from ..device_mesh import DeviceMesh, _mesh_resources
+from . import _rules
+from ._collective_utils import mesh_broadcast
+from ._dispatch import run_record
+from ._dtensor_spec import DTensorSpec, TensorMeta
+from ._parts import MAKE, replicated
+from ._random import drawn
+from ._redistribute import redistributed
+from ._utils import compute_global_tensor_info, compute_local_shape, normalize_to_torch_size
+from .placement_types import Partial, Placement, Replicate, Shard, pick
+
+__all__ = [
+    "DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros",
+]  # fmt: skip
+
+_new = object.__new__
+_DATA, _TABLE = torch.Tensor.__dict__["_data"], torch.Tensor.__dict__["_table"]
+
+
+class DTensor(torch.Tensor):
+    """A tensor that lies over a mesh of processes: shape, strides and dtype are the whole's, `to_local()` is this
+    process's part. Ops on DTensors give DTensors, and so does backward.
+
+    Make one with `distribute_tensor`, `DTensor.from_local`, or `torch.distributed.tensor.zeros` and its kind.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> from torchlite.distributed.tensor import DTensor, Shard, distribute_tensor
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> x = distribute_tensor(torch.arange(4.0), mesh, [Shard(0)])
+    >>> (x * 2).sum().full_tensor()
+    tensor(12.)
+    >>> dist.destroy_process_group()
+    """
+
+    __slots__ = ()
+    _takes_records = True
+    _wraps = True
+    _is_copy = False  # whether it would be a view of another DTensor, but its elements had to be gathered
+    _local_tensor: torch.Tensor
+    _spec: DTensorSpec
+
+    def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> Any:
+        made = wrapped(local_tensor.detach() if local_tensor.requires_grad else local_tensor, spec, cls)
+        return made.requires_grad_() if requires_grad else made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Ops by the library's names, for modes: each comes back as the op's record."""
+        return func(*args, **(kwargs or {}))
+
+    _run_record = staticmethod(run_record)
+
+    # Its history is that of its part.
+
+    @property
+    def _node(self) -> Any:
+        return self._local_tensor._node
+
+    @_node.setter
+    def _node(self, value: Any) -> None:
+        self._local_tensor._node = value
+
+    @property
+    def _meta(self) -> Any:
+        return self._local_tensor._meta
+
+    @_meta.setter
+    def _meta(self, value: Any) -> None:
+        self._local_tensor._meta = value
+
+    @property
+    def _history(self) -> torch.Tensor:
+        """The tensor that stands for this one in the graph."""
+        return self._local_tensor
+
+    def _in_graph(self, gradient: Any) -> Any:
+        """A gradient for this tensor as its part's."""
+        if gradient is None:
+            return None
+        if not isinstance(gradient, DTensor):
+            gradient = replicated(gradient, self._spec.mesh)
+        if gradient.shape != self.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output has a shape of {gradient.shape} and output has a shape of "
+                f"{self.shape}."
+            )
+        spec = gradient._spec
+        return redistributed(
+            gradient._local_tensor, spec.shape, spec.mesh, spec.placements, placements_of_gradient(self.placements)
+        )
+
+    def _root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
+        """What backward begins at in the graph, and its gradient."""
+        if gradient is not None:
+            return self._local_tensor, self._in_graph(gradient)
+        if self.numel() == 1 and any(p.is_shard() or p.is_partial() and p != Partial() for p in self.placements):
+            whole = [p if p == Partial() else Replicate() for p in self.placements]
+            return redistributed(self._local_tensor, self.shape, self._spec.mesh, self.placements, whole), None
+        return self._local_tensor, None
+
+    def _of_graph(self, gradient: Any) -> Any:
+        """The gradient of this tensor, given its part's."""
+        if gradient is None:
+            return None
+        spec = self._spec
+        meta = TensorMeta(spec.shape, spec.stride, gradient.dtype)
+        return wrapped(gradient, DTensorSpec(spec.mesh, placements_of_gradient(spec.placements), meta))
+
+    @property
+    def grad(self) -> Any:  # type: ignore[override]
+        """The gradient, a DTensor."""
+        part = self._local_tensor.grad
+        if part is None:
+            return None
+        known = self.__dict__.get("_gradient")
+        if known is None or known._local_tensor is not part:
+            known = self.__dict__["_gradient"] = self._of_graph(part)
+        return known
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is None:
+            self._local_tensor.grad = None
+            self.__dict__.pop("_gradient", None)
+            return
+        if not isinstance(value, DTensor):
+            raise TypeError(
+                f"assigned grad expected to be a DTensor or None but got grad of type {type(value).__name__}"
+            )
+        if value.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
+            )
+        part = self._in_graph(value)
+        self._local_tensor.grad = part
+        if part is value._local_tensor:
+            self.__dict__["_gradient"] = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    _grad = grad
+
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None
+    ) -> Any:
+        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+        torch.autograd.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+
+    def detach(self) -> Any:
+        """The same without history."""
+        return wrapped(self._local_tensor.detach(), self._spec)._marked(self)
+
+    def detach_(self) -> Any:
+        """Drop the history in place."""
+        self._local_tensor.detach_()
+        return self
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        """The same without history, which does not count writes."""
+        return wrapped(self._local_tensor.data, self._spec)._marked(self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, DTensor):
+            raise TypeError(f"Variable data has to be a DTensor, but got {type(value).__name__}")
+        self._local_tensor.data = value._local_tensor
+        _DATA.__set__(self, value._data)
+        _TABLE.__set__(self, value._table)
+        call.set_dtype(self, value.dtype)
+        self._spec = value._spec
+
+    def _become(self, other: Any) -> Any:
+        """This object with another's part and spec."""
+        _DATA.__set__(self, other._data)
+        _TABLE.__set__(self, other._table)
+        call.set_dtype(self, other.dtype)
+        self._local_tensor, self._spec = other._local_tensor, other._spec
+        return self._marked(other)
+
+    def _marked(self, source: Any) -> Any:
+        if source._is_copy:
+            self._is_copy = True
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Say whether a leaf wants a gradient; returns the tensor."""
+        self._local_tensor.requires_grad_(requires_grad)
+        return self
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a non-leaf in `.grad`."""
+        self._local_tensor.retain_grad()
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` with the gradient, a DTensor, whenever one is computed; what it returns replaces it."""
+
+        def of_part(gradient: torch.Tensor) -> Any:
+            answer = hook(self._of_graph(gradient))
+            return None if answer is None else self._in_graph(answer)
+
+        return self._local_tensor.register_hook(of_part)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+        """Call `hook(self)` after a gradient was accumulated into this leaf."""
+        return self._local_tensor.register_post_accumulate_grad_hook(lambda part: hook(self))
+
+    # What it is.
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh of the processes."""
+        return self._spec.mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How it lies along each dimension of the mesh."""
+        return self._spec.placements
+
+    def is_distributed(self) -> bool:
+        """Whether the tensor lies on several machines: PyTorch says of none that it does."""
+        return False
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        local = self._local_tensor.detach()
+        shown = local.item() if not local.ndim else local
+        return f"DTensor(local_tensor={shown!r}, device_mesh={self._spec.mesh}, placements={self._spec.placements})"
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec) if not spec else format(self.item(), spec)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        attributes = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        return _rebuilt, (self._local_tensor.detach(), self._spec, self.requires_grad, attributes)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        import copy
+
+        if id(self) in memo:
+            return memo[id(self)]
+        made = wrapped(copy.deepcopy(self._local_tensor, memo), self._spec)
+        memo[id(self)] = made
+        rest = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        made.__dict__.update(copy.deepcopy(rest, memo))
+        return made
+
+    def __copy__(self) -> Any:
+        import copy
+
+        made = wrapped(copy.copy(self._local_tensor), self._spec)
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _OWN})
+        return made
+
+    def as_subclass(self, cls: Any) -> Any:
+        """The same tensor as an instance of a subclass of DTensor."""
+        if not issubclass(cls, DTensor):
+            raise TypeError(f"a DTensor cannot be a {cls.__name__}: `full_tensor()` is a plain tensor")
+        return wrapped(self._local_tensor, self._spec, cls)
+
+    def __tensor_flatten__(self) -> Any:
+        return ["_local_tensor"], (self._spec, self.requires_grad)
+
+    @staticmethod
+    def __tensor_unflatten__(inner_tensors: Any, flatten_spec: Any, outer_size: Any, outer_stride: Any) -> Any:
+        spec, requires_grad = flatten_spec
+        meta = TensorMeta(torch.Size(outer_size), tuple(outer_stride), spec.tensor_meta.dtype)
+        local = inner_tensors["_local_tensor"]
+        return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=requires_grad)
+
+    def __coerce_tangent_metadata__(self) -> Any:
+        return self.redistribute(placements=placements_of_gradient(self.placements))
+
+    def _raise_if_contains_partial_placements(self) -> None:
+        for placement in self._spec.placements:
+            if placement.is_partial():
+                raise ValueError(
+                    "Any checkpointing related operations are not supported for DTensor with partial placements!"
+                )
+
+    # Elements.
+
+    def item(self) -> Any:
+        """The only element, which is asked of all processes together."""
+        return self.full_tensor().item()
+
+    def __bool__(self) -> bool:
+        return bool(self.full_tensor())
+
+    def __float__(self) -> float:
+        return float(self.full_tensor())
+
+    def __int__(self) -> int:
+        return int(self.full_tensor())
+
+    def __index__(self) -> int:
+        return self.full_tensor().__index__()
+
+    def __complex__(self) -> complex:
+        return complex(self.full_tensor())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).any())
+
+    def tolist(self) -> Any:
+        raise RuntimeError(".tolist() is not supported for tensor subclasses, got DTensor")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def data_ptr(self) -> int:
+        """0: the tensor has no memory of its own, its part has."""
+        return 0
+
+    const_data_ptr = _address = data_ptr
+
+    def untyped_storage(self) -> Any:
+        """That of its part."""
+        return self._local_tensor.untyped_storage()
+
+    def is_shared(self) -> bool:
+        return self._local_tensor.is_shared()
+
+    def share_memory_(self) -> Any:
+        self._local_tensor.share_memory_()
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return self._local_tensor.is_pinned()
+
+    def pin_memory(self, device: Any = None) -> Any:
+        return wrapped(self._local_tensor.pin_memory(), self._spec)
+
+    # From parts, to parts, and otherwise over the mesh.
+
+    @staticmethod
+    def from_local(
+        local_tensor: torch.Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        run_check: bool = False,
+        shape: torch.Size | None = None,
+        stride: tuple[int, ...] | None = None,
+        grad_placements: Sequence[Placement] | None = None,
+    ) -> DTensor:
+        """The DTensor of which `local_tensor` is this process's part; gradients go through to it.
+
+        placements: how the parts make up the whole, replicated by default. run_check: give all the part of the first
+        process where they are to have the same. shape, stride: the whole's, needed where parts differ in size. Where
+        they are not given all parts are taken to be as large as this one. grad_placements: how the gradient that comes
+        to `local_tensor` lies; as `placements` say by default, and replicated for sums.
+        """
+        mesh = device_mesh or _mesh_resources.get_current_mesh()
+        if isinstance(local_tensor, DTensor):
+            raise RuntimeError("the local_tensor argument only accepts torch.Tensor but got DTensor type.")
+        places = _normalized(placements, mesh, local_tensor.ndim)
+        if local_tensor.device.type != mesh.device_type and not local_tensor.is_meta:
+            local_tensor = local_tensor.to(mesh.device_type)
+        local = local_tensor.view_as(local_tensor)
+        if mesh.get_coordinate() is None:
+            local = local_tensor.new_empty(0, requires_grad=local_tensor.requires_grad)
+        elif run_check:
+            local = local.contiguous()
+            for number, placement in enumerate(places):
+                if placement.is_replicate():
+                    with torch.no_grad():
+                        mesh_broadcast(local.detach(), mesh, number)
+        if (shape is None) != (stride is None):
+            raise RuntimeError("Please pass both shape and stride at the same time.")
+        if shape is None:
+            shape_, stride_ = compute_global_tensor_info(local_tensor, mesh, places)
+            whole = TensorMeta(torch.Size(shape_), tuple(stride_), local_tensor.dtype)
+        else:
+            assert stride is not None
+            whole = TensorMeta(torch.Size(shape), tuple(stride), local_tensor.dtype)
+        if grad_placements is not None:
+            wanted = _normalized(grad_placements, mesh, local_tensor.ndim)
+            local = _WithGradient.apply(local, whole.shape, mesh, placements_of_gradient(places), wanted)
+        return wrapped(local, DTensorSpec(mesh, places, whole))
+
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
+        """This process's part, through which gradients go.
+
+        grad_placements: how the gradient lies that comes back to it; as the DTensor does by default, and replicated
+        where it is a sum.
+        """
+        local = self._local_tensor
+        if not torch.is_grad_enabled() or not local.requires_grad:
+            return local.view_as(local) if local.requires_grad else local
+        local = local.view_as(local)
+        if grad_placements is not None:
+            given = _normalized(grad_placements, self.device_mesh, self.ndim)
+            own = placements_of_gradient(self.placements)
+            local = _WithGradient.apply(local, self.shape, self.device_mesh, given, own)
+        return local
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+        forward_dtype: torch.dtype | None = None,
+        backward_dtype: torch.dtype | None = None,
+    ) -> DTensor:
+        """The same tensor with other placements, through which gradients go. RuntimeError for placements that are sums
+        where it is none.
+        """
+        mesh = device_mesh or self._spec.mesh
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        if mesh != self._spec.mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        wanted = _normalized(placements, mesh, self.ndim)
+        for now, then in zip(self.placements, wanted, strict=True):
+            if then.is_partial() and now != then:
+                raise RuntimeError(
+                    f"Can not redistribute from {now} to {then}, redistributing to Partial is for internal use only!"
+                )
+        local = self._local_tensor
+        if backward_dtype is not None and backward_dtype is not local.dtype:
+            local = _InDtype.apply(local, backward_dtype)
+        dtype = forward_dtype or self.dtype
+        local = redistributed(local.to(dtype), self.shape, mesh, self.placements, wanted)
+        if local is self._local_tensor:
+            local = local.view_as(local)
+        return wrapped(local, DTensorSpec(mesh, wanted, TensorMeta(self.shape, self._spec.stride, local.dtype)))
+
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
+        """The whole as a plain tensor, the same on all processes, through which gradients go."""
+        whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
+        return whole.to_local(grad_placements=grad_placements)
+
+
+_OWN = ("_local_tensor", "_spec", "_gradient", "_is_copy")
+
+
+class _WithGradient(torch.autograd.Function):
+    """A part whose gradient lies in a way of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Any, shape: Any, mesh: Any, given: Any, own: Any) -> Any:
+        ctx.rest = shape, mesh, given, own
+        return local.view_as(local)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return redistributed(grad, *ctx.rest), None, None, None, None
+
+
+class _InDtype(torch.autograd.Function):
+    """A part whose gradient is in another dtype until it comes here."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Any, dtype: Any) -> Any:
+        ctx.dtype = local.dtype
+        return local.to(dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad.to(ctx.dtype), None
+
+
+def placements_of_gradient(placements: Sequence[Placement]) -> tuple[Placement, ...]:
+    """How a gradient lies: as the tensor, and replicated where that is a sum."""
+    return tuple(Replicate() if p.is_partial() else p for p in placements)
+
+
+def wrapped(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> Any:
+    """A DTensor of a part, with its history, and a spec with its `tensor_meta`."""
+    whole = spec.tensor_meta
+    assert whole is not None
+    out = _new(cls)
+    _DATA.__set__(out, MetaArray(whole.shape, whole.dtype, whole.stride))
+    _TABLE.__set__(out, _table_without_data(local.device))
+    call.set_dtype(out, whole.dtype)
+    out._local_tensor, out._spec = local, spec
+    return out
+
+
+def _rebuilt(local: torch.Tensor, spec: DTensorSpec, requires_grad: bool, attributes: dict[str, Any]) -> DTensor:
+    """A DTensor out of a pickle."""
+    made = DTensor(local, spec, requires_grad=requires_grad)
+    made.__dict__.update(attributes)
+    return made
+
+
+def _normalized(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
+    """Placements for all dimensions of a mesh, replicated by default, with dimensions counted from the front."""
+    if placements is None:
+        return (Replicate(),) * mesh.ndim
+    made = []
+    for placement in placements:
+        if isinstance(placement, Shard) and placement.dim < 0:
+            placement = placement.at(placement.dim + ndim)
+        made.append(placement)
+    if len(made) != mesh.ndim:
+        raise ValueError(
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(made)}, and "
+            f"device_mesh.ndim: {mesh.ndim}."
+        )
+    return tuple(made)
+
+
+def distribute_tensor(
+    tensor: torch.Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements: Sequence[Placement] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> DTensor:
+    """A leaf DTensor of a whole tensor that each process of the mesh has.
+
+    src_data_rank: the place in each line of the mesh whose elements count, 0 by default; with None each process takes
+    its part of what it has itself, and nothing is sent. RuntimeError for a tensor that is no leaf, ValueError for
+    placements that are not as many as the mesh has dimensions.
+    """
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
+    if isinstance(tensor, DTensor):
+        if tensor.device_mesh != mesh:
+            raise ValueError(
+                f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}."
+            )
+        if tensor.placements != _normalized(placements, mesh, tensor.ndim):
+            raise ValueError(
+                f"Cannot distribute a DTensor with placements {tensor.placements} to a different placements "
+                f"{placements}. do you want to call `redistribute` instead?"
+            )
+        return tensor
+    if not tensor.is_leaf:
+        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
+    places = _normalized(placements, mesh, tensor.ndim)
+    for placement in places:
+        if isinstance(placement, Shard) and placement.dim >= tensor.ndim:
+            raise AssertionError(f"Sharding dim {placement.dim} greater than tensor ndim {tensor.ndim}")
+    if tensor.device.type != mesh.device_type and not tensor.is_meta:
+        tensor = tensor.to(mesh.device_type)
+    requires_grad = tensor.requires_grad
+    local = tensor.detach()
+    meta = TensorMeta(tensor.shape, tensor.stride(), tensor.dtype)
+    if mesh.get_coordinate() is None:
+        local = local.new_empty(0)
+    elif not local.is_meta:
+        local = _placed(local, mesh, places, src_data_rank)
+    else:
+        local = local.new_empty(compute_local_shape(tensor.shape, mesh, places))
+    made = wrapped(local, DTensorSpec(mesh, places, meta))
+    if requires_grad:
+        made.requires_grad_()
+    return made
+
+
+def _placed(local: torch.Tensor, mesh: DeviceMesh, places: Sequence[Placement], source: int | None) -> torch.Tensor:
+    """This process's part of a whole, of which one process of each line of the mesh has the elements that count."""
+    place = mesh.get_coordinate()
+    assert place is not None
+    fresh = False
+    for number, placement in enumerate(places):
+        count = mesh.size(number)
+        if source is not None and count > 1:
+            local = local.clone(memory_format=torch.contiguous_format)
+            mesh_broadcast(local, mesh, number, group_src=source)
+            fresh = True
+        if isinstance(placement, Shard):
+            local = pick(
+                local, placement.dim, placement.pieces(local.shape[placement.dim], count)[place[number]]
+            ).clone(memory_format=torch.contiguous_format)
+            fresh = True
+        elif isinstance(placement, Partial) and placement.reduce_op == "sum":
+            local, fresh = local / count if local.is_floating_point() else _first(local, place[number]), True
+    return local if fresh or source is None else local.clone()
+
+
+def _first(local: torch.Tensor, place: int) -> torch.Tensor:
+    return local.clone() if place == 0 else torch.zeros_like(local)
+
+
+def distribute_module(
+    module: torch.nn.Module,
+    device_mesh: DeviceMesh | None = None,
+    partition_fn: Callable[[str, torch.nn.Module, DeviceMesh], None] | None = None,
+    input_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
+    output_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
+) -> torch.nn.Module:
+    """Make DTensors of a module's parameters and buffers, in place.
+
+    partition_fn(name, submodule, mesh) puts DTensors in the place of a submodule's parameters; what it leaves is
+    replicated. input_fn(module, inputs, mesh) and output_fn(module, outputs, mesh) are called before and after forward.
+    """
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
+    if getattr(module, "_distribute_module_applied", False):
+        raise RuntimeError(
+            "distribute_module should only be called once on a module, but it has already been called on this module!"
+        )
+
+    def replicate(part: torch.nn.Module) -> None:
+        whole = [Replicate()] * mesh.ndim
+        for name, parameter in part._parameters.items():
+            if parameter is not None and not isinstance(parameter, DTensor):
+                made = distribute_tensor(parameter.data, mesh, whole)
+                part.register_parameter(name, torch.nn.Parameter(made, parameter.requires_grad))
+        for name, buffer in part._buffers.items():
+            if buffer is not None and not isinstance(buffer, DTensor):
+                part._buffers[name] = distribute_tensor(buffer, mesh, whole)
+
+    for name, part in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, part, mesh)
+        replicate(part)
+    if input_fn is not None:
+        if len(inspect.signature(input_fn).parameters) == 2:
+            _warn_of_two("input_fn", "(inputs, device_mesh)", "(module, inputs, device_mesh)")
+            module.register_forward_pre_hook(lambda _, inputs: input_fn(inputs, mesh))  # type: ignore[call-arg, arg-type]
+        else:
+            module.register_forward_pre_hook(lambda mod, inputs: input_fn(mod, inputs, mesh))
+    if output_fn is not None:
+        if len(inspect.signature(output_fn).parameters) == 2:
+            _warn_of_two("output_fn", "(outputs, device_mesh)", "(module, outputs, device_mesh)")
+            module.register_forward_hook(lambda mod, inputs, outputs: output_fn(outputs, mesh))  # type: ignore[call-arg, arg-type]
+        else:
+            module.register_forward_hook(lambda mod, inputs, outputs: output_fn(mod, outputs, mesh))
+    module._distribute_module_applied = True  # type: ignore[assignment]
+    return module
+
+
+def _warn_of_two(name: str, before: str, after: str) -> None:
+    warnings.warn(
+        f"Deprecating {name} that takes two arguments {before}, please use {name} that takes in {after} instead!",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+def _made(
+    size: Any, mesh: Any, placements: Any, make: Callable[[torch.Size], torch.Tensor], requires_grad: bool
+) -> DTensor:
+    """A DTensor whose parts `make` makes, given their sizes."""
+    found = mesh or _mesh_resources.get_current_mesh()
+    shape = normalize_to_torch_size(size)
+    places = _normalized(placements, found, len(shape))
+    own = torch.Size(compute_local_shape(shape, found, places))
+    local = make(own)
+    whole = torch.empty(shape, device="meta")
+    made = wrapped(local, DTensorSpec(found, places, TensorMeta(shape, whole.stride(), local.dtype)))
+    return made.requires_grad_() if requires_grad else made
+
+
+def _filled(name: str) -> Callable[..., DTensor]:
+    fill = getattr(torch, name)
+
+    def function(
+        *size: Any,
+        dtype: torch.dtype | None = None,
+        layout: Any = torch.strided,
+        requires_grad: bool = False,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+    ) -> DTensor:
+        mesh = device_mesh or _mesh_resources.get_current_mesh()
+        _check_layout(layout)
+        return _made(size, mesh, placements, lambda own: fill(own, dtype=dtype, device=mesh.device_type), requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "torchlite.distributed.tensor"
+    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default: each process makes its part."
+    return function
+
+
+def _check_layout(layout: Any) -> None:
+    if layout is not torch.strided:
+        raise AssertionError("layout value not supported!")
+
+
+ones, empty, zeros = _filled("ones"), _filled("empty"), _filled("zeros")
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = torch.strided,
+    requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None,
+    placements: Sequence[Placement] | None = None,
+) -> DTensor:
+    """`torch.full` as a DTensor, replicated by default: each process makes its part."""
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
+    _check_layout(layout)
+
+    def make(own: torch.Size) -> torch.Tensor:
+        return torch.full(own, fill_value, dtype=dtype, device=mesh.device_type)
+
+    return _made(size, mesh, placements, make, requires_grad)
+
+
+def _drawn(name: str) -> Callable[..., DTensor]:
+    draw = getattr(torch, name)
+
+    def function(
+        *size: Any,
+        requires_grad: bool = False,
+        dtype: torch.dtype | None = None,
+        layout: Any = torch.strided,
+        device_mesh: DeviceMesh | None = None,
+        placements: Sequence[Placement] | None = None,
+    ) -> DTensor:
+        mesh = device_mesh or _mesh_resources.get_current_mesh()
+        _check_layout(layout)
+        shape = normalize_to_torch_size(size)
+        places = _normalized(placements, mesh, len(shape))
+        made = drawn(lambda: draw(shape, dtype=dtype, device=mesh.device_type), mesh, places)
+        return made.requires_grad_() if requires_grad else made
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "torchlite.distributed.tensor"
+    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default, of numbers that all processes agree on."
+    return function
+
+
+rand, randn = _drawn("rand"), _drawn("randn")
+MAKE[:] = [wrapped]
+_ = _rules

@@ -1,0 +1,114 @@
+"""The collectives that DTensors need, on one process's part of a tensor. Parts may differ in size: what MPI sends is
+padded or says how long it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+
+from .. import distributed_c10d as dist
+from .._functional_collectives import _op
+from .placement_types import Shard, padded, pick
+
+# Called with a collective's name for each that runs (`CommDebugMode`).
+OBSERVERS: list[Callable[[str, torch.Tensor], None]] = []
+
+
+def _sent(name: str, tensor: torch.Tensor) -> None:
+    for observer in OBSERVERS:
+        observer(name, tensor)
+
+
+def mesh_broadcast(tensor: torch.Tensor, mesh: Any, mesh_dim: int = 0, *, group_src: int = 0) -> None:
+    """Give a tensor to all of a line of the mesh, from the process at place `group_src` of it."""
+    group = mesh.get_group(mesh_dim)
+    _sent("broadcast_", tensor)
+    dist.broadcast(tensor, dist.get_global_rank(group, group_src), group)
+
+
+def mesh_scatter(
+    output: torch.Tensor, scatter_list: list[torch.Tensor], mesh: Any, mesh_dim: int = 0, *, group_src: int = 0
+) -> None:
+    """Give each of a line of the mesh its tensor of a list, which the process at place `group_src` has."""
+    group = mesh.get_group(mesh_dim)
+    _sent("scatter_", output)
+    mine = group.rank() == group_src
+    dist.scatter(output, scatter_list if mine else None, dist.get_global_rank(group, group_src), group)
+
+
+def all_reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
+    """What `reduce_op` makes of the tensors of all."""
+    _sent("all_reduce", tensor)
+    out = tensor.clone(memory_format=torch.contiguous_format)
+    is_bool = out.dtype is torch.bool
+    if is_bool:
+        out = out.to(torch.uint8)
+    dist.all_reduce(out, _op(reduce_op), group)
+    return out.to(torch.bool) if is_bool else out
+
+
+def joined(parts: list[torch.Tensor], dim: int, placement: Shard, size: int) -> torch.Tensor:
+    """The whole of a dimension out of the parts of all processes."""
+    places = [
+        (start, stop, rank) for rank, ranges in enumerate(placement.pieces(size, len(parts))) for start, stop in ranges
+    ]
+    if len(places) == len(parts):
+        return torch.cat(parts, dim)
+    found, taken = [], [0] * len(parts)
+    for start, stop, rank in places:  # of one process its ranges lie in this order
+        found.append((start, parts[rank].narrow(dim, taken[rank], stop - start)))
+        taken[rank] += stop - start
+    return torch.cat([part for _, part in sorted(found, key=lambda item: item[0])], dim)
+
+
+def gathered(tensor: torch.Tensor, dim: int, placement: Shard, size: int, group: Any) -> torch.Tensor:
+    """The whole of a tensor whose dimension `dim`, which is `size` long, is cut over a group."""
+    _sent("all_gather_into_tensor", tensor)
+    sizes = placement.sizes(size, group.size())
+    longest = max(sizes)
+    sent = padded(tensor, dim, longest).movedim(dim, 0).contiguous()
+    out = sent.new_empty([group.size() * longest, *sent.shape[1:]])
+    dist.all_gather_into_tensor(out, sent, group)
+    parts = [out.narrow(0, rank * longest, length) for rank, length in enumerate(sizes)]
+    return joined(parts, 0, placement, size).movedim(0, dim)
+
+
+def reduce_scattered(tensor: torch.Tensor, dim: int, placement: Shard, reduce_op: str, group: Any) -> torch.Tensor:
+    """This process's part, along `dim`, of what `reduce_op` makes of the tensors of all."""
+    _sent("reduce_scatter_tensor", tensor)
+    first = tensor.movedim(dim, 0)
+    size = first.shape[0]
+    sizes = placement.sizes(size, group.size())
+    longest = max(sizes)
+    parts = [padded(pick(first, 0, ranges), 0, longest) for ranges in placement.pieces(size, group.size())]
+    sent = torch.cat(parts)
+    out = sent.new_empty([longest, *sent.shape[1:]])
+    dist.reduce_scatter_tensor(out, sent.contiguous(), _op(reduce_op), group)
+    return out.narrow(0, 0, sizes[group.rank()]).movedim(0, dim)
+
+
+def exchanged(
+    tensor: torch.Tensor, source: tuple[int, Shard, int], target: tuple[int, Shard, int], group: Any
+) -> torch.Tensor:
+    """A tensor that was cut in one dimension cut in another: each is (dimension, placement, whole size)."""
+    _sent("all_to_all_single", tensor)
+    (before, cut_before, size_before), (after, cut_after, size_after) = source, target
+    count, mine = group.size(), group.rank()
+    lengths = cut_before.sizes(size_before, count)
+    parts = [pick(tensor, after, ranges) for ranges in cut_after.pieces(size_after, count)]
+    here = parts[mine].shape[after]
+    shapes = []
+    for length in lengths:
+        shape = list(tensor.shape)
+        shape[before], shape[after] = length, here
+        shapes.append(shape)
+    counts = [math.prod(shape) for shape in shapes]
+    sent = torch.cat([part.reshape(-1) for part in parts])
+    out = sent.new_empty([sum(counts)])
+    dist.all_to_all_single(out, sent, counts, [part.numel() for part in parts], group)
+    found = [flat.reshape(shape) for flat, shape in zip(out.split(counts), shapes, strict=True)]
+    return joined(found, before, cut_before, size_before)

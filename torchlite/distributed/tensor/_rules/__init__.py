@@ -1,0 +1,10 @@
+"""The ways in which ops are computed in parts, by families: importing this fills the tables."""
+
+from __future__ import annotations
+
+from . import making as making
+from . import nn as nn
+from . import pointwise as pointwise
+from . import products as products
+from . import reductions as reductions
+from . import shapes as shapes

@@ -1,0 +1,87 @@
+"""Layers' ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torchlite as torch
+
+from .._dispatch import Call, R, Way, runs, ways_of
+from .._dtensor_spec import DTensorSpec, TensorMeta
+from .._parts import made
+from .._redistribute import spread
+from ..placement_types import Shard
+from .common import SUM, cutters
+
+
+@ways_of("_softmax", "_log_softmax", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk")
+def _along_a_dimension(found: Call, number: int) -> Iterator[Way]:
+    """Other dimensions than the op's, cut."""
+    tensor = found.tensors[0]
+    own = found["dim"] % max(tensor.ndim, 1)
+    for cut in cutters(found, number):
+        for dim in range(tensor.ndim):
+            if dim != own:
+                yield [cut(dim)], cut(dim)
+
+
+@ways_of("_layer_norm", "_rms_norm")
+def _norm(found: Call, number: int) -> Iterator[Way]:
+    """Dimensions that are not normalized, cut."""
+    tensor = found.tensors[0]
+    for cut in cutters(found, number):
+        for dim in range(tensor.ndim - found["n_dims"]):
+            yield [cut(dim), *[R] * (len(found.tensors) - 1)], cut(dim)
+
+
+@ways_of("embedding")
+def _embedding(found: Call, number: int) -> Iterator[Way]:
+    """The indices cut, or each row of the table."""
+    indices = found["indices"]
+    for cut in cutters(found, number):
+        for dim in range(indices.ndim):
+            yield [R, cut(dim)], cut(dim)
+        yield [cut(1), R], cut(indices.ndim)
+
+
+@runs("embedding")
+def _embedding_of_rows(found: Call) -> Any:
+    """A table that is cut by rows: each process looks up what it has, and has zeros for the rest."""
+    weight, indices = found["weight"], found["indices"]
+    rows = [i for i, p in enumerate(weight.placements) if isinstance(p, Shard) and p.dim == 0]
+    if (
+        len(rows) != 1
+        or type(weight.placements[rows[0]]) is not Shard
+        or not indices.placements[rows[0]].is_replicate()
+    ):
+        return NotImplemented
+    if any(not p.is_replicate() for i, p in enumerate(weight.placements) if i not in rows):
+        return NotImplemented
+    mesh, number = found.mesh, rows[0]
+    table = weight._local_tensor
+    for i, p in enumerate(indices.placements):
+        if i != number and not p.is_replicate():
+            table = spread(table, mesh.get_group(i))
+    place = mesh.get_coordinate()[number]
+    length, start = Shard.local_shard_size_and_offset(weight.shape[0], mesh.size(number), place)
+    given = indices._local_tensor
+    bad = (given < 0) | (given >= weight.shape[0])
+    if bool(bad.any()):
+        raise IndexError("index out of range in self")
+    inside = (given >= start) & (given < start + length)
+    padding = found["padding_idx"]
+    if padding >= 0:
+        own = padding - start
+        padding = own if 0 <= own < length else -1
+    if length:
+        out = torch.embedding(
+            table, (given - start).where(inside, 0), padding, found["scale_grad_by_freq"], found["sparse"]
+        )
+        out = out.masked_fill(~inside.unsqueeze(-1), 0)
+    else:
+        out = table.sum() * 0 + table.new_zeros([*given.shape, weight.shape[1]])
+    outs = [SUM if i == number else p for i, p in enumerate(indices.placements)]
+    shape = torch.Size([*indices.shape, weight.shape[1]])
+    strides = torch.empty(shape, device="meta").stride()
+    return made(out, DTensorSpec(mesh, outs, TensorMeta(shape, strides, out.dtype)))
