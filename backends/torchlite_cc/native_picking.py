@@ -130,13 +130,17 @@ _cat = Native(_CAT, "cat", "QQQqqqq")
 _ADDED = (
     TYPES
     + r"""
-// out[index[k], :] += grad[k, :] in the order of k, where out begins with zeros. An item is some rows of `out`: it
-// looks at all of the index, which is little beside the rows.
-struct Added { const void* grad; const void* index; void* out; whole picked, rows, width, padding, wide, items; };
+// out[index[k], :] += grad[k, :] in the order of k, where out begins as `from`, or with zeros. An item is some rows of
+// `out`: it looks at all of the index, which is little beside the rows.
+struct Added {
+    const void *grad, *index, *from; void* out; whole picked, rows, width, padding, wide, items;
+};
 template <class T, class I> static int added(const Added& of, whole begin, whole end) {
     const whole first = of.rows * begin / of.items, last = of.rows * end / of.items;
     const I* index = (const I*)of.index;
-    memset((T*)of.out + first * of.width, 0, (last - first) * of.width * sizeof(T));
+    const whole start = first * of.width, size = (last - first) * of.width * sizeof(T);
+    if (of.from) memcpy((T*)of.out + start, (const T*)of.from + start, size);
+    else memset((T*)of.out + start, 0, size);
     for (whole k = 0; k < of.picked; k++) {
         const whole at = index[k];
         if (at < 0 || at >= of.rows) return 1;
@@ -156,9 +160,10 @@ ENTRY(added_f32, Added)
 ENTRY(added_f64, Added)
 """
 )
-_added = by_type(_ADDED, "added", "QQQqqqqqq")
-# Columns of a table below which looking at all of the index costs too much, and parts of the table.
-_WIDE, _PARTS = 16, 32
+_added = by_type(_ADDED, "added", "QQQQqqqqqq")
+# Columns of a table below which looking at all of the index costs too much, and for which so much more is done that the
+# table has a part more (8 to 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
+_WIDE, _COLUMNS_OF_PART = 16, 16
 
 
 def _wrapped(dim: Any, ndim: int) -> int | None:
@@ -218,6 +223,10 @@ def _picked(device: Any, table: Any, d: int, index: Any, shape: tuple) -> Any:
     return out
 
 
+def _parts_of_table(rows: int, width: int) -> int:
+    return min(rows, max(8, min(32, width // _COLUMNS_OF_PART)))
+
+
 def _embedding_backward(
     device: Any, grad: Any, indices: Any, rows: Any, padding_idx: Any, scale_grad_by_freq: Any
 ) -> Any:
@@ -233,9 +242,33 @@ def _embedding_backward(
     ):
         return None
     out = np.empty((rows, width), grad.dtype)
-    items = min(rows, _PARTS)
+    items = _parts_of_table(rows, width)
     sizes = indices.size, rows, width, padding_idx, indices.itemsize == 8, items
-    done = _added[grad.dtype](device, items, out.nbytes + 2 * grad.nbytes, grad, indices, out, *sizes)
+    done = _added[grad.dtype](device, items, out.nbytes + 2 * grad.nbytes, grad, indices, 0, out, *sizes)
+    return out if done else None
+
+
+def index_add(device: Any, input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    width = math.prod(input.shape[1:])
+    if (
+        input.dtype not in _added
+        or input.ndim < 2
+        or _wrapped(dim, input.ndim) != 0
+        or width < _WIDE
+        or index.ndim != 1
+        or alpha.__class__ is not int
+        or alpha != 1
+        or source.dtype != input.dtype
+        or source.shape != (index.size, *input.shape[1:])
+        or index.dtype not in (I64, I32)
+        or not (index.size and len(input))
+        or not all(a.flags.c_contiguous for a in (input, index, source))
+    ):
+        return None
+    out, rows = np.empty_like(input), len(input)
+    items = _parts_of_table(rows, width)
+    sizes = index.size, rows, width, -1, index.itemsize == 8, items
+    done = _added[input.dtype](device, items, 2 * (out.nbytes + source.nbytes), source, index, input, out, *sizes)
     return out if done else None
 
 
@@ -268,5 +301,6 @@ kernels = {
     "index_select": index_select,
     "embedding": embedding,
     "_embedding_backward": _embedding_backward,
+    "index_add": index_add,
     "cat": cat,
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_array.index import _index as _shared_index
+from torchlite_array.index import _setitem_ as _shared_setitem_
 from torchlite_array.scatter import gather as _shared_gather
 from torchlite_array.scatter import index_select as _shared_index_select
 
@@ -93,6 +94,38 @@ def _index(input, index):
             except IndexError:
                 pass  # the shared kernel has the words
     return _shared_index(input, index)
+
+
+# Rows, and bytes of one, that are written faster as elements: 0.15 of the time with 8 bytes, 0.6 with 128.
+_MANY, _SHORT_ROW = 64, 512
+
+
+def _setitem_(input, index, value):
+    """`input[index] = value`. NumPy's indexing copies row by row what it writes as single elements in one loop."""
+    if len(index) == 1 and input.flags.c_contiguous and input.ndim > 1 and value.__class__ is np.ndarray:
+        places, row = index[0], math.prod(input.shape[1:]) * input.itemsize
+        if (
+            places.__class__ is np.ndarray
+            and places.ndim == 1
+            and places.size >= _MANY
+            and places.dtype == np.int64
+            and 0 < row <= _SHORT_ROW
+            and input.flags.writeable
+            and value.dtype == input.dtype
+            and value.shape == (places.size, *input.shape[1:])
+            and value.flags.c_contiguous
+        ):
+            try:
+                _as_elements(input, row)[places] = _as_elements(value, row)
+                return
+            except IndexError:
+                pass  # nothing was written; the shared kernel has the words
+    _shared_setitem_(input, index, value)
+
+
+def _as_elements(rows: np.ndarray, size: int) -> np.ndarray:
+    """A vector of a contiguous array's rows, each one element of so many bytes."""
+    return rows.reshape(len(rows), -1).view(f"V{size}")[:, 0]
 
 
 def rows_at(table: np.ndarray, indices: np.ndarray) -> np.ndarray:

@@ -95,6 +95,28 @@ def test_gradients_of_embeddings(engine, numbers, dtype, kind, rows):
     assert native_picking._embedding_backward(engine, grad, index[:0], rows, -1, False) is None
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("kind", ["i4", "i8"])
+@pytest.mark.parametrize("shape", [(1, 16), (7, 5, 9), (300, 33)])
+def test_rows_are_added_by_index(engine, numbers, dtype, kind, shape):
+    x, index = numbers(*shape, dtype=dtype), _places(400, below=shape[0]).astype(kind)
+    source = numbers(400, *shape[1:], dtype=dtype)
+    expected, before = x.astype("f8"), x.copy()
+    np.add.at(expected, index, source)
+    out = native_picking.index_add(engine, x, -x.ndim, index, source)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-3 if dtype == "f4" else 1e-11)
+    assert (x == before).all()
+    for bad in (-1, shape[0]):
+        wrong = index.copy()
+        wrong[3] = bad
+        assert native_picking.index_add(engine, x, 0, wrong, source) is None
+    assert native_picking.index_add(engine, x, 0, index, source, alpha=2) is None
+    assert native_picking.index_add(engine, x, 0, index, source[:, :1]) is None
+    assert native_picking.index_add(engine, x, 1, index, source) is None
+    assert native_picking.index_add(engine, x, 0, index[::2], source[::2]) is None
+    assert native_picking.index_add(engine, x.astype("i4"), 0, index, source) is None
+
+
 def test_what_picking_leaves_to_others(engine, numbers):
     x, index = numbers(8, 8), _places(8, 8, below=8)
     assert native_picking.gather(engine, x.T, 0, index) is None

@@ -46,7 +46,9 @@ def test_gradients(engine, monkeypatch, cached, weighted, shape, dtype, near):
     given = _given(*shape, dtype, weighted)
     for found, want in zip(_backward(engine, given), _expected(*given), strict=True):
         assert found.dtype == dtype
-        np.testing.assert_allclose(found, want, rtol=0, atol=near * max(1, abs(want).max(), 1e-3 * given[4].max() * abs(given[0]).max()))
+        np.testing.assert_allclose(
+            found, want, rtol=0, atol=near * max(1, abs(want).max(), 1e-3 * given[4].max() * abs(given[0]).max())
+        )
 
 
 def test_dimensions_that_are_normalised_together(engine):
