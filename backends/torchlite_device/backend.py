@@ -52,6 +52,12 @@ class DeviceBackend:
 
         return to_numpy(raw)
 
+    def lend(self, raw: Any, write: bool) -> Any:
+        """A block in which an array's memory is a NumPy array; None where the host does not have it."""
+        from .machinery.transfer import mapped
+
+        return mapped(raw, write) if raw.contiguous and raw.device.is_cpu else None
+
     def dtype_of(self, raw: Any) -> Any:
         return from_np(raw.dtype)
 

@@ -386,3 +386,22 @@ def models_averaged(rank, size):
     averager.step = 0
     optimizer.load_state_dict(saved)
     assert averager.step == 5
+
+
+def gradients_on_two_drivers_of_opencl(rank, size):
+    """A rank on each driver: gradients are those of the CPU, and what is reduced is in the devices' own memory."""
+    device = f"opencl:{rank}"
+    text = nn.Sequential(nn.Embedding(12, 8), nn.LayerNorm(8), nn.Flatten(), nn.Linear(40, 10))
+    pictures = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 10))
+    for alone, x in ((text, torch.randint(12, (8, 5))), (pictures, torch.randn(8, 1, 8, 8))):
+        y = torch.randint(10, (8,))
+        mine = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(alone)).to(device)
+        mine = DDP(mine, device_ids=[device], gradient_as_bucket_view=True)
+        for _ in range(2):  # the second with buckets in another order
+            mine.zero_grad()
+            alone.zero_grad()
+            F.cross_entropy(mine(x[rank::2].to(device)), y[rank::2].to(device)).backward()
+            F.cross_entropy(alone(x), y).backward()
+        for one, other in zip(mine.parameters(), alone.parameters(), strict=True):
+            assert one.grad.device == torch.device(device)
+            torch.testing.assert_close(one.grad.cpu(), other.grad, atol=1e-5, rtol=1e-5)

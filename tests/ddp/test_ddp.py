@@ -43,6 +43,12 @@ def test_three_ranks(tmp_path):
     )
 
 
+def test_two_drivers_of_opencl(tmp_path):
+    if torch.opencl.device_count() < 2:
+        pytest.skip("there are not two devices of OpenCL")
+    run(tmp_path, 2, checks.gradients_on_two_drivers_of_opencl)
+
+
 def test_without_a_group():
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))

@@ -55,6 +55,14 @@ class Backend(Protocol):
 
     def to_numpy(self, raw: Any) -> np.ndarray: ...
 
+    # Where the host has the device's memory:
+
+    def lend(self, raw: Any, write: bool) -> Any:
+        """`with lend(raw, write) as a:` gives a contiguous array's memory as a NumPy array, without a copy. None where
+        it has to be copied.
+        """
+        ...
+
     def dtype_of(self, raw: Any) -> dtype: ...
 
     def offset_between(self, raw: Any, base: Any) -> int:

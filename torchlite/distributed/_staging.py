@@ -1,7 +1,7 @@
 """Tensors as the memory that engines read and write: flat, contiguous, on the host.
 
-A contiguous tensor of the CPU is its own memory. Others (views with gaps, other devices, conjugated ones) have a copy,
-which is written back when the messages have arrived.
+A contiguous tensor of the CPU is its own memory, and one of a device whose memory the host has is lent. Others (views
+with gaps, other devices, conjugated ones) have a copy, which is written back when the messages have arrived.
 """
 
 from __future__ import annotations
@@ -45,6 +45,14 @@ def _own(tensor: torch.Tensor) -> np.ndarray | None:
     return None
 
 
+def _lent(tensor: Any, write: bool) -> Any:
+    """A block in which a contiguous tensor's memory is the host's; None where it is not."""
+    lend = getattr(tensor._table.backend, "lend", None)
+    if lend is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
+        return None
+    return lend(_raw(tensor), write)
+
+
 def _plain(flat: np.ndarray) -> np.ndarray:
     """The same memory with elements that every library of messages knows."""
     return flat if flat.dtype.kind in "biufc" else flat.view(_MOVED[flat.itemsize])
@@ -53,7 +61,11 @@ def _plain(flat: np.ndarray) -> np.ndarray:
 def given(tensor: torch.Tensor) -> np.ndarray:
     """The elements, to be read."""
     own = _own(tensor)
-    return _plain(_copied(tensor) if own is None else own)
+    if own is None:
+        lent = _lent(tensor, False)
+        # What is lent to be read goes back with the last array on it.
+        own = _copied(tensor) if lent is None else lent.__enter__().reshape(-1)
+    return _plain(own)
 
 
 def _copied(tensor: torch.Tensor) -> np.ndarray:
@@ -62,11 +74,19 @@ def _copied(tensor: torch.Tensor) -> np.ndarray:
 
 def taking(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
     """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
-    if GLOBALS["GUARDED"] and tensor.device.type == "cpu":
+    if GLOBALS["GUARDED"]:
         settle(tensor)
     own = _own(tensor)
     if own is not None and own.flags.writeable:
         return _plain(own), lambda: graph.bump(tensor)
+    lent = _lent(tensor, True)
+    if lent is not None:
+
+        def give_back() -> None:
+            lent.__exit__(None, None, None)
+            graph.bump(tensor)
+
+        return _plain(lent.__enter__().reshape(-1)), give_back
     host = _copied(tensor) if read else np.empty(tensor.numel(), tensor.dtype.np)
     if read and tensor.device.type == "cpu":
         host = host.copy() if np.may_share_memory(host, _raw(tensor)) else host

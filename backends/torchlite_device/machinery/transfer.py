@@ -88,6 +88,7 @@ class mapped:
         if not x.size:
             self.array = None
             return np.empty(x.shape, x.dtype)
+        raise_pending(x.device)
         self.array = x.device.map(x.buffer, x.offset * x.dtype.itemsize, x.size * x.dtype.itemsize, self.write)
         return self.array.view(x.dtype).reshape(x.shape)
 
