@@ -106,6 +106,7 @@ _MODULES = (
     "native_optim",
     "native_sparse",
     "native_norms",
+    "native_channels",
 )
 F32, F64, I64, I32 = map(np.dtype, ("f4", "f8", "i8", "i4"))
 FLOATS = {F32: "f32", F64: "f64"}
