@@ -1,4 +1,9 @@
-"""What programs ask of the front of PyTorch's compiler where there is none: functions run as they are written."""
+"""`torch.compile`: calls of a function captured kernel by kernel, and replayed.
+
+`frames.py` has the compiled function and its captures; `walking.py` says what a function can reach, `watching.py` what
+it does besides computing, `capturing.py` records one call, `backwards.py` its backward pass; `program.py` is what comes
+of it, `lowering.py` the text that runs it, `replaying.py` the test of the arguments and what is done around the text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.compile` where nothing compiles."""
+"""`torch.compile`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from torchlite.nn.modules.module import Module
 
+from .backends import frame_for
+
 __all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
 
 
 def is_dynamo_supported() -> bool:
-    """Whether functions can be compiled: not yet."""
-    return False
+    """Whether functions can be compiled."""
+    return True
 
 
 class OptimizedModule(Module):
@@ -26,14 +28,29 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = mod
         self.training = mod.training
+        self.__dict__["_compiled"] = mod if dynamo_ctx is None else dynamo_ctx(mod)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod(*args, **kwargs)
+        return self._compiled(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
             return super().__getattr__(name)
         return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What the program sets on it, the module sees.
+        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+        self.__dict__["_compiled"] = frame_for(None)(self._orig_mod)
 
     def train(self, mode: bool = True) -> OptimizedModule:
         super().train(mode)
@@ -54,8 +71,13 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """A function or module that does what `model` does: torchlite compiles nothing yet, and runs it as it is written.
-    Without `model` a decorator. RuntimeError for both `mode` and `options`.
+    """A function or module that does what `model` does, and from its third call with arguments of one kind on replays
+    what two calls were seen to do: their kernels in order, forward and backward, without what Python does between them.
+    What cannot be replayed (printing, numbers read from tensors after writes, what changes objects) runs as it is
+    written, after one warning; with `fullgraph` it raises `torch._dynamo.exc.Unsupported`.
+
+    backend: "inductor", or "eager": the function itself. Without `model` a decorator. RuntimeError for both `mode` and
+    `options`.
 
     >>> double = torchlite.compile(lambda x: 2 * x)
     >>> double(4)
@@ -65,18 +87,23 @@ def compile(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
-        )
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
+            disable=disable, recompile_limit=recompile_limit,
+        )  # fmt: skip
     if disable:
         return model
+    make = frame_for(backend, fullgraph, recompile_limit)
     if isinstance(model, Module):
-        return OptimizedModule(model)
+        return OptimizedModule(model, make)
     if not callable(model):
         raise AssertionError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
+    if isinstance(model, type):
+        return model
+    compiled = make(getattr(model, "_torchdynamo_orig_callable", model))
 
-    @functools.wraps(model, updated=() if isinstance(model, type) else ("__dict__",))
+    @functools.wraps(model, updated=("__dict__",) if hasattr(model, "__dict__") else ())
     def run(*args: Any, **kwargs: Any) -> Any:
-        return model(*args, **kwargs)
+        return compiled(*args, **kwargs)
 
     run._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
     return run

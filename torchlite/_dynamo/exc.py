@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["TorchDynamoException", "Unsupported", "UserError"]
+__all__ = ["InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
 
 
 class TorchDynamoException(RuntimeError):
@@ -21,3 +21,10 @@ class UserError(Unsupported):
     def __init__(self, msg: str, error_type: Any = None) -> None:
         super().__init__(msg)
         self.error_type = error_type
+
+
+class InvalidBackend(TorchDynamoException):
+    """A compiler that there is not."""
+
+    def __init__(self, name: Any) -> None:
+        super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")

@@ -4,6 +4,8 @@ of formulas over `F`.
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._dispatch.checks import whole
 from .._types.dtypes import int64
 
@@ -84,7 +86,7 @@ def first_failure(info):
     """(which matrix failed first, "" or "(Batch element i): ", its info), or None when none did."""
     if info.device.type == "meta":
         return None
-    values = whole(info).cpu().numpy()
+    values = np.array(whole(info).cpu().tolist())
     if not values.any():
         return None
     flat = values.reshape(-1)

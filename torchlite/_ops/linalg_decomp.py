@@ -149,7 +149,7 @@ def _check_regular(input):
     """LinAlgError for a factor with a zero on its diagonal."""
     if input.device.type == "meta" or not input.numel():
         return
-    zero = whole(input.detach().diagonal(0, -2, -1).eq(0)).cpu().numpy()
+    zero = np.array(whole(input.detach().diagonal(0, -2, -1).eq(0)).cpu().tolist())
     if not zero.any():
         return
     batch = int(np.argwhere(zero.any(-1).reshape(-1))[0, 0])

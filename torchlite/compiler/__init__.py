@@ -1,15 +1,17 @@
-"""What programs ask of PyTorch's compiler. Nothing is compiled here: functions run as they are written, but for
-what an export records."""
+"""What programs ask of PyTorch's compiler. Functions run as they are written, but for what an export records, and what
+`torch.compile` has captured (`torchlite._dynamo`)."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import inspect
-import threading
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._settings.compiling import PROCESS
+from .._settings.compiling import THREAD as _STATE
 from .._types.refused import refusing
 from . import config as config
 
@@ -22,13 +24,6 @@ __all__ = [
     "skip_guard_on_all_nn_modules_unsafe", "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe",
     "substitute_in_graph", "wrap_numpy",
 ]  # fmt: skip
-
-
-class _State(threading.local):
-    exports = 0  # that this thread is inside of
-
-
-_STATE = _State()
 
 
 @contextlib.contextmanager
@@ -47,7 +42,7 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether a compiler reads the function that calls this: never."""
+    """Whether a compiler reads the function that calls this: never, since calls are captured while they run."""
     return False
 
 
@@ -64,7 +59,10 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 
 
 def reset() -> None:
-    """Forget what was compiled: nothing is."""
+    """Forget what was compiled."""
+    frames = sys.modules.get("torchlite._dynamo.frames")
+    for frame in list(frames.FRAMES) if frames is not None else ():
+        frame.reset()
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -125,8 +123,12 @@ def wrap_numpy(fn: Any) -> Any:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The compilers that there are: none."""
-    return []
+    """The names of the compilers that there are; those that only show what a program does where no tag excludes them.
+
+    >>> torchlite.compiler.list_backends()
+    ['inductor']
+    """
+    return ["inductor"] if "debug" in (exclude_tags or ()) else ["aot_eager", "eager", "inductor"]
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -158,8 +160,8 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 
 
 class set_stance:
-    """How compiled functions act from here on, or within a `with`: they are never compiled, so every stance but
-    "fail_on_recompile" and its kind is what they do.
+    """How compiled functions act in this thread from here on, or within a `with` or a function that this decorates:
+    with "force_eager" as they are written; with the others they are captured and replayed.
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",
@@ -172,16 +174,26 @@ class set_stance:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'")
         if force_backend is not None and stance != "default":
             raise RuntimeError("non-default stance cannot have force_backend set")
+        self.stance, self.before = stance, _STATE.stance
+        _STATE.stance = stance
 
     def __call__(self, fn: Any) -> Any:
-        return fn
+        _STATE.stance = self.before
 
-    def __enter__(self) -> None: ...
+        @functools.wraps(fn)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return fn(*args, **kwargs)
 
-    def __exit__(self, *error: Any) -> None: ...
+        return run
+
+    def __enter__(self) -> None:
+        _STATE.stance = self.stance
+
+    def __exit__(self, *error: Any) -> None:
+        _STATE.stance = self.before
 
 
-_state: dict[str, Any] = {"backend": "inductor", "collectives": False}
 load_cache_artifacts = refusing("torch.compiler.load_cache_artifacts")
 load_compiled_function = refusing("torch.compiler.load_compiled_function")
 
@@ -192,7 +204,7 @@ def get_default_backend() -> Any:
     >>> torchlite.compiler.get_default_backend()
     'inductor'
     """
-    return _state["backend"]
+    return PROCESS.backend
 
 
 def set_default_backend(backend: Any) -> None:
@@ -201,7 +213,7 @@ def set_default_backend(backend: Any) -> None:
     """
     if backend is not None and not isinstance(backend, str) and not callable(backend):
         raise TypeError(f"backend must be a string or callable, got {type(backend)}")
-    _state["backend"] = "inductor" if backend is None else backend
+    PROCESS.backend = "inductor" if backend is None else backend
 
 
 def save_cache_artifacts() -> None:
@@ -210,7 +222,7 @@ def save_cache_artifacts() -> None:
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
     """Say whether processes agree before one compiles again, and get what was said before."""
-    before, _state["collectives"] = _state["collectives"], enabled
+    before, PROCESS.collectives = PROCESS.collectives, enabled
     return before
 
 

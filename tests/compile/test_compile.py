@@ -1,0 +1,265 @@
+"""What `torch.compile` captures, when it is replayed, and what training with it gives."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import threading
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite import nn
+from torchlite._dynamo.exc import InvalidBackend, Unsupported
+from torchlite._dynamo.frames import Frame
+
+
+def same(a, b):
+    return a.dtype is b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+
+
+def test_the_third_call_is_replayed():
+    calls = []
+
+    def f(x, y):
+        return (x * 2 + y).tanh() - y.relu()
+
+    frame = Frame(f, "f")
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    for _ in range(5):
+        assert same(frame(x, y), f(x, y))
+    assert frame.replays == 3 and not frame.reasons and not calls
+
+
+def test_arguments_of_another_kind_are_captured_anew():
+    def f(x, n=2, *, more=()):
+        return x * n + len(more)
+
+    frame = Frame(f, "f")
+    x = torch.randn(3, 4)
+    kinds = [
+        ((x,), {}), ((x, 3), {}), ((x, 3.0), {}), ((x, True), {}), ((x.t(),), {}), ((x.double(),), {}),
+        ((x,), {"more": [1, 2]}), ((x[:2],), {}),
+    ]  # fmt: skip
+    for args, kwargs in kinds * 4:
+        found, want = frame(*args, **kwargs), f(*args, **kwargs)
+        assert same(found, want) and found.stride() == want.stride()
+    assert frame.replays == 2 * len(kinds) and not frame.reasons
+
+
+def test_too_many_kinds_run_as_they_are_written():
+    frame = Frame(lambda x, n: x * n, "f", limit=3)
+    for n in range(3):
+        frame(torch.ones(1), n)
+    with pytest.warns(UserWarning, match="captured 3 times"):
+        found = frame(torch.ones(1), 3)
+    assert found.item() == 3 and frame(torch.ones(1), 4).item() == 4
+    assert frame.gave_up
+
+
+def test_gradients_come_through_one_node():
+    def f(x, w):
+        h = (x @ w).relu()
+        return h.sum(), h * 2
+
+    frame = Frame(f, "f")
+    for _ in range(4):
+        x, w = torch.randn(2, 3, requires_grad=True), torch.randn(3, 4, requires_grad=True)
+        grads = []
+        for function in (frame, f):
+            a, b = function(x, w)
+            grads.append(torch.autograd.grad(a + b.pow(2).sum(), (x, w)))
+            a, b = function(x, w)
+            grads.append(torch.autograd.grad(b.sum(), (x, w)))
+            grads.append(torch.autograd.grad(function(x, w)[0], (w,)))
+        assert all(same(g, h) for g, h in zip(sum(grads[:3], ()), sum(grads[3:], ()), strict=True))
+    assert frame.replays == 10
+    assert type(frame(x, w)[0].grad_fn).__name__ == "CompiledFunctionBackward"
+
+
+def test_inputs_with_a_history_get_theirs():
+    frame = Frame(lambda x: x.sin() * x, "f")
+    for _ in range(3):
+        leaf = torch.randn(4, requires_grad=True)
+        frame(leaf * 2).sum().backward()
+        found, leaf.grad = leaf.grad, None
+        y = leaf * 2
+        (y.sin() * y).sum().backward()
+        assert same(found, leaf.grad)
+
+
+def test_a_graph_is_freed_and_changes_are_noticed():
+    frame = Frame(lambda x: x * x, "f")
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        y = frame(x)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+    y = frame(x)
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.25), nn.Flatten(), nn.LazyLinear(8), nn.GELU(),
+        nn.Linear(8, 3),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("inside", ["forward", "backward", "step"])
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"])
+def test_training_gives_the_same_losses(inside, optimizer):
+    torch.manual_seed(1)
+    x, y = torch.randn(6, 1, 5, 5), torch.randint(0, 3, (6,))
+    losses, states = [], []
+    model = net()
+    model(x)
+    for compiled in (False, True):
+        mine = copy.deepcopy(model)
+        opt = getattr(torch.optim, optimizer)(mine.parameters(), lr=0.01)
+        loss = nn.CrossEntropyLoss()
+        forward = torch.compile(mine, fullgraph=True) if compiled and inside == "forward" else mine
+
+        def step(forward=forward, opt=opt, loss=loss):
+            opt.zero_grad()
+            found = loss(forward(x), y)
+            found.backward()
+            if inside != "backward":
+                opt.step()
+            return found
+
+        run = torch.compile(step, fullgraph=True) if compiled and inside != "forward" else step
+        torch.manual_seed(2)
+        losses.append([])
+        for _ in range(8):
+            losses[-1].append(run().item())
+            if inside == "backward":
+                opt.step()
+        states.append([t.tolist() for t in mine.state_dict().values()])
+    assert losses[0] == losses[1] and states[0] == states[1]
+
+
+def test_gradients_are_added_where_nobody_forgets_them():
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        (w * x).sum().backward()
+
+    compiled = torch.compile(step, fullgraph=True)
+    for _ in range(6):
+        compiled(torch.ones(3))
+    assert w.grad.tolist() == [6.0] * 3 and w.grad._version == 5
+
+
+def test_what_is_refused_says_where():
+    def f(x):
+        print("here")
+        return x
+
+    with pytest.warns(UserWarning, match=r"f runs as it is written, because it calls print .*test_compile.py:\d+"):
+        torch.compile(f)(torch.ones(1))
+    with pytest.raises(Unsupported, match="it calls print"):
+        torch.compile(f, fullgraph=True)(torch.ones(1))
+    with pytest.raises(InvalidBackend, match="Invalid backend: 'nonsense'"):
+        torch.compile(f, backend="nonsense")
+
+
+def test_reads_are_branches():
+    def f(x):
+        return x * 2 if x.sum() > 0 else x - 1
+
+    frame = Frame(f, "f", fullgraph=True)
+    for value in (1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0):
+        x = torch.full((2,), value)
+        assert same(frame(x), f(x))
+    assert frame.replays == 4
+    frame.reset()
+    for value in (1.0, -1.0) * 4:
+        x = torch.full((2,), value)
+        assert same(frame(x), f(x))
+    assert frame.replays == 4
+
+
+def test_modules_keep_their_names_and_state():
+    model = net()
+    model(torch.randn(2, 1, 5, 5))
+    compiled = torch.compile(model)
+    assert all(name.startswith("_orig_mod.") for name in compiled.state_dict())
+    compiled.eval()
+    assert not model.training and not compiled.training
+    compiled.extra = 3
+    assert model.extra == 3 and compiled.extra == 3
+    again = copy.deepcopy(compiled)
+    x = torch.randn(2, 1, 5, 5)
+    for _ in range(3):
+        assert same(again(x), model(x)) and same(compiled(x), model(x))
+
+
+def test_other_threads_are_left_alone():
+    barrier = threading.Barrier(2)
+    results = {}
+
+    def f(x):
+        for _ in range(20):
+            x = x.sin() + x
+        return x
+
+    frame = Frame(f, "f")
+
+    def work(name, value):
+        barrier.wait()
+        results[name] = [frame(torch.full((3,), value)).tolist() for _ in range(10)]
+
+    threads = [threading.Thread(target=work, args=(n, v)) for n, v in ((0, 1.0), (1, 2.0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {0: [f(torch.full((3,), 1.0)).tolist()] * 10, 1: [f(torch.full((3,), 2.0)).tolist()] * 10}
+
+
+def test_modes_are_guards():
+    def f(x):
+        return (x * 3).requires_grad
+
+    frame = Frame(f, "f")
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(4):
+        assert frame(x)
+        with torch.no_grad():
+            assert not frame(x)
+
+
+def test_nothing_grows():
+    w = torch.randn(16, 16, requires_grad=True)
+    compiled = torch.compile(lambda x: (x @ w).relu().sum())
+    counts = []
+    for i in range(30):
+        compiled(torch.randn(4, 16)).backward()
+        w.grad = None
+        if i in (9, 29):
+            gc.collect()
+            counts.append(len(gc.get_objects()))
+    assert counts[1] - counts[0] < 20
+
+
+def test_resets_and_stances():
+    frame = Frame(lambda x: x + 1, "f")
+    for _ in range(3):
+        frame(torch.ones(1))
+    assert frame.replays == 1
+    with torch.compiler.set_stance("force_eager"):
+        frame(torch.ones(1))
+    assert frame.replays == 1
+    torch.compiler.reset()
+    assert frame.replays == 0 and not frame.variants
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert frame(torch.ones(1)).item() == 2

@@ -1,0 +1,267 @@
+"""The backward pass of a captured call: recorded once from its graph, and run as one node of other graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchlite._dispatch import call
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
+from torchlite._dispatch.runtime import GLOBALS, SEQUENCE, recording
+from torchlite._tensor import Tensor
+from torchlite.autograd.engine import RawMode, Run, TensorMode, changed
+
+from .exc import Unsupported
+from .program import Program
+
+
+@dataclass
+class Pass:
+    """The steps from the gradients of some results to those of tensors outside. grads: the slots of the former, by the
+    node's outputs; outputs: the slots of the latter, None where none comes.
+    """
+
+    program: Program
+    grads: list[int | None]
+    outputs: list[int | None]
+    run: Any = None  # the function that it was lowered to
+
+
+@dataclass
+class Backward:
+    """How gradients come through a captured call. The node's outputs are the results in `outputs`, its edges those of
+    the tensors outside in `wanted`.
+    """
+
+    outputs: list[int]  # numbers of results
+    shapes: list[tuple]
+    wanted: list[int]  # numbers of tensors outside
+    is_freed: bool = False
+    together: Pass | None = None
+    apart: list[Pass] = field(default_factory=list)
+    saved: list[int] = field(default_factory=list)  # slots of the forward pass
+    checked_outside: list[int] = field(default_factory=list)  # whose memory is saved
+    checked_results: list[int] = field(default_factory=list)
+
+
+class _Pass(Run):
+    """A pass that stops at the call's own nodes, and keeps what reaches leaves away from them and their hooks."""
+
+    def __init__(self, inside: set) -> None:
+        super().__init__(RawMode, True, [])
+        self.useful = inside
+
+
+class Boundary:
+    """The part of the graph that was made while a capture ran, and where it ends."""
+
+    def __init__(self, capture: Any, start: int) -> None:
+        self.capture, self.start = capture, start
+        self.forward_steps = capture.steps
+
+    def captured(self, tensors: list, results: list, leaves: list) -> Backward | None:
+        """The backward passes from some of the results."""
+        made = [t for t in tensors if results[_place(leaves, t)].outside < 0]
+        if not made:
+            return None
+        if GLOBALS["NODE_MADE"] is not None:
+            raise Unsupported("anomalies are looked for")
+        inside = self._inside([edge(t) for t in made])
+        places = {key: i for i, t in reversed([*enumerate(self.capture.outside)]) if (key := _key(edge(t))) is not None}
+        ends = self._ends(inside, places, leaves)
+        numbers = [_place(leaves, t) for t in made]
+        found = Backward(numbers, [t._data.shape for t in made], ends)
+        if any(node._saved is None for node in inside):
+            found.is_freed = True
+            return found
+        if len(made) > 8:
+            raise Unsupported("it returns more than eight tensors with histories")
+        found.together = self._pass(made, [True] * len(made), inside, ends)
+        if len(made) > 1:
+            found.apart = [self._pass(made, [i == j for j in range(len(made))], inside, ends) for i in range(len(made))]
+        self._save(found, leaves, results)
+        return found
+
+    def _inside(self, starts: list) -> set:
+        """The nodes that the call made."""
+        pending = [_node(e) for e in starts]
+        found = set(pending)
+        for node in pending:  # which grows
+            if node._is_custom:
+                raise Unsupported("a custom Function has a part in it")
+            if node._hooks is not None:
+                raise Unsupported("a tensor or node has hooks")
+            for e in _flat(node._edges):
+                other = _node(e)
+                if other is not None and other._seq > self.start and other not in found:
+                    found.add(other)
+                    pending.append(other)
+        return found
+
+    def _ends(self, inside: set, places: dict, leaves: list) -> list[int]:
+        """The tensors outside that the nodes lead to."""
+        found: set[int] = set()
+        for node in inside:
+            for e in _flat(node._edges):
+                if e is None or _node(e) in inside:
+                    continue
+                place = places.get(_key(e))
+                if place is not None:
+                    found.add(place)
+                elif _node(e) is not None or any(e is t for t in leaves):
+                    raise Unsupported("its history goes back to a tensor that it does not get")
+        return sorted(found)
+
+    def _pass(self, made: list, given: list, inside: set, ends: list) -> Pass:
+        """One pass, recorded."""
+        capture = self.capture
+        capture.steps = []
+        known = dict(capture.slots)  # arrays keep their names of the forward pass for the next one
+        run = _Pass(inside)
+        grads: list[int | None] = []
+        with recording(False):
+            for tensor, wanted in zip(made, given, strict=True):
+                if not wanted:
+                    grads.append(None)
+                    continue
+                capture.depth = 1
+                g = tensor._table._full(tensor._data.shape, 1, tensor.dtype)
+                capture.depth = 0
+                grads.append(capture.new_slot(g).number)
+                run.send(edge(tensor), g, tensor._table)
+            run.go()
+        outputs = [self._reached(run, edge(capture.outside[i])) for i in ends]
+        steps = capture.steps
+        capture.steps, capture.slots = self.forward_steps, known
+        if capture.failure is not None:
+            raise Unsupported(capture.failure)
+        inputs = [n for n in grads if n is not None]
+        return Pass(Program(steps, inputs, {}, [n for n in outputs if n is not None]), grads, outputs)
+
+    def _reached(self, run: Any, where: Any) -> int | None:
+        """The slot of the gradient that reached an end."""
+        if isinstance(where, Tensor):
+            g = run.leaves.get(id(where), (None, None))[1]
+        elif where.__class__ is OutputOf:
+            g = (run.buffers.get(where.node) or {where.index: None})[where.index]
+        else:
+            g = run.buffers.get(where)
+        if g is None:
+            return None
+        return self.capture.slot(
+            g if g.__class__ is self.capture.table.array else self.capture.table.as_array(g)
+        ).number
+
+    def _save(self, found: Backward, leaves: list, results: list) -> None:
+        """What the forward pass has to keep, and whose later changes would be errors."""
+        capture, needed = self.capture, set()
+        assert found.together is not None
+        passes = [found.together, *found.apart]
+        for one in passes:
+            made = {n for step in one.program.steps for n in step.makes()} | set(one.program.inputs)
+            needed |= {n for step in one.program.steps for n in step.uses() if n not in made}
+            needed |= {n for n in one.program.outputs if n not in made}
+        found.saved = sorted(needed)
+        for one in passes:
+            one.program.inputs = [*found.saved, *one.program.inputs]
+        owners = {id(owner_of(capture.kept[n])) for n in found.saved if hasattr(capture.kept[n], "base")}
+        found.checked_outside = [i for i, t in enumerate(capture.outside) if id(owner_of(t._data)) in owners]
+        found.checked_results = [
+            i for i, t in enumerate(leaves) if results[i].outside < 0 and id(owner_of(t._data)) in owners
+        ]
+
+
+class _OpOfNode:
+    """Stands in a node for the op record."""
+
+    name = "CompiledFunction"
+    outputs = None
+    several = hidden = False
+    keeps_tensors = True
+    nondiff: frozenset = frozenset()
+
+
+class CompiledFunctionBackward(Node):
+    """The node of a replayed call."""
+
+    __slots__ = ("_backward",)
+    _is_custom = True
+    _backward: Backward
+
+    def name(self) -> str:
+        return "CompiledFunctionBackward"
+
+    def _run(self, run: Any, g: Any) -> tuple:
+        """The gradients of the tensors outside."""
+        how, mode = self._backward, run.mode
+        if self._saved is None:
+            freed(self)
+        for meta, expected, raw in self._counter or ():
+            if meta.n != expected:
+                changed(raw, self, meta.n, expected)
+        if mode.differentiable:
+            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+        grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
+        found: list = [None] * len(how.wanted)
+        if all(x is not None for x in grads):
+            assert how.together is not None
+            found = self._through(how.together, grads)
+        else:
+            for one, x in zip(how.apart, grads, strict=True):
+                if x is not None:
+                    more = self._through(one, [x])
+                    found = [
+                        b if a is None else a if b is None else RawMode.add(self._table, a, b)
+                        for a, b in zip(found, more, strict=True)
+                    ]
+        if mode is not RawMode and issubclass(mode, TensorMode):
+            return tuple([None if x is None else call.wrap(self._table, x) for x in found])
+        return tuple(found)
+
+    def _through(self, one: Pass, grads: list) -> list:
+        raws = iter(one.run(*self._saved, *grads))
+        return [None if n is None else next(raws) for n in one.outputs]
+
+
+def node_for(how: Backward, table: Any, outside: tuple, saved: tuple, results: list) -> CompiledFunctionBackward:
+    """The node of a replay, hung on the results that have a history."""
+    node: Any = object.__new__(CompiledFunctionBackward)
+    node._op, node._backward, node._table = _OpOfNode, how, table
+    node._edges = tuple([edge(outside[i]) for i in how.wanted])
+    node._versions = ()
+    node._out = node._hooks = node._trace = None
+    node._saved = None if how.is_freed else (saved or ())
+    node._seq = next(SEQUENCE)
+    tensors = [results[i] for i in how.outputs]
+    if len(tensors) == 1:
+        node._shape = tensors[0]._data.shape
+        tensors[0]._node = node
+    else:
+        node._shape = tuple([t._data.shape for t in tensors])
+        for i, tensor in enumerate(tensors):
+            tensor._node = OutputOf(node, i)
+    counters = [(root_of(outside[i]), outside[i]._data) for i in how.checked_outside]
+    counters += [(root_of(results[i]), results[i]._data) for i in how.checked_results]
+    node._counter = tuple([(meta, meta.n, raw) for meta, raw in counters])
+    return node
+
+
+def _flat(edges: Any) -> Any:
+    for item in edges:
+        if item.__class__ is tuple:
+            yield from item
+        else:
+            yield item
+
+
+def _node(where: Any) -> Any:
+    return where.node if where.__class__ is OutputOf else where if isinstance(where, Node) else None
+
+
+def _key(where: Any) -> Any:
+    return None if where is None else (id(where.node), where.index) if where.__class__ is OutputOf else id(where)
+
+
+def _place(leaves: list, tensor: Any) -> int:
+    return next(i for i, t in enumerate(leaves) if t is tensor)

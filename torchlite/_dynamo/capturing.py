@@ -1,0 +1,298 @@
+"""One call of a function, run as it is written and recorded kernel by kernel."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.call import Parameter, Tensor
+from torchlite._dispatch.graph import base_of, kind_of, root_of
+from torchlite._dispatch.recording import KernelRecorder, Unrecordable
+from torchlite._dispatch.runtime import LEAF, SEQUENCE
+from torchlite._types.devices import device
+from torchlite._types.dtypes import dtype
+from torchlite._types.layouts import layout, memory_format
+
+from .backwards import Boundary
+from .exc import Unsupported
+from .program import Captured, Program, Result, Slot, Step
+from .trees import flattened
+from .walking import State
+from .watching import Watcher, place_of
+
+# What kernels get besides arrays.
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
+              type(Ellipsis), type)  # fmt: skip
+# Elements of an array up to which Python may look at it, and a constant may have.
+_READ, _CONSTANT = 1 << 12, 1 << 16
+
+
+class Capture(KernelRecorder):
+    """The recorder of a call. outside: the tensors that exist before it."""
+
+    def __init__(self, table: Any, outside: list, state: State) -> None:
+        super().__init__(table)
+        self.outside, self.state = outside, state
+        self.place = ""
+        self.steps: list[Step] = []
+        self.slots: dict[int, int] = {}
+        self.kept: dict[int, Any] = {}  # arrays by slot; they live on, so that none takes another's identity
+        self.count = 0  # of slots
+        self.constants: dict[int, Any] = {}
+        self.writes = False  # whether anything was written or drawn, which no later miss could take back
+        self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
+        self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
+        self.watcher = Watcher(state.codes, self.fail_at, self.keep_constant)
+        self.first_grads = [t.grad for t in outside]
+        self.inputs = [self.new_slot(t._data).number for t in outside]
+        for i, grad in enumerate(self.first_grads):
+            if grad is not None and grad._data.__class__ is table.array:
+                # Gradients that are there have numbers of their own: most programs never look at them.
+                self.kept[-1 - i] = grad._data
+                self.slots.setdefault(id(grad._data), -1 - i)
+        self.owners = {id(owner_of(raw)) for raw in self.kept.values()}
+
+    def fail_at(self, why: str, place: str) -> None:
+        """Fail at a line of the program."""
+        if self.failure is None:
+            self.place = place
+        self.fail(why)
+
+    def fail(self, why: str) -> None:
+        if self.failure is None:
+            self.place = self.place or place_of(sys._getframe(1), self.state.codes)
+        super().fail(why)
+
+    # -- arrays and slots ----------------------------------------------------------------------
+
+    def new_slot(self, raw: Any) -> Slot:
+        """A slot for an array that was just made; the array's name from here on."""
+        self.slots[id(raw)] = self.count
+        self.kept[self.count] = raw
+        self.count += 1
+        return Slot(self.count - 1)
+
+    def is_known(self, raw: Any) -> bool:
+        """Whether an array has a slot."""
+        return id(raw) in self.slots
+
+    def slot(self, raw: Any) -> Slot:
+        """The slot of an array. Unrecordable where nobody knows where it comes from."""
+        number = self.slots.get(id(raw))
+        if number is not None:
+            return Slot(number)
+        made, constant = self.made.get(id(raw), (None, None))
+        if made is not raw:
+            raise Unrecordable("it computes beside the kernels of its device")
+        found = self.new_slot(raw)
+        self.constants[found.number] = constant
+        return found
+
+    def keep_constant(self, tensor: Any) -> None:
+        """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
+        raw = tensor._data
+        if raw.__class__ is not self.table.array or self.is_known(raw) or id(owner_of(raw)) in self.owners:
+            return
+        if tensor.numel() <= _CONSTANT:
+            self.depth += 1
+            self.made[id(raw)] = raw, self.table.clone(raw)
+            self.depth -= 1
+
+    def encoded(self, value: Any) -> Any:
+        """An argument of a kernel with Slots in the places of arrays."""
+        cls = value.__class__
+        if cls is self.table.array:
+            return self.slot(value)
+        if isinstance(value, tuple) or cls is list:
+            items = [self.encoded(item) for item in value]
+            return items if cls is list else tuple(items)
+        if cls is slice:
+            return slice(*map(self.encoded, (value.start, value.stop, value.step)))
+        if isinstance(value, _CONSTANTS) or hasattr(value, "manual_seed") or id(value) in self.slots:
+            return (
+                Slot(self.slots[id(value)]) if id(value) in self.slots and not isinstance(value, _CONSTANTS) else value
+            )
+        raise Unrecordable(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
+
+    def decoded(self, result: Any) -> Any:
+        """The Slots of what a kernel returned."""
+        if result is None:
+            return None
+        if result.__class__ in (tuple, list):
+            return tuple([self.decoded(item) for item in result])
+        if isinstance(result, (bool, int, float, complex, str)):
+            raise Unrecordable("a kernel answers with a number of Python's")
+        return self.new_slot(result)
+
+    # -- what is recorded ------------------------------------------------------------------------
+
+    def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        given = self.encoded(args), {name: self.encoded(value) for name, value in kwargs.items()}
+        if name in _DEPENDENT:
+            raise Unrecordable(f"the shape of what {name} gives depends on elements")
+        self.writes = self.writes or name[-1] == "_" or name in _WRITING or name.startswith("random_")
+        out = None if result is None else self.decoded(result)
+        line = place_of(sys._getframe(3), self.state.codes)
+        self.steps.append(Step(name, kernel, *given, out, line))
+
+    def read(self, raw: Any) -> None:
+        if self.writes:
+            raise Unrecordable("elements are read after something was written or drawn")
+        if raw.size > _READ:
+            raise Unrecordable("elements are read")
+        expected = np.array(self.table.to_numpy.args[1](raw))  # the table's own
+        self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=expected))
+
+    def as_one(self, call: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
+        """An optimizer's step: what it counts and how it moves is its own, so that a replay calls it too."""
+        if args or kwargs or self.failure is not None or id(owner) not in self.state.leaves:
+            self.fail("an optimizer steps that is not one of the function's own, or with a closure")
+            self.depth += 1
+            try:
+                return call(owner, *args, **kwargs)
+            finally:
+                self.depth -= 1
+        before = [root_of(t).n for t in self.outside], [t._data for t in self.outside]
+        grads = []
+        for i, tensor in enumerate(self.outside):
+            grad = tensor.grad
+            if grad is not self.first_grads[i]:
+                grads.append((i, None if grad is None else self.slot(grad._data)))
+        self.writes, self.depth = True, 1
+        try:
+            result = call(owner)
+        finally:
+            self.depth = 0
+        if result is not None or any(t._data is not raw for t, raw in zip(self.outside, before[1], strict=True)):
+            self.fail("an optimizer's step that does more than write")
+        for i, tensor in enumerate(self.outside):
+            self.apart[i] = self.apart.get(i, 0) + root_of(tensor).n - before[0][i]
+        self.steps.append(Step("step", owner.step, (), {}, None, kind="object", grads=tuple(grads)))
+        return result
+
+    # -- the call --------------------------------------------------------------------------------
+
+    def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
+        """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
+        before = [(t._node, t._data, root_of(t).n, _fields(t)) for t in self.outside]
+        self.grad_versions = [0 if g is None else root_of(g).n for g in self.first_grads]
+        start = next(SEQUENCE)
+        with self:
+            with self.watcher:
+                result = function(*args, **kwargs)
+            captured = None
+            if self.failure is None:
+                try:
+                    captured = self._finished(result, before, start)
+                except (Unrecordable, Unsupported) as error:
+                    self.fail(str(error))
+                except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
+                    self.fail(f"its backward pass cannot be recorded: {error}")
+        return result, captured if self.failure is None else None
+
+    def _finished(self, result: Any, before: list, start: int) -> Captured:
+        for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
+            if tensor._node is not node or tensor._data is not data or _fields(tensor) != fields:
+                raise Unsupported("a tensor from outside gets another history, memory or attribute")
+        if not self.state.is_same():
+            raise Unsupported("it changes objects that live on")
+        leaves, rebuild, shape = flattened(result, self.state.leaves)
+        results = [self._result(t, leaves) for t in leaves]
+        grads: dict[int, int | None] = {}
+        for i, tensor in enumerate(self.outside):
+            grad = tensor.grad
+            if grad is not self.first_grads[i]:
+                if grad is not None and (grad.__class__ is not Tensor or grad._node is not None):
+                    raise Unsupported("a gradient has a history")
+                grads[i] = None if grad is None else self.slot(grad._data).number
+        bumps = {
+            i: root_of(t).n - n - self.apart.get(i, 0)
+            for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
+            if root_of(t).n != n + self.apart.get(i, 0)
+        }
+        for i, (grad, n) in enumerate(zip(self.first_grads, self.grad_versions, strict=True)):
+            if grad is not None and root_of(grad).n != n:
+                bumps[-1 - i] = root_of(grad).n - n
+        boundary = Boundary(self, start)
+        backward = boundary.captured(
+            [t for t in leaves if t._node is not None and t._node is not LEAF], results, leaves
+        )
+        outputs = [r.slot for r in results if r.outside < 0] + [n for n in grads.values() if n is not None]
+        if backward is not None:
+            outputs += backward.saved
+        program = Program(boundary.forward_steps, self.inputs, dict(self.constants), outputs)
+        old = sorted(n for n in program.used() if n < 0)
+        program.inputs = [*self.inputs, *old]
+        reads = bool(grads or old or self.apart or self.watcher.reads_gradients) or any(i < 0 for i in bumps)
+        scalars = {n for n, raw in self.kept.items() if not getattr(raw, "ndim", 1)}
+        gradients = [None if g is None else g._data.strides for g in self.first_grads]
+        return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, backward)
+
+    def _result(self, tensor: Any, leaves: list) -> Result:
+        for i, one in enumerate(self.outside):
+            if one is tensor:
+                return Result(outside=i)
+        if tensor.__class__ is not Tensor:
+            raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
+        found = Result(self.slot(tensor._data).number, dtype=tensor.dtype, kind=kind_of(tensor))
+        found.is_view = base_of(tensor) is not None
+        meta = tensor._meta
+        if meta is not None and meta.__class__ is not tuple:
+            if meta.hooks or meta.grad is not None or meta.retains or meta.inference or meta.tangents or meta.fixed:
+                raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
+        node = tensor._node
+        found.grad = "" if node is None else "leaf" if node is LEAF else "node"
+        owner = owner_of(tensor._data)
+        for i, one in enumerate(self.outside):
+            if owner_of(one._data) is owner:
+                found.shares = i
+                base = base_of(tensor)
+                if base is one or base is not None and base is base_of(one):
+                    break
+        if found.shares >= 0:
+            source, base = self.outside[found.shares], base_of(tensor)
+            if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
+                raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
+        alike = [other for other in leaves if owner_of(other._data) is owner]
+        if len(alike) > 1 and found.shares < 0:
+            if any(t._node is not None and kind_of(t) != "multi_output" for t in alike):
+                raise Unsupported("it returns tensors with histories in one memory")
+            found.group = self.slots[id(alike[0]._data)]
+        return found
+
+
+def _fields(tensor: Any) -> dict:
+    """The attributes that a program set on a tensor, and its hooks."""
+    meta = tensor._meta
+    hooks = None if meta is None or meta.__class__ is tuple else (
+        len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
+    )  # fmt: skip
+    return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
+
+
+# Kernels that write besides those whose names say so, and kernels whose results have shapes that depend on elements.
+_WRITING = frozenset(("copy_into",))
+_DEPENDENT = frozenset((
+    "nonzero", "masked_select", "unique", "_unique", "unique_consecutive", "unique_dim", "bincount", "_bincount",
+    "repeat_interleave", "_repeat_interleave", "argwhere", "_nonzero",
+))  # fmt: skip
+
+
+def table_for(tensors: list) -> Any:
+    """The kernel table of the device that tensors are on; None where there are several, or it cannot be recorded."""
+    from torchlite._dispatch.recording import table_of
+    from torchlite._types.devices import get_default_device
+
+    found = {id(t._table): t._table for t in tensors}
+    if len(found) > 1:
+        return None
+    table = next(iter(found.values()), None) or table_of(get_default_device())
+    return None if table.device.type == "meta" else table
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether a tensor is of the classes that programs are captured over."""
+    return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._signs

@@ -1,0 +1,255 @@
+"""A compiled function: the captures of its calls, each with the arguments that it holds for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import keyword
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any
+
+from torchlite._dispatch.hooks import saved_tensor_hooks
+from torchlite._dispatch.interceptors import stack
+from torchlite._dispatch.recording import RECORDERS, Unrecordable
+from torchlite._dispatch.runtime import GLOBALS, MODE
+from torchlite._settings.compiling import THREAD
+from torchlite._settings.switches import SWITCHES
+from torchlite._types.devices import get_default_device
+from torchlite._types.dtypes import get_default_dtype
+
+from . import config, logs
+from .capturing import Capture, is_plain, table_for
+from .exc import Unsupported
+from .lowering import Miss
+from .program import Captured, same_program, same_step
+from .replaying import Source, guard_for, replay_for
+from .trees import key_and_tensors
+from .walking import State
+
+
+def _modes() -> tuple:
+    """What of the thread and the process decides how ops run."""
+    return (
+        MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
+        SWITCHES.deterministic, SWITCHES.cudnn_enabled, GLOBALS["SIGNED"],
+    )  # fmt: skip
+
+
+class Variant:
+    """A call that was captured: first seen, and once a second one did the same, replayed."""
+
+    def __init__(self, modes: tuple, state: State, objects: list) -> None:
+        self.modes, self.state, self.objects = modes, state, objects
+        self.sources: list[Source] = []
+        self.guard: Any = None
+        self.captured: Captured | None = None
+        self.replay: Any = None
+
+    def admits(self, tensors: list, modes: tuple) -> bool:
+        """Whether it stands for a call with these tensors."""
+        return self.guard(*tensors) and modes == self.modes and self.state.is_same()
+
+    def branch(self, captured: Captured) -> Variant:
+        """What was captured of a call with such arguments that went another way."""
+        other = Variant(self.modes, self.state, self.objects)
+        other.sources, other.guard, other.captured = self.sources, self.guard, captured
+        return other
+
+
+class Frame:
+    """What `torch.compile` makes of a function: `frame(*args, **kwargs)` gives what the function gives.
+
+    The first call of a kind runs as it is written and is recorded; so is the second, and where both did the same the
+    third and all later ones are replayed. What cannot be replayed runs as it is written, after one warning; with
+    `fullgraph` it raises Unsupported.
+    """
+
+    def __init__(self, function: Any, name: str, fullgraph: bool = False, limit: int | None = None) -> None:
+        self.function, self.name, self.fullgraph, self.limit = function, name, fullgraph, limit
+        self.variants: dict[Any, list[Variant]] = {}
+        self.reasons: list[str] = []  # why calls are not replayed
+        self.gave_up = False
+        self.replays = 0
+        FRAMES.add(self)
+
+    def reset(self) -> None:
+        """Forget all captures."""
+        self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            self.gave_up
+            or threading.get_ident() in RECORDERS
+            or config.disable
+            or THREAD.stance == "force_eager"
+            or GLOBALS["ACTIVE"]
+            and (stack.items or saved_tensor_hooks.stack)
+        ):
+            return self.function(*args, **kwargs)
+        tensors: list[Any] = []
+        objects: list[Any] = []
+        key = key_and_tensors(args, tensors, objects), key_and_tensors(kwargs, tensors, objects) if kwargs else None
+        modes = _modes()
+        for variant in self.variants.get(key, ()):
+            if variant.admits(tensors, modes):
+                if variant.replay is None:
+                    return self._again(key, variant, tensors, args, kwargs)
+                try:
+                    result = variant.replay(*tensors)
+                except Miss:
+                    continue
+                self.replays += 1
+                return result
+        return self._first(key, tensors, objects, modes, args, kwargs)
+
+    # -- capturing --------------------------------------------------------------------------------
+
+    def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """A call unlike those before."""
+        if sum(map(len, self.variants.values())) >= (self.limit or config.recompile_limit):
+            self._give_up(f"it was captured {self.limit or config.recompile_limit} times (recompile_limit)", "")
+            return self.function(*args, **kwargs)
+        try:
+            variant, outside = self._prepared(tensors, objects, modes)
+        except Unsupported as error:
+            return self._refused(str(error), self._definition(), args, kwargs)
+        if self.variants:
+            logs.write("recompiles", f"{self.name} is captured once more, for other arguments")
+        result, captured = self._captured(variant, outside, args, kwargs)
+        if captured is not None:
+            variant.captured = captured
+            variant.guard = guard_for(tensors, variant.sources, outside, captured)
+            self.variants.setdefault(key, []).append(variant)
+        return result
+
+    def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[Variant, list]:
+        """A variant for a call, and the tensors that exist before it."""
+        state = State().walk(self.function, *objects)
+        outside: list[Any] = []
+        variant = Variant(modes, state, objects)
+        for i, tensor in enumerate(tensors):
+            if all(tensor is not other for other in outside):
+                held = id(tensor) in state.tensors
+                outside.append(tensor)
+                variant.sources.append(Source(-1, tensor) if held else Source(i))
+        for tensor in state.tensors.values():
+            if all(tensor is not other for other in outside):
+                outside.append(tensor)
+                variant.sources.append(Source(-1, tensor))
+        if not all(map(is_plain, outside)):
+            raise Unsupported("it gets a tensor of another class than Tensor and Parameter")
+        return variant, outside
+
+    def _outside(self, variant: Variant, tensors: list) -> list:
+        return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
+
+    def _captured(self, variant: Variant, outside: list, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
+        """The result of a call that is recorded, and what was captured."""
+        table = table_for(outside)
+        if table is None:
+            return self._refused("its tensors are on several devices, or on meta", "", args, kwargs), None
+        if sys.getprofile() is not None:
+            return self.function(*args, **kwargs), None
+        capture, loaded = Capture(table, outside, variant.state), len(sys.modules)
+        try:
+            result, captured = capture.run(self.function, args, kwargs)
+        except Unrecordable:  # another thread records
+            return self.function(*args, **kwargs), None
+        if captured is None and len(sys.modules) > loaded:
+            return result, None  # what loads a module for the first time does other things: the next call tells
+        if captured is None:
+            self._give_up(capture.failure or "", capture.place)
+            if self.fullgraph:
+                raise Unsupported(self.reasons[-1])
+        return result, captured
+
+    def _again(self, key: Any, variant: Variant, tensors: list, args: tuple, kwargs: dict) -> Any:
+        """A call of a kind that was captured once: where it does the same again, it is replayed from now on. Where it
+        reads other elements, and so may do something else, it is a variant of its own.
+        """
+        outside = self._outside(variant, tensors)
+        result, captured = self._captured(variant, outside, args, kwargs)
+        if captured is None:
+            return result
+        found = next((v for v in self.variants[key] if v.guard is variant.guard and _alike(captured, v.captured)), None)
+        if found is None and any(_reads_otherwise(captured, v.captured) for v in self.variants[key]):
+            self.variants[key].append(variant.branch(captured))
+            return result
+        if found is None:
+            self._give_up("two calls with the same kind of arguments did different things", self._definition())
+            if self.fullgraph:
+                raise Unsupported(self.reasons[-1])
+            return result
+        found.captured = captured
+        found.replay = replay_for(_identifier(self.name), captured, variant.sources, len(tensors), table_for(outside))
+        logs.write("code", found.replay.forward.text)
+        return result
+
+    # -- what is not replayed -----------------------------------------------------------------------
+
+    def _refused(self, why: str, place: str, args: tuple, kwargs: dict) -> Any:
+        self._give_up(why, place)
+        if self.fullgraph:
+            raise Unsupported(self.reasons[-1])
+        return self.function(*args, **kwargs)
+
+    def _give_up(self, why: str, place: str) -> None:
+        """Run as it is written from now on, and say so once."""
+        self.gave_up = True
+        self.variants = {}
+        self.reasons.append(f"{why} ({place})" if place else why)
+        logs.write("graph_breaks", f"{self.name}: {self.reasons[-1]}")
+        if not self.fullgraph:
+            warnings.warn(
+                f"torch.compile: {self.name} runs as it is written, because {self.reasons[-1]}",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _definition(self) -> str:
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _reads_otherwise(a: Captured, b: Any) -> bool:
+    """Whether two captures did the same until they read different elements."""
+    for x, y in zip(a.program.steps, b.program.steps, strict=False):
+        if not same_step(x, y):
+            return x.kind == y.kind == "read" and x.args == y.args
+    return False
+
+
+def _alike(a: Captured, b: Any) -> bool:
+    """Whether two captures of calls did the same."""
+    if not same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
+        return False
+    if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
+        return False
+    for number, raw in a.program.constants.items():
+        if raw.tobytes() != b.program.constants[number].tobytes():
+            return False
+    if a.backward is None or b.backward is None:
+        return True
+    passes = [(x.together, *x.apart) if x.together is not None else () for x in (a.backward, b.backward)]
+    return (a.backward.wanted, a.backward.saved) == (b.backward.wanted, b.backward.saved) and all(
+        same_program(x.program, y.program) and x.outputs == y.outputs for x, y in zip(*passes, strict=True)
+    )
+
+
+def _identifier(name: str) -> str:
+    found = "".join(c if c.isalnum() else "_" for c in name.rpartition(".")[2])
+    return found if found.isidentifier() and not keyword.iskeyword(found) else f"function_{found}"
+
+
+FRAMES: weakref.WeakSet[Frame] = weakref.WeakSet()  # all that live
+
+
+def name_of(function: Any) -> str:
+    """What a callable is called in messages."""
+    found = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    if found is None and isinstance(function, functools.partial):
+        return name_of(function.func)
+    return found or function.__class__.__name__

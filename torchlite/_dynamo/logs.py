@@ -1,0 +1,12 @@
+"""What `TORCHLITE_LOGS=graph_breaks,recompiles,code` writes to the standard error stream."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def write(kind: str, text: str) -> None:
+    """Write a message of a kind that was asked for."""
+    if kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
+        sys.stderr.write(f"[torchlite {kind}] {text}\n")

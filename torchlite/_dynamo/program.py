@@ -1,0 +1,151 @@
+"""A captured call: kernels in their order over numbered arrays ("slots"), and what becomes of tensors at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An array of a program, by its number."""
+
+    number: int
+
+
+@dataclass
+class Step:
+    """A kernel's call. `args` and `kwargs` have Slots in the places of arrays; `out` is a Slot, or a tuple of Slots and
+    of None for what is no array.
+
+    kind: "kernel"; "read", of an array whose elements Python looked at and which has to have these again
+    (`expected`); "object", a call of an object of the program's (an optimizer's step), before which `grads` are
+    published.
+    """
+
+    name: str
+    kernel: Any
+    args: tuple
+    kwargs: dict[str, Any]
+    out: Any
+    line: str = ""
+    kind: str = "kernel"
+    expected: Any = None
+    grads: tuple = ()
+
+    def uses(self) -> Iterator[int]:
+        """The slots that the call gets."""
+        yield from slots_in((self.args, tuple(self.kwargs.values()), tuple(g for _, g in self.grads)))
+
+    def makes(self) -> Iterator[int]:
+        """The slots that it fills."""
+        yield from slots_in(self.out)
+
+
+def slots_in(value: Any) -> Iterator[int]:
+    """The numbers of the slots in a value, or in tuples, lists and slices of them."""
+    if value.__class__ is Slot:
+        yield value.number
+    elif value.__class__ in (tuple, list):
+        for item in value:
+            yield from slots_in(item)
+    elif value.__class__ is slice:
+        yield from slots_in((value.start, value.stop, value.step))
+
+
+@dataclass
+class Program:
+    """Steps, the slots that are given, those that are constants (arrays, copied for each run), and those returned."""
+
+    steps: list[Step]
+    inputs: list[int]
+    constants: dict[int, Any]
+    outputs: list[int]
+
+    def used(self) -> set[int]:
+        """The slots that some step gets, or that are returned."""
+        return {number for step in self.steps for number in step.uses()} | set(self.outputs)
+
+
+def key_of(value: Any) -> Any:
+    """What two captures' arguments must agree in: numbers and texts by what they are, objects by which they are."""
+    if value.__class__ is Slot:
+        return value
+    if value.__class__ in (tuple, list):
+        return (value.__class__, *map(key_of, value))
+    if value.__class__ is dict:
+        return tuple((name, key_of(item)) for name, item in value.items())
+    if value.__class__ is slice:
+        return (slice, key_of(value.start), key_of(value.stop), key_of(value.step))
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None), tuple)):
+        return (value.__class__, repr(value))
+    return id(value)
+
+
+def same_program(a: Program, b: Program) -> bool:
+    """Whether two captures did the same."""
+    if len(a.steps) != len(b.steps) or a.inputs != b.inputs or a.outputs != b.outputs:
+        return False
+    if a.constants.keys() != b.constants.keys():
+        return False
+    return all(same_step(x, y) for x, y in zip(a.steps, b.steps, strict=True))
+
+
+def same_step(x: Step, y: Step) -> bool:
+    """Whether two steps are one."""
+    if x.kernel is not y.kernel and not _is_same_method(x.kernel, y.kernel):
+        return False
+    if (x.name, x.kind, x.out, x.grads) != (y.name, y.kind, y.out, y.grads):
+        return False
+    if x.kind == "read" and x.expected.tobytes() != y.expected.tobytes():
+        return False
+    return key_of(x.args) == key_of(y.args) and key_of(x.kwargs) == key_of(y.kwargs)
+
+
+def _is_same_method(a: Any, b: Any) -> bool:
+    return getattr(a, "__self__", a) is getattr(b, "__self__", b) and getattr(a, "__func__", a) is getattr(
+        b, "__func__", b
+    )
+
+
+@dataclass
+class Result:
+    """A tensor that the function returned: how its replay is made.
+
+    index: of the tensor outside that it is; else `slot` has its array. base: of the tensor outside, or of the other
+    result, that it is a view of.
+    """
+
+    slot: int = -1
+    outside: int = -1
+    dtype: Any = None
+    grad: str = ""  # "", "leaf" or "node"
+    shares: int = -1  # the tensor outside in whose memory it lies
+    is_view: bool = False
+    group: int = -1  # of results that lie in one memory
+    kind: str | None = None
+
+
+@dataclass
+class Captured:
+    """What one call did: its program, what it returned, and what it left behind. Tensors outside are named by their
+    places; their gradients by -1 less the place.
+    """
+
+    program: Program
+    results: list[Result]
+    rebuild: Callable[[list], Any]
+    shape_of_results: Any
+    bumps: dict[int, int]  # how often the memory of a tensor outside was changed
+    grads: dict[int, int | None]  # of tensors outside, whose `.grad` is another now: its slot
+    # Whether it depends on the gradients that tensors outside have, and how these lie in memory (None: there is none).
+    reads_gradients: bool
+    gradients: list[tuple | None]
+    scalars: set[int]  # slots of arrays without dimensions
+    backward: Any = None
+
+
+def variable(number: int) -> str:
+    """The name of a slot's array in a text."""
+    return f"v{number}" if number >= 0 else f"g{-1 - number}"

@@ -1,0 +1,176 @@
+"""What a captured call becomes: a test of its arguments, and a function that does what the call did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlite._dispatch import call
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.call import Tensor
+from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_meta
+from torchlite._dispatch.runtime import LEAF
+
+from .backwards import node_for
+from .lowering import compiled, lowered
+from .program import Captured, Result
+
+
+class Source:
+    """Where a tensor outside comes from: argument number `argument`, else it is `held`."""
+
+    __slots__ = ("argument", "held")
+
+    def __init__(self, argument: int, held: Any = None) -> None:
+        self.argument, self.held = argument, held
+
+    def text(self, place: int) -> str:
+        """The tensor in a text whose globals have the held ones."""
+        return f"t{self.argument}" if self.argument >= 0 else f"held{place}"
+
+
+def guard_for(tensors: list, sources: list[Source], outside: list, captured: Captured) -> Any:
+    """A function of the argument tensors: whether they, and the held ones, are as they were."""
+    space: dict[str, Any] = {"LEAF": LEAF}
+    tests = []
+    for i, tensor in enumerate(tensors):
+        first = next(j for j, other in enumerate(tensors) if other is tensor)
+        held = next((k for k, s in enumerate(sources) if s.held is tensor), None)
+        if first < i:
+            tests.append(f"t{i} is t{first}")
+        elif held is not None:
+            tests.append(f"t{i} is held{held}")
+    for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
+        name = source.text(k)
+        if source.held is not None:
+            space[f"held{k}"] = tensor
+        tests += _tensor_tests(name, str(k), tensor, space)
+        twin = next((j for j in range(k) if outside[j]._data is tensor._data), None)
+        if twin is not None:
+            tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
+        if captured.reads_gradients and tensor._node is LEAF:
+            tests.append(_gradient_test(name, captured.gradients[k], -1 - k in captured.program.inputs, space))
+    parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
+    condition = " and\n        ".join(tests) or "True"
+    return compiled("guard", f"def guard({parameters}):\n    return (\n        {condition}\n    )\n", space)
+
+
+def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+    space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._table
+    space[f"dtype{number}"], space[f"strides{number}"] = tensor.dtype, tensor._data.strides
+    node = tensor._node
+    tests = [
+        f"{name}.__class__ is class{number}",
+        f"{name}._table is table{number}",
+        f"{name}.dtype is dtype{number}",
+        f"{name}._data.shape == {tuple(tensor._data.shape)!r}",
+        f"{name}._data.strides == strides{number}",
+    ]
+    if node is None or node is LEAF:
+        tests.append(f"{name}._node is {'None' if node is None else 'LEAF'}")
+    else:
+        tests.append(f"{name}._node is not None and {name}._node is not LEAF")
+    return tests
+
+
+def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
+    if strides is None:
+        return f"{name}.grad is None"
+    if not is_used:
+        return f"{name}.grad is not None"
+    space["plain_gradient"] = _is_plain_gradient
+    return f"plain_gradient({name}, {strides!r})"
+
+
+def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
+    grad = tensor.grad
+    return grad.__class__ is Tensor and grad._node is None and grad._data.strides == strides
+
+
+def _publish(owners: tuple, grads: tuple) -> None:
+    """Give tensors outside their gradients."""
+    for i, raw in grads:
+        tensor = owners[i]
+        meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
+
+
+def replay_for(name: str, captured: Captured, sources: list[Source], arguments: int, table: Any) -> Any:
+    """A function of the argument tensors that does what the captured call did, and returns what it returned."""
+    program, backward = captured.program, captured.backward
+    forward = lowered(name, program, table, captured.scalars, _publish)
+    space: dict[str, Any] = {"forward": forward, "finish": _Finish(captured, table)}
+    for k, source in enumerate(sources):
+        if source.held is not None:
+            space[f"held{k}"] = source.held
+    if backward is not None and not backward.is_freed:
+        for one in [backward.together, *backward.apart]:
+            one.run = lowered(f"{name}_backward", one.program, table, captured.scalars)
+    outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
+    given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
+    given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
+    parameters = ", ".join(f"t{i}" for i in range(arguments))
+    text = (
+        f"def replay({parameters}):\n"
+        f"    outside = ({outside})\n"
+        f"    return finish(outside, forward({''.join(given)}outside))\n"
+    )
+    run = compiled("replay", text, space)
+    run.forward = forward  # type: ignore[attr-defined]
+    return run
+
+
+class _Finish:
+    """What is left to do when the kernels ran: tensors over the arrays, versions, gradients, the node."""
+
+    def __init__(self, captured: Captured, table: Any) -> None:
+        self.captured, self.table = captured, table
+        self.plain = [
+            None if r.outside >= 0 or r.shares >= 0 or r.group >= 0 or r.grad == "leaf" else r.dtype
+            for r in captured.results
+        ]
+        self.set = [(i, n is not None) for i, n in captured.grads.items()]
+        self.saved = 0 if captured.backward is None else len(captured.backward.saved)
+
+    def __call__(self, outside: tuple, raws: tuple) -> Any:
+        captured, table = self.captured, self.table
+        for i, count in captured.bumps.items():
+            root_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
+        made: list[Any] = []
+        groups: dict[int, Any] = {}
+        place = 0
+        for result, dtype in zip(captured.results, self.plain, strict=True):
+            if result.outside >= 0:
+                made.append(outside[result.outside])
+                continue
+            if dtype is not None:
+                made.append(call.wrap(table, raws[place], dtype))
+            else:
+                made.append(self._related(result, raws[place], outside, groups))
+            place += 1
+        for i, has in self.set:
+            tensor = outside[i]
+            if has:
+                meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
+                place += 1
+            else:
+                meta_of(tensor).grad = None
+        if captured.backward is not None:
+            node_for(captured.backward, table, outside, raws[place : place + self.saved], made)
+        return captured.rebuild(made)
+
+    def _related(self, result: Result, raw: Any, outside: tuple, groups: dict) -> Any:
+        """A tensor that shares memory with another, or that is a leaf."""
+        tensor = call.wrap(self.table, raw, result.dtype)
+        if result.grad == "leaf":
+            tensor._node = LEAF
+        if result.shares >= 0:
+            source = outside[result.shares]
+            tensor._meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)
+        elif result.group >= 0:
+            base = groups.get(result.group)
+            if base is None:
+                base = groups[result.group] = call.wrap(self.table, owner_of(raw))
+            tensor._meta = view_meta(base, result.kind)
+        return tensor
+
+
+__all__ = ["Source", "bump", "guard_for", "replay_for"]

@@ -1,0 +1,312 @@
+"""What a function may read besides its arguments, found without running it: globals, closures, modules, their tensors.
+
+`State` walks from the function over the names that its code (and that of functions it can reach) loads. What it finds
+is kept by identity, so that it can be asked later whether anything changed; tensors are what a captured program takes
+as inputs. An object that cannot be looked into makes the function one that runs as it is written.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+import functools
+import operator
+import types
+from collections import OrderedDict, defaultdict, deque
+from typing import Any
+
+import numpy as np
+
+from torchlite._device.generators import Generator
+from torchlite._dispatch.call import Parameter, Tensor
+from torchlite._dispatch.record import Op
+from torchlite._types.devices import device
+from torchlite._types.dtypes import dtype
+from torchlite._types.layouts import layout, memory_format
+from torchlite.nn.modules.module import Module
+from torchlite.optim.optimizer import Optimizer
+
+from .exc import Unsupported
+
+SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
+          layout, memory_format)  # fmt: skip
+# Objects that are what they are: nothing in them changes, but for generators, which kernels read.
+_CONSTANT_CLASSES = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+    types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
+    Op, Generator,
+)  # fmt: skip
+_ABSENT = object()
+# Modules whose functions are known: what they do is judged when it is done (`watching.py`).
+_KNOWN = frozenset((
+    "torchlite", "torch", "math", "cmath", "operator", "itertools", "functools", "typing", "typing_extensions",
+    "collections", "abc", "enum", "builtins", "contextlib", "types", "numbers", "dataclasses", "warnings", "copy",
+))  # fmt: skip
+
+
+def is_known(module: Any) -> bool:
+    """Whether a module (by its name) needs no walk."""
+    first = str(module).partition(".")[0]
+    return first in _KNOWN or first.startswith("torchlite_")
+
+
+class Reads:
+    """What the instructions of a code, and of those within it, name."""
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.codes = [code]
+        self.globals: dict[str, None] = {}
+        self.attributes: set[str] = set()
+        self.imports: set[str] = set()
+        self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
+        for one in self.codes:  # which grows
+            self.codes += [c for c in one.co_consts if isinstance(c, types.CodeType)]
+            chain: tuple[str, ...] = ()
+            for instruction in dis.get_instructions(one):
+                name = instruction.opname
+                if name in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                    chain += (instruction.argval,)
+                elif chain and name != "CACHE":
+                    self.chains.add(chain)
+                    chain = ()
+                if name.endswith(("_GLOBAL", "_NAME")) and name != "IMPORT_NAME":
+                    self.globals[instruction.argval] = None
+                    chain = (instruction.argval,)
+                elif name in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "STORE_ATTR"):
+                    self.attributes.add(instruction.argval)
+                elif name == "IMPORT_NAME":
+                    self.imports.add(instruction.argval)
+
+
+_reads = functools.lru_cache(4096)(Reads)
+
+
+class Held:
+    """A place that holds objects, as it was: a dictionary, a list, the cell of a closure, names of a module."""
+
+    __slots__ = ("read", "place", "keys", "values", "ids")
+
+    def __init__(self, read: Any, place: Any) -> None:
+        self.read, self.place = read, place
+        self.keys, self.values = read(place)
+        self.ids = [*map(id, self.values)]
+
+    def is_same(self) -> bool:
+        """Whether it holds what it did; an equal number or text may have taken another's place."""
+        keys, values = self.read(self.place)
+        if [*map(id, values)] == self.ids and keys == self.keys:
+            return True
+        if len(values) != len(self.values) or keys != self.keys:
+            return False
+        if not all(a is b or is_equal(a, b) for a, b in zip(values, self.values, strict=True)):
+            return False
+        self.values, self.ids = values, [*map(id, values)]
+        return True
+
+
+def is_equal(a: Any, b: Any) -> bool:
+    """Whether two numbers, texts or the like, or tuples of them, cannot be told apart."""
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(is_equal(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, SIMPLE) and (repr(a) == repr(b))
+
+
+def _items(place: Any) -> tuple[list, list]:
+    return [*place.keys()], [*place.values()]
+
+
+def _elements(place: Any) -> tuple[None, list]:
+    return None, [*place]
+
+
+def _cell(place: Any) -> tuple[None, list]:
+    try:
+        return None, [place.cell_contents]
+    except ValueError:
+        return None, [_ABSENT]
+
+
+def _names(place: Any) -> tuple[None, list]:
+    space, names = place
+    found = [space.get(name, _ABSENT) for name in names]
+    return None, [
+        getattr(builtins, name, _ABSENT) if value is _ABSENT else value
+        for name, value in zip(names, found, strict=True)
+    ]
+
+
+def _refuse_random(module: Any) -> None:
+    if module.__name__.startswith("numpy.random"):
+        raise Unsupported("it draws numbers of NumPy's")
+
+
+class State:
+    """What can be reached from a function: tensors, places that hold objects, and code that may run."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, Any] = {}
+        self.held: list[Held] = []
+        self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
+        self.codes: set[Any] = set()
+        self.leaves: dict[int, Any] = {}  # objects whose identity says everything
+        self._seen: dict[int, Any] = {}
+        self._modules: list[Any] = []
+        self._attributes: set[str] = set()
+
+    def walk(self, *roots: Any) -> State:
+        """Start from these. Unsupported where something cannot be looked into."""
+        self._pending = list(roots)
+        done: set[tuple[int, str]] = set()
+        while self._pending:
+            while self._pending:
+                self._visit(self._pending.pop())
+            for module in self._modules:
+                names = [n for n in self._attributes if n in vars(module) and (id(module), n) not in done]
+                done.update((id(module), n) for n in names)
+                if names:
+                    self._hold(_names, (vars(module), tuple(names)))
+        return self
+
+    def is_same(self) -> bool:
+        """Whether everything is as it was found."""
+        return not any(self.empty) and all(held.is_same() for held in self.held)
+
+    def _hold(self, read: Any, place: Any, modules: bool = True) -> None:
+        held = Held(read, place)
+        self.held.append(held)
+        self._pending += [
+            value
+            for value in held.values
+            if value is not _ABSENT and (modules or not isinstance(value, types.ModuleType))
+        ]
+
+    def _visit(self, value: Any) -> None:
+        if isinstance(value, SIMPLE) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        cls = value.__class__
+        if isinstance(value, Tensor):
+            if cls is not Tensor and cls is not Parameter:
+                raise Unsupported(f"a tensor of the class {cls.__name__} is read")
+            self.tensors[id(value)] = value
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif cls in (dict, OrderedDict, defaultdict):
+            if value:
+                self._hold(_items, value)
+            else:
+                self.empty.append(value)
+        elif cls in (list, deque):
+            self._hold(_elements, value)
+        elif cls in (set, frozenset):
+            if not all(isinstance(item, SIMPLE) for item in value):
+                raise Unsupported("a set of objects is read")
+            self._hold(_elements, value)
+        elif isinstance(value, tuple):
+            self._pending += value
+        elif cls is slice:
+            self._pending += [value.start, value.stop, value.step]
+        elif isinstance(value, types.MethodType):
+            self._pending += [value.__self__, value.__func__]
+        elif cls in (staticmethod, classmethod):
+            self._pending.append(value.__func__)
+        elif cls is property:
+            self._pending += [value.fget, value.fset, value.fdel]
+        elif cls is functools.partial:
+            self._pending += [value.func, value.args, value.keywords]
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, types.ModuleType):
+            self._module(value)
+        else:
+            self._object(value, cls)
+
+    def _function(self, function: Any) -> None:
+        original = getattr(function, "_torchdynamo_orig_callable", None)
+        if original is not None:
+            self._pending.append(original)
+        if is_known(function.__module__) and original is None:
+            # A wrapper of the library's may hold the program's functions.
+            for cell in function.__closure__ or ():
+                kept = _cell(cell)[1][0]
+                if isinstance(kept, (types.FunctionType, types.MethodType)) and not is_known(kept.__module__):
+                    self._pending.append(kept)
+            return
+        if str(function.__module__).startswith("numpy."):
+            self.leaves[id(function)] = function
+            return
+        if original is None:
+            self.add_code(function.__code__, function.__globals__)
+        self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]
+        for cell in function.__closure__ or ():
+            self._hold(_cell, cell)
+
+    def add_code(self, code: Any, space: dict) -> None:
+        """Add what a code, and those within it, read of a module's names."""
+        reads = _reads(code)
+        self.codes.update(reads.codes)
+        self._attributes |= reads.attributes
+        for name in reads.imports:
+            if not is_known(name):
+                raise Unsupported(f"it imports {name}")
+        if reads.globals:
+            self._hold(_names, (space, tuple(reads.globals)), modules=False)
+        for name, *attributes in reads.chains:
+            self._follow(space.get(name), attributes)
+
+    def _follow(self, value: Any, attributes: list[str]) -> None:
+        """Attributes that are read of a module, one after the other."""
+        for name in attributes:
+            if not isinstance(value, types.ModuleType) or is_known(value.__name__):
+                return
+            _refuse_random(value)
+            self._hold(_names, (vars(value), (name,)), modules=False)
+            value = vars(value).get(name)
+        if isinstance(value, types.ModuleType):
+            self._pending.append(value)
+
+    def _class(self, cls: type) -> None:
+        for base in cls.__mro__:
+            if base is object or is_known(base.__module__) or base.__module__ == "builtins":
+                continue
+            if not base.__flags__ & 1 << 9:  # made by C, and not by a program
+                self.leaves[id(base)] = base
+                continue
+            skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__",
+                       "__static_attributes__", "__firstlineno__", "_op", "_backward_cls")  # fmt: skip
+            names = tuple(
+                name
+                for name, value in vars(base).items()
+                if name not in skipped
+                and not name.startswith(("_abc_", "__dataclass", "__match_args"))
+                and not isinstance(value, types.MemberDescriptorType)
+            )
+            if names:
+                self._hold(_names, (vars(base), names))
+
+    def _module(self, module: Any) -> None:
+        _refuse_random(module)
+        if not is_known(module.__name__):
+            self._modules.append(module)
+
+    def _object(self, value: Any, cls: type) -> None:
+        if isinstance(value, Optimizer):
+            if not is_known(cls.__module__):
+                raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
+            self.leaves[id(value)] = value
+        elif isinstance(value, _CONSTANT_CLASSES) or cls.__module__ == "typing":
+            self.leaves[id(value)] = value
+        elif isinstance(value, Module) or (hasattr(value, "__dict__") and cls.__flags__ & 1 << 9):
+            if getattr(cls, "__slots__", None):
+                raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
+            self.leaves[id(value)] = value
+            self._hold(_items, value.__dict__)
+            if not is_known(cls.__module__):
+                self._class(cls)
+            elif not isinstance(value, Module):
+                raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")
+        else:
+            raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")

@@ -1,0 +1,155 @@
+"""What a program does besides calling kernels, watched while it runs once: which code runs, and which of C's functions.
+
+Code of the program must be code that the walk found; of torchlite it must lie in the rooms whose functions do nothing
+but compute. Whatever else runs (printing, files, random numbers of Python's, seeds) cannot be replayed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from typing import Any
+
+# Rooms of torchlite whose functions compute, and keep nothing.
+_ROOMS = tuple(f"torchlite.{name}" for name in (
+    "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
+    "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
+    "distributions", "_device", "utils.hooks", "backends", "compiler",
+))  # fmt: skip
+# Of these rooms what reads elements without a kernel's table, or keeps something.
+_REFUSED_ROOMS = tuple(f"torchlite.{name}" for name in (
+    "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.capsules", "_tensor.pickling",
+    "_tensor.shared_memory", "_tensor.printing", "amp.grad_scaler", "optim.lr_scheduler", "optim.swa_utils",
+    "autograd.profiler", "autograd.anomaly", "_device.accelerators", "_device.streams", "autograd.gradcheck",
+    "nn.parallel", "autograd.function", "autograd.forward_ad", "autograd._forward", "nn.utils",
+))  # fmt: skip
+_REFUSED_NAMES = frozenset((
+    "manual_seed", "seed", "initial_seed", "get_state", "set_state", "clone_state", "get_rng_state", "set_rng_state",
+    "get_offset", "set_offset", "fork_rng", "numpy", "__array__", "__array_ufunc__", "__array_function__", "__dlpack__",
+    "data_ptr", "untyped_storage", "storage", "register_hook", "register_post_accumulate_grad_hook", "retain_grad",
+    "share_memory_", "graph_break", "set_", "resize_", "load_state_dict", "requires_grad_", "detach_",
+))  # fmt: skip
+# Functions of those rooms that look at no element.
+_QUESTIONS = frozenset(("is_foreign", "offset_of", "<module>", "is_pinned"))
+_LIBRARIES = frozenset("""
+    numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
+    _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
+    tokenize linecache ctypes encodings codecs posixpath zipimport
+""".split())  # fmt: skip
+_FUNCTIONS = frozenset(
+    getattr(builtins, name)
+    for name in "len isinstance issubclass getattr hasattr setattr abs min max sum sorted any all repr callable iter "
+    "next divmod pow round ord chr format hash __build_class__".split()
+)
+_MODULES = frozenset(("math", "cmath", "_operator", "_functools", "itertools", "_collections", "_contextvars", "_abc"))
+_CLASSES = frozenset(
+    (list, dict, set, frozenset, str, tuple, bytes, int, float, complex, bool, OrderedDict, defaultdict, deque, slice,
+     range, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, types.MappingProxyType)
+)  # fmt: skip
+
+
+class Watcher:
+    """While entered, this thread's calls are looked at: `fail` gets the first that cannot be replayed, with its place,
+    and `made` each tensor that is made of Python's numbers.
+    """
+
+    def __init__(self, codes: set, fail: Any, made: Any) -> None:
+        self.codes, self.fail, self.made = codes, fail, made
+        self.verdicts: dict[Any, str | None] = {}
+        self.reads_gradients = False
+
+    def __enter__(self) -> Watcher:
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        sys.setprofile(None)
+
+    def _event(self, frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call":
+            if code not in self.verdicts:
+                self.verdicts[code] = self._verdict(code, frame.f_globals.get("__name__") or "")
+            why = self.verdicts[code]
+            if why is not None:
+                self._refuse(why, frame)
+        elif event == "c_call":
+            if code in self.codes:
+                why = _of_c(argument)
+                if why is not None:
+                    self._refuse(why, frame)
+            elif argument is _WARN:
+                self._refuse("it warns", frame)
+        elif event == "return" and code in _MAKERS and argument is not None:
+            self.made(argument)
+
+    def _verdict(self, code: Any, module: str) -> str | None:
+        if code in self.codes:
+            return None
+        if (
+            module.partition(".")[0] in _LIBRARIES
+            or module.startswith(("torchlite_", "namedtuple_"))
+            or code.co_filename[:7] == "<frozen"
+        ):
+            return None
+        if module == "torchlite" and code.co_name == "__getattr__":
+            return None
+        if module.startswith("torchlite"):
+            if code is _GRAD:
+                self.reads_gradients = True
+            named = code.co_name in _REFUSED_NAMES and not module.startswith("torchlite._dispatch")
+            if (named or module.startswith(_REFUSED_ROOMS)) and code.co_name not in _QUESTIONS:
+                return f"it calls {module.replace('torchlite', 'torch', 1)}.{code.co_name}"
+            if module.startswith(_ROOMS):
+                return None
+        return f"it runs {code.co_name} of {module or code.co_filename}"
+
+    def _refuse(self, why: str, frame: Any) -> None:
+        self.fail(why, place_of(frame, self.codes))
+        sys.setprofile(None)
+
+
+def place_of(frame: Any, codes: set) -> str:
+    """The innermost line of the program at a frame."""
+    while frame is not None:
+        if frame.f_code in codes:
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def _of_c(function: Any) -> str | None:
+    """Why a function of C's that the program calls cannot be replayed; None where it can."""
+    if function in _FUNCTIONS:
+        return None
+    owner = getattr(function, "__self__", None)
+    if owner.__class__ in _CLASSES or owner in _CLASSES:
+        return None
+    if getattr(function, "__module__", None) in _MODULES:
+        return None
+    if isinstance(owner, BaseException) or owner is not None and owner.__class__.__module__.startswith("torchlite"):
+        return None
+    return f"it calls {getattr(function, '__qualname__', function)}"
+
+
+_WARN: Any = None
+_MAKERS: set = set()
+_GRAD: Any = None
+
+
+def _load() -> None:
+    """What is known by its code."""
+    global _WARN, _GRAD
+    import _warnings
+
+    from torchlite._tensor import creation
+    from torchlite._tensor.tensor import Tensor
+
+    _WARN = _warnings.warn
+    _MAKERS.update(f.__code__ for f in (creation.tensor, creation.asarray))
+    _GRAD = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
+
+
+_load()
