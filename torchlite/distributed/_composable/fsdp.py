@@ -1,6 +1,6 @@
 """`torch.distributed.fsdp`'s later half by its older name."""
 
-from ..fsdp import (  # type: ignore[attr-defined]
+from ..fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
     MixedPrecisionPolicy,

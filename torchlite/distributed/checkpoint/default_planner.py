@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 import torchlite as torch
+from torchlite.distributed._parts import narrowed
 
 from ._nested_dict import FLATTEN_MAPPING, _flatten_state_dict_v_2_3, flatten_state_dict
 from ._traverse import set_element
@@ -29,7 +30,6 @@ from .planner_helpers import (
     _init_state_dict,
     as_bytes,
     is_elsewhere,
-    narrowed,
 )
 from .utils import find_state_dict_object
 

@@ -17,12 +17,12 @@ from enum import Enum
 from typing import IO, Any
 
 import torchlite as torch
+from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
 from . import _metadata_file
 from .metadata import Metadata, MetadataIndex, StorageMeta
 from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
-from .planner_helpers import narrowed
 from .staging import BlockingAsyncStager
 from .storage import StorageReader, StorageWriter, WriteResult
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
+from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
 from .default_planner import DefaultLoadPlanner, _create_default_local_metadata, _EmptyStateDictLoadPlanner
 from .filesystem import FileSystem, FileSystemReader, FileSystemWriter
 from .metadata import Metadata
 from .planner import LoadItemType, LoadPlan, LoadPlanner
-from .planner_helpers import narrowed
 from .state_dict_loader import _load_state_dict
 from .state_dict_saver import _save_state_dict
 from .storage import StorageReader

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
+from torchlite.distributed._parts import narrowed, parts_of
 from torchlite.distributed.tensor import DTensor
-from torchlite.distributed.tensor._utils import ranges_of
 
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, MetadataIndex, TensorProperties, TensorStorageMetadata
 from .planner import LoadItemType, ReadItem, SavePlan, TensorWriteData, WriteItem, WriteItemType
@@ -27,33 +26,18 @@ def _create_chunk_from_tensor(tensor: torch.Tensor) -> ChunkStorageMetadata:
     return ChunkStorageMetadata(torch.Size([0] * tensor.ndim), torch.Size(tensor.shape))
 
 
-def parts_of(tensor: Any) -> list[tuple[ChunkStorageMetadata, tuple[int, ...]]]:
-    """The boxes of a DTensor that this rank has, each with where it begins in the local tensor: one, none where its
-    part is empty, and several where dimensions of the mesh cut one dimension in other steps.
-    """
-    along = []
-    for ranges in ranges_of(tensor.shape, tensor.device_mesh, tensor.placements):
-        begins = itertools.accumulate((stop - start for start, stop in ranges), initial=0)
-        along.append([(start, stop - start, begin) for (start, stop), begin in zip(ranges, begins, strict=False)])
-    found = []
-    for box in itertools.product(*along):
-        chunk = ChunkStorageMetadata(torch.Size(part[0] for part in box), torch.Size(part[1] for part in box))
-        found.append((chunk, tuple(part[2] for part in box)))
-    return found
-
-
 def part_at(tensor: Any, index: MetadataIndex) -> torch.Tensor:
     """The box of a DTensor that an index names, as a view. ValueError where this rank has it not."""
-    for chunk, begins in parts_of(tensor):
-        if index.offset is None or tuple(chunk.offsets) == tuple(index.offset):
-            return narrowed(tensor.to_local(), begins, chunk.sizes)
+    for part in parts_of(tensor):
+        if index.offset is None or tuple(part.offsets) == tuple(index.offset):
+            return narrowed(tensor.to_local(), part.begins, part.sizes)
     raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
 
 
 def _create_chunk_list(tensor: torch.Tensor) -> list[ChunkStorageMetadata]:
     """The parts of a tensor that this rank has."""
     if isinstance(tensor, DTensor):
-        return [chunk for chunk, _ in parts_of(tensor)]
+        return [ChunkStorageMetadata(part.offsets, part.sizes) for part in parts_of(tensor)]
     if hasattr(tensor, "__create_chunk_list__"):
         return tensor.__create_chunk_list__()  # type: ignore[no-any-return]
     if isinstance(tensor, torch.Tensor):
@@ -71,9 +55,11 @@ def _create_write_items_for_dtensor(fqn: str, tensor: Any) -> list[WriteItem]:
     properties, size = TensorProperties.create_from_tensor(tensor.to_local()), torch.Size(tensor.shape)
     return [
         WriteItem(
-            MetadataIndex(fqn, chunk.offsets), WriteItemType.SHARD, tensor_data=TensorWriteData(chunk, properties, size)
+            MetadataIndex(fqn, part.offsets),
+            WriteItemType.SHARD,
+            tensor_data=TensorWriteData(ChunkStorageMetadata(part.offsets, part.sizes), properties, size),
         )
-        for chunk, _ in parts_of(tensor)
+        for part in parts_of(tensor)
     ]
 
 
@@ -176,14 +162,6 @@ def _replace_tensors(place: Any, change: Callable[[Any], Any]) -> None:
             changed = change(value)
             if changed is not value:
                 place[key] = changed
-
-
-def narrowed(tensor: torch.Tensor, offsets: Any, sizes: Any) -> torch.Tensor:
-    """A box of a tensor, as a view."""
-    for dim, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
-        if tensor.shape[dim] != size:
-            tensor = tensor.narrow(dim, offset, size)
-    return tensor
 
 
 def as_bytes(value: Any) -> io.BytesIO:

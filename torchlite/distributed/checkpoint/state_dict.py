@@ -15,10 +15,9 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
+from torchlite.distributed._parts import part_of
 from torchlite.distributed.tensor import DTensor
 from torchlite.nn.parallel import DistributedDataParallel
-
-from .planner_helpers import narrowed, parts_of
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -107,14 +106,16 @@ def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
 @contextlib.contextmanager
 def _sharded(model: nn.Module) -> Iterator[None]:
     """FullyShardedDataParallel's modules give and take DTensors."""
-    from torchlite.distributed import fsdp
+    from torchlite.distributed.fsdp.api import StateDictType
 
-    if not any(isinstance(module, fsdp.FullyShardedDataParallel) for module in model.modules()):
+    chooser = next((found for found in map(_state_dict_type, model.modules()) if found is not None), None)
+    with contextlib.nullcontext() if chooser is None else chooser(model, StateDictType.SHARDED_STATE_DICT):
         yield
-        return
-    kind: Any = fsdp.StateDictType  # type: ignore[attr-defined]
-    with fsdp.FullyShardedDataParallel.state_dict_type(model, kind.SHARDED_STATE_DICT):
-        yield
+
+
+def _state_dict_type(module: nn.Module) -> Any:
+    """What chooses the kind of state dict: of FullyShardedDataParallel's modules alone."""
+    return getattr(module, "state_dict_type", None) if hasattr(module, "_fsdp_wrapped_module") else None
 
 
 # -- tensors, whole and in parts
@@ -153,22 +154,11 @@ def _on_host(tensor: Any) -> Any:
     )  # fmt: skip
 
 
-def _part_of(whole: torch.Tensor, like: Any) -> Any:
-    """This rank's part of a tensor that is there as a whole, as a DTensor that lies as another does."""
-    local = like.to_local()
-    made = torch.empty(local.shape, dtype=whole.dtype, device=whole.device if local.is_meta else local.device)
-    for chunk, begins in parts_of(like):
-        narrowed(made, begins, chunk.sizes).copy_(narrowed(whole.detach(), chunk.offsets, chunk.sizes))
-    return DTensor.from_local(
-        made, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
-    )
-
-
 def _fitted(value: Any, like: Any) -> Any:
     """A whole tensor in the form of another of its shape; what is in that form already, or is none, as it is."""
     whole = isinstance(value, torch.Tensor) and not isinstance(value, DTensor)
     if whole and isinstance(like, DTensor) and value.shape == like.shape:
-        return _part_of(value, like)
+        return part_of(value, like)
     return value
 
 
@@ -186,7 +176,7 @@ def _from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict
         if tensor is None:
             found[name] = value
             continue
-        sent = state[name].detach().to(device).contiguous() if first else torch.empty(*tensor, device=device)
+        sent = state[name].detach().to(device).contiguous() if first else torch.empty(tensor[0], dtype=tensor[1], device=device)
         dist.broadcast(sent, 0)
         found[name] = take(name, sent)
     return found
@@ -379,6 +369,12 @@ def _nested(flat: dict[str, Any]) -> dict[str, Any]:
     return state  # type: ignore[no-any-return]
 
 
+def own_optimizer_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """A state by names, whole or in parts, as this rank's `optimizer.load_state_dict` takes it."""
+    _init_optim_state(optimizer)
+    return _own_state(optimizer, _parameter_names(model), state, _fitted)
+
+
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
@@ -395,9 +391,8 @@ def set_optimizer_state_dict(
 
         state = _nested(_from_rank_0(_unnested(optim_state_dict), take))
     for optimizer in _listed(optimizers):
-        _init_optim_state(optimizer)
         if state:
-            optimizer.load_state_dict(_own_state(optimizer, names, state, _fitted))
+            optimizer.load_state_dict(own_optimizer_state(model, optimizer, state))
 
 
 # -- both

@@ -1,26 +1,34 @@
-"""Models whose parameters lie over several processes: none."""
+"""Models whose parameters lie in parts over several processes: `fully_shard` and FullyShardedDataParallel."""
 
-from __future__ import annotations
-
-from torchlite.nn.modules.module import Module
-
-from .._absent import absent, kind
-
-_HERE = "torch.distributed.fsdp"
-_KINDS = (
-    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig",
-    "FullStateDictConfig", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision",
-    "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateDictConfig", "OptimStateKeyType",
-    "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig",
-    "StateDictSettings", "StateDictType", "UnshardHandle",
-)  # fmt: skip
+from ._fully_shard import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method, share_comm_ctx
+from ._policies import CPUOffloadPolicy, DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+from .fully_sharded_data_parallel import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    OptimStateKeyType,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
 
 __all__ = [
-    *_KINDS, "FullyShardedDataParallel", "fully_shard", "register_fsdp_forward_method",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DataParallelMeshDims", "FSDPModule",
+    "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig",
+    "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateDictConfig",
+    "OptimStateKeyType", "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy",
+    "StateDictConfig", "StateDictSettings", "StateDictType", "UnshardHandle", "fully_shard",
+    "register_fsdp_forward_method", "share_comm_ctx",
 ]  # fmt: skip
 
-globals().update({name: kind(name, _HERE) for name in _KINDS})
-FullyShardedDataParallel = kind("FullyShardedDataParallel", _HERE, Module)
-fully_shard, register_fsdp_forward_method = (
-    absent(name, _HERE) for name in ("fully_shard", "register_fsdp_forward_method")
-)
+for _public in (CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, UnshardHandle):
+    _public.__module__ = "torch.distributed.fsdp"

@@ -1,11 +1,28 @@
-"""`torch.distributed.fsdp` by the name of PyTorch's file."""
+"""FullyShardedDataParallel: a wrapper over what `fully_shard` does."""
 
-from . import (  # type: ignore[attr-defined]
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite import nn
+from torchlite.distributed.device_mesh import DeviceMesh
+
+from ._fsdp_state import FSDPState, state_of
+from ._fully_shard import attach
+from ._lanes import Lanes
+from ._optim_state import OptimizerStates
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._state_kinds import PREFIX, KindOfState, hook_states
+from ._summoning import clip_gradients, summoned
+from .api import (
     BackwardPrefetch,
     CPUOffload,
     FullOptimStateDictConfig,
     FullStateDictConfig,
-    FullyShardedDataParallel,
     LocalOptimStateDictConfig,
     LocalStateDictConfig,
     MixedPrecision,
@@ -18,6 +35,7 @@ from . import (  # type: ignore[attr-defined]
     StateDictSettings,
     StateDictType,
 )
+from .wrap import CustomPolicy, ModuleWrapPolicy, _or_policy, _Policy, _recursive_wrap, wrap_chosen
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
@@ -25,3 +43,287 @@ __all__ = [
     "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig",
     "StateDictSettings", "StateDictType",
 ]  # fmt: skip
+
+_HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+_KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+
+
+class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
+    """A module whose parameters lie in parts over the ranks of a group, as `fully_shard` has it. Make the optimizer
+    afterwards.
+
+    Parameters are DTensors, each by itself, whatever `use_orig_params` says: none are joined into flat ones.
+    auto_wrap_policy: which modules inside are wrapped each for itself (see `torch.distributed.fsdp.wrap`).
+    sharding_strategy: FULL_SHARD by default. sync_module_states: rank 0's parameters and buffers go to all.
+    param_init_fn: gives memory to modules on the device "meta"; `to_empty` and `reset_parameters` otherwise.
+    ignored_modules, ignored_states: stay as they are. process_group: a group, or for the hybrid strategies a pair (of
+    the shards, of the copies). limit_all_gathers and backward_prefetch have no effect: one group is gathered ahead.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> model = FSDP(torch.nn.Linear(2, 1))
+    >>> model(torch.ones(3, 2)).sum().backward()
+    >>> list(model.state_dict())
+    ['weight', 'bias']
+    >>> torch.distributed.destroy_process_group()
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Callable[..., Any] | ModuleWrapPolicy | CustomPolicy | None = None,
+        backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Iterable[nn.Module] | None = None,
+        param_init_fn: Callable[[nn.Module], None] | None = None,
+        device_id: int | torch.device | None = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Iterable[Any] | None = None,
+        device_mesh: DeviceMesh | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(module, FullyShardedDataParallel):
+            raise ValueError("FSDP cannot be applied to a module that is wrapped in FSDP already")
+        strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
+        ignored, parameters = _ignored(ignored_modules, ignored_states)
+        lanes = Lanes(_mesh_of(process_group, device_mesh, strategy))
+        self.sharding_strategy, self.mixed_precision = strategy, mixed_precision or MixedPrecision()
+        self.cpu_offload, self.backward_prefetch = cpu_offload or CPUOffload(), backward_prefetch
+        self.process_group = lanes.group
+        if auto_wrap_policy is not None:
+            inner = {
+                "process_group": process_group, "sharding_strategy": sharding_strategy, "cpu_offload": cpu_offload,
+                "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
+                "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,
+                "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
+                "use_orig_params": use_orig_params, "ignored_states": parameters, "device_mesh": lanes.mesh,
+            }  # fmt: skip
+            inner["process_group"] = None
+            _wrap_inside(module, auto_wrap_policy, ignored, parameters, inner)
+        _give_memory(module, param_init_fn, device_id)
+        if sync_module_states:
+            _synchronize(module, lanes, parameters)
+        self._fsdp_wrapped_module = module
+        low = self.mixed_precision
+        policy = MixedPrecisionPolicy(
+            low.param_dtype, low.reduce_dtype or low.param_dtype, None, low.cast_forward_inputs
+        )
+        offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
+        reshards = False if strategy in _KEEPS else None
+        without = parameters | {p for one in ignored for p in one.parameters()}
+        attach((self,), lanes, reshards, None, policy, offload, without)
+        hook_states(self)
+
+    @property
+    def module(self) -> nn.Module:
+        """The module that is wrapped."""
+        return self._fsdp_wrapped_module
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_fsdp_wrapped_module"), name)
+
+    def __getitem__(self, key: int) -> Any:
+        return self.module.__getitem__(key)  # type: ignore[operator]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        low, state = self.mixed_precision, self._state()
+        if state.is_root:
+            if low.cast_root_forward_inputs and low.param_dtype is not None:
+                args, kwargs = _cast_inputs((args, kwargs), low.param_dtype)
+            for buffer in self.buffers() if low.buffer_dtype is not None else ():
+                if buffer.is_floating_point():
+                    buffer.data = buffer.to(low.buffer_dtype)
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def _state(self) -> FSDPState:
+        state = state_of(self)
+        assert state is not None
+        return state
+
+    # -- what is asked
+
+    def check_is_root(self) -> bool:
+        """Whether this is the outermost wrapper, which a forward or this call finds out."""
+        self._state().begin()
+        return self._state().is_root
+
+    @staticmethod
+    def fsdp_modules(module: nn.Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """The wrappers in a module; with `root_only` those that are in no other."""
+        found = [one for one in module.modules() if isinstance(one, FullyShardedDataParallel)]
+        if not root_only:
+            return found
+        inner = {id(other) for one in found for other in one.modules() if other is not one}
+        return [one for one in found if id(one) not in inner]
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """The parameters' names; within `summon_full_params` those of the model that nothing wraps."""
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            yield (name.replace(PREFIX, "") if self._state().summoned else name), parameter
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """The buffers' names; within `summon_full_params` those of the model that nothing wraps."""
+        for name, buffer in super().named_buffers(*args, **kwargs):
+            yield (name.replace(PREFIX, "") if self._state().summoned else name), buffer
+
+    def apply(self, fn: Callable[[nn.Module], None]) -> FullyShardedDataParallel:
+        """`Module.apply`, with whole parameters that are written back."""
+        if self._state().summoned:
+            return super().apply(fn)  # type: ignore[return-value]
+        with self.summon_full_params(self):
+            return super().apply(fn)  # type: ignore[return-value]
+
+    # -- parameters and gradients
+
+    @staticmethod
+    @contextlib.contextmanager
+    def summon_full_params(
+        module: nn.Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
+        """A context in which parameters are whole; what is written to them stays with `writeback`. With `with_grads`
+        their gradients are whole as well. rank0_only: on other ranks they stay in parts.
+        """
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        if not recurse:
+            wrappers = wrappers[:1]
+        with summoned([one._state() for one in wrappers], writeback, rank0_only, with_grads):
+            yield
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A context in which backward leaves gradients whole on each rank, for a later one to reduce."""
+        groups = [one._state().group for one in self.fsdp_modules(self)]
+        held = [(group, group.reduces, group.reduces_copies) for group in groups if group is not None]
+        for group, _, _ in held:
+            group.reduces = group.reduces_copies = False
+        try:
+            yield
+        finally:
+            for group, reduces, copies in held:
+                group.reduces, group.reduces_copies = reduces, copies
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
+        """Scale all gradients so that the norm of them together is `max_norm` at most: their norm before."""
+        if not self.check_is_root():
+            raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
+        return clip_gradients(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
+
+    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
+        """Not there: gradients are averaged in `MixedPrecision.reduce_dtype`."""
+        raise NotImplementedError("torchlite has no communication hooks of FullyShardedDataParallel")
+
+
+def _ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | None) -> tuple[set[nn.Module], set[Any]]:
+    """The modules and the parameters that stay as they are."""
+    if modules is not None and states is not None:
+        raise ValueError("Cannot pass both ignored_modules and ignored_states at the same time.")
+    listed = list(states or [])
+    roots = [*(modules or []), *(one for one in listed if isinstance(one, nn.Module))]
+    wrong = [one for one in roots if not isinstance(one, nn.Module)]
+    if wrong:
+        raise TypeError(f"`ignored_modules` should be an iterable of `torch.nn.Module`s, but got {wrong[0]!r}")
+    return {inner for one in roots for inner in one.modules()}, {p for p in listed if isinstance(p, torch.Tensor)}
+
+
+def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) -> DeviceMesh:
+    """The mesh of a strategy: without shards one of copies alone."""
+    kind = dist.distributed_c10d._get_pg_default_device().type
+    if mesh is not None:
+        if group is not None:
+            raise ValueError("Cannot pass both process_group and device_mesh at the same time. Please just pass only "
+                             "one of them.")  # fmt: skip
+        if strategy is ShardingStrategy.NO_SHARD and mesh.ndim == 1:
+            return _copies(mesh.get_group(), kind)
+        return mesh
+    if strategy in _HYBRID:
+        if not isinstance(group, tuple):
+            raise ValueError(
+                "Expected device_mesh, or process_group to be passed in as a tuple (of the shards, of the copies) when "
+                f"sharding_strategy is {strategy}"
+            )
+        shards, copies = group
+        return _mesh_of_pair(shards, copies, kind)
+    group = dist.distributed_c10d._get_default_group() if group is None else group
+    return _copies(group, kind) if strategy is ShardingStrategy.NO_SHARD else DeviceMesh.from_group(group, kind)
+
+
+def _copies(group: Any, kind: str) -> DeviceMesh:
+    """A mesh of whole copies: each rank is the only one of its shards."""
+    ranks = dist.get_process_group_ranks(group)
+    alone = next(made for rank, made in [(r, dist.new_group([r])) for r in ranks] if rank == dist.get_rank())
+    return DeviceMesh.from_group([group, alone], kind, [[rank] for rank in ranks], mesh_dim_names=("copies", "shards"))
+
+
+def _mesh_of_pair(shards: Any, copies: Any, kind: str) -> DeviceMesh:
+    lines: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(lines, dist.get_process_group_ranks(shards))
+    rows = sorted({tuple(line) for line in lines})
+    return DeviceMesh.from_group([copies, shards], kind, [list(r) for r in rows], mesh_dim_names=("copies", "shards"))
+
+
+def _wrap_inside(
+    module: nn.Module, policy: Any, ignored: set[nn.Module], parameters: set[Any], kwargs: dict[str, Any]
+) -> None:
+    low = kwargs["mixed_precision"]
+    exact = tuple(low._module_classes_to_ignore) if low is not None and low.param_dtype is not None else ()
+    if isinstance(policy, _Policy):
+        chosen = policy._run_policy(module, ignored, kwargs)
+        chosen |= {one: {**kwargs, "mixed_precision": None} for one in module.modules() if isinstance(one, exact)}
+        chosen.pop(module, None)
+        wrap_chosen(module, chosen, FullyShardedDataParallel)
+        return
+    if exact:
+        for one in module.modules():
+            if isinstance(one, exact):
+                one._wrap_overrides = {"mixed_precision": None}
+        of_exact = lambda module, recurse, **rest: recurse or isinstance(module, exact)
+        both = [policy, of_exact]
+        policy = lambda module, recurse, nonwrapped_numel: _or_policy(module, recurse, nonwrapped_numel, both)
+    _recursive_wrap(module, policy, FullyShardedDataParallel, ignored, parameters, only_wrap_children=True, **kwargs)
+
+
+def _give_memory(module: nn.Module, init: Callable[[nn.Module], None] | None, device: Any) -> None:
+    """Parameters on the device "meta" get values."""
+    without = [one for one in module.modules() if any(p.is_meta for p in one._parameters.values() if p is not None)]
+    for one in without:
+        if state_of(one) is not None:
+            continue
+        if init is not None:
+            init(one)
+        else:
+            one.to_empty(device="cpu" if device is None else device, recurse=False)
+            with torch.no_grad():
+                one.reset_parameters()  # type: ignore[operator]
+
+
+def _synchronize(module: nn.Module, lanes: Lanes, ignored: set[Any]) -> None:
+    from torchlite.nn.parallel._synchronized import broadcast_coalesced
+
+    states = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
+    states += list(module.buffers())
+    for group in (lanes.group, lanes.copies):
+        if group is not None:
+            with torch.no_grad():
+                broadcast_coalesced(group, states, 0)
+
+
+def _cast_inputs(value: Any, dtype: torch.dtype) -> Any:
+    from torchlite.utils import _pytree as pytree
+
+    change = lambda x: x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return pytree.tree_map(change, value)

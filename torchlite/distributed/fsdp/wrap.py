@@ -1,21 +1,210 @@
-"""Which modules of a model are sharded: none."""
+"""Which modules of a model are wrapped each for itself: policies, and the walk that asks them."""
 
-from .._absent import absent, kind
+from __future__ import annotations
 
-_HERE = "torch.distributed.fsdp.wrap"
+import contextlib
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, ClassVar
+
+from torchlite import nn
 
 __all__ = [
     "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
     "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap",
 ]  # fmt: skip
 
-CustomPolicy, ModuleWrapPolicy, enable_wrap = (
-    kind(name, _HERE) for name in ("CustomPolicy", "ModuleWrapPolicy", "enable_wrap")
-)
-always_wrap_policy, lambda_auto_wrap_policy, size_based_auto_wrap_policy, transformer_auto_wrap_policy, wrap = (
-    absent(name, _HERE)
-    for name in (
-        "always_wrap_policy", "lambda_auto_wrap_policy", "size_based_auto_wrap_policy", "transformer_auto_wrap_policy",
-        "wrap",
-    )
-)  # fmt: skip
+
+def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+    """Every module."""
+    return True
+
+
+class _Policy(ABC):
+    """Says for all modules of a model at once which are wrapped, and with what arguments."""
+
+    @abstractmethod
+    def _run_policy(
+        self, root_module: nn.Module, ignored_modules: Collection[nn.Module], root_kwargs: dict[str, Any]
+    ) -> dict[nn.Module, dict[str, Any]]:
+        """The modules and their arguments."""
+
+
+class ModuleWrapPolicy(_Policy):
+    """Modules of some classes: `ModuleWrapPolicy({TransformerBlock})`."""
+
+    def __init__(self, module_classes: Iterable[type[nn.Module]]) -> None:
+        self._module_classes = set(module_classes)
+
+    def _run_policy(
+        self, root_module: nn.Module, ignored_modules: Collection[nn.Module], root_kwargs: dict[str, Any]
+    ) -> dict[nn.Module, dict[str, Any]]:
+        classes = tuple(self._module_classes)
+        return {
+            module: dict(root_kwargs)
+            for module in root_module.modules()
+            if module not in ignored_modules and isinstance(module, classes)
+        }
+
+    def __call__(self, module: nn.Module, recurse: bool, *args: Any, **kwargs: Any) -> bool:
+        return recurse or isinstance(module, tuple(self._module_classes))
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}({self._module_classes})"
+
+
+class CustomPolicy(_Policy):
+    """Modules for which a function returns True, or a dict of arguments in place of the root's."""
+
+    def __init__(self, lambda_fn: Callable[[nn.Module], bool | dict[str, Any]]) -> None:
+        self._lambda_fn = lambda_fn
+
+    def _run_policy(
+        self, root_module: nn.Module, ignored_modules: Collection[nn.Module], root_kwargs: dict[str, Any]
+    ) -> dict[nn.Module, dict[str, Any]]:
+        found = {}
+        for module in root_module.modules():
+            if module in ignored_modules:
+                continue
+            answer = self._lambda_fn(module)
+            if not isinstance(answer, dict | bool):
+                raise ValueError(
+                    "The lambda_fn passed to CustomPolicy should return False/True or a kwarg dict, but it returned "
+                    f"{answer}"
+                )
+            if answer is not False:
+                found[module] = {**root_kwargs, **(answer if isinstance(answer, dict) else {})}
+        return found
+
+
+def lambda_auto_wrap_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]
+) -> bool:
+    """Modules for which a function returns True."""
+    return recurse or lambda_fn(module)
+
+
+def _module_wrap_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, module_classes: Collection[type[nn.Module]]
+) -> bool:
+    """Modules of some classes."""
+    return recurse or isinstance(module, tuple(module_classes))
+
+
+def transformer_auto_wrap_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Collection[type[nn.Module]]
+) -> bool:
+    """Modules of the classes of a transformer's layers."""
+    return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
+
+
+def _or_policy(
+    module: nn.Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]
+) -> bool:
+    """Modules that one of several policies takes."""
+    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+
+
+def size_based_auto_wrap_policy(
+    module: nn.Module,
+    recurse: bool,
+    nonwrapped_numel: int,
+    min_num_params: int = int(1e8),
+    force_leaf_modules: Collection[type[nn.Module]] | None = None,
+    exclude_wrap_modules: Collection[type[nn.Module]] | None = None,
+) -> bool:
+    """Modules of at least so many parameters that no inner one is wrapped for."""
+    leaves = _defaults("FORCE_LEAF_MODULES") if force_leaf_modules is None else force_leaf_modules
+    excluded = _defaults("EXCLUDE_WRAP_MODULES") if exclude_wrap_modules is None else exclude_wrap_modules
+    large = nonwrapped_numel >= min_num_params
+    if recurse:
+        return large and not isinstance(module, tuple(leaves))
+    return large and not isinstance(module, tuple(excluded))
+
+
+def _defaults(name: str) -> Collection[type[nn.Module]]:
+    return getattr(size_based_auto_wrap_policy, name)  # type: ignore[no-any-return]
+
+
+size_based_auto_wrap_policy.EXCLUDE_WRAP_MODULES = {nn.ModuleList, nn.ModuleDict}  # type: ignore[attr-defined]
+size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {nn.MultiheadAttention}  # type: ignore[attr-defined]
+
+
+class _Automatic:
+    """What `enable_wrap` says to `wrap`."""
+
+    enabled = False
+    wrapper: Any = None
+    kwargs: ClassVar[dict[str, Any]] = {}
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
+    """In this context `wrap` wraps, in that class with these arguments."""
+    if _Automatic.enabled:
+        raise NotImplementedError(
+            "You are already within an autowrap context and we currently do not supported nested autowrap."
+        )
+    _Automatic.enabled, _Automatic.wrapper, _Automatic.kwargs = True, wrapper_cls, wrapper_kwargs
+    try:
+        yield
+    finally:
+        _Automatic.enabled, _Automatic.wrapper, _Automatic.kwargs = False, None, {}
+
+
+def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
+    """The module, wrapped within `enable_wrap` and as it is elsewhere."""
+    if not _Automatic.enabled:
+        return module
+    return _wrap(module, _Automatic.wrapper, **{**_Automatic.kwargs, **wrap_overrides})
+
+
+def _wrap(module: nn.Module, wrapper_cls: Callable[..., nn.Module], **kwargs: Any) -> nn.Module:
+    return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})})
+
+
+def _recursive_wrap(
+    module: nn.Module,
+    auto_wrap_policy: Callable[..., bool],
+    wrapper_cls: Callable[..., nn.Module],
+    ignored_modules: Collection[nn.Module],
+    ignored_params: Collection[Any],
+    only_wrap_children: bool = False,
+    **kwargs: Any,
+) -> tuple[nn.Module, int]:
+    """Wrap modules from the innermost ones outwards as a function says that is asked with the number of parameters that
+    are wrapped by none yet: the module (wrapped, unless `only_wrap_children`), and how many parameters were wrapped.
+    """
+    without = {id(parameter) for parameter in ignored_params}
+    count = sum(p.numel() for p in module.parameters() if id(p) not in without)
+    wrapped = 0
+    if auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=count):
+        for name, child in list(module.named_children()):
+            if child in ignored_modules:
+                continue
+            made, inner = _recursive_wrap(
+                child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs
+            )
+            setattr(module, name, made)
+            wrapped += inner
+    left = count - wrapped
+    if not only_wrap_children and auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=left):
+        return _wrap(module, wrapper_cls, **kwargs), count
+    return module, wrapped
+
+
+def wrap_chosen(root: nn.Module, chosen: dict[nn.Module, dict[str, Any]], wrapper: Callable[..., nn.Module]) -> None:
+    """Wrap what a `_Policy` chose below a root, the innermost first; a module that has several places once."""
+    made: dict[int, nn.Module] = {}
+
+    def visit(module: nn.Module) -> None:
+        for name, child in list(module._modules.items()):
+            if child is None:
+                continue
+            if id(child) not in made:
+                visit(child)
+                made[id(child)] = wrapper(child, **copy.copy(chosen[child])) if child in chosen else child
+            setattr(module, name, made[id(child)])
+
+    visit(root)

@@ -1,0 +1,254 @@
+"""One parameter: the shard that a rank keeps, and the whole that it computes with for a while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite import nn
+from torchlite._tensor.returnable import give_back, returnable
+from torchlite.distributed._parts import fill_part
+from torchlite.distributed.device_mesh import DeviceMesh
+from torchlite.distributed.tensor import DTensor, Shard
+from torchlite.distributed.tensor.placement_types import _StridedShard
+
+from ._lanes import Lanes, rows_of, shard_of
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+
+
+class Whole:
+    """Memory for a whole parameter, which is there from its gathering until it is given back.
+
+    On the host its addresses stay while the system has the memory, so that what a graph saved holds none; on devices
+    the memory stays.
+    """
+
+    def __init__(self, count: int, dtype: torch.dtype, device: torch.device) -> None:
+        if device.type == "cpu":
+            self._raw = returnable(count * dtype.itemsize)
+            # Two tensors over it: writing to the one is no change of the other that a graph would see.
+            self.target, self.seen = (torch.from_numpy(self._raw).view(dtype) for _ in range(2))
+        else:
+            self._raw = None
+            self.target = torch.empty(count, dtype=dtype, device=device)
+            self.seen = self.target.detach()
+
+    def release(self) -> None:
+        """The values are not needed any more."""
+        if self._raw is not None:
+            give_back(self._raw)
+
+
+class ShardedParameter:
+    """A parameter in `places` ((module, name), several where it is tied), cut along a dimension over the ranks."""
+
+    def __init__(
+        self,
+        parameter: Any,
+        places: list[tuple[nn.Module, str]],
+        lanes: Lanes,
+        shard: Any,
+        device: torch.device,
+        precision: MixedPrecisionPolicy,
+        offload: OffloadPolicy,
+    ) -> None:
+        self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
+        self.precision = precision
+        self.name = ""  # in the root, once that is known
+        self._whole: Whole | None = None
+        self._parameter: Any = None  # the whole one
+        self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
+        self._part: Any = None  # of a few ranks, between forward and backward
+        self._take(parameter, shard_of(shard))
+        self.to_sharded()
+
+    def _take(self, parameter: Any, shard: Shard) -> None:
+        """Cut the parameter, which each rank has."""
+        whole = parameter.detach()
+        self.tensor_parallel = whole if isinstance(whole, DTensor) else None
+        placements, mesh = self.lanes.placements(shard), self.lanes.mesh
+        if self.tensor_parallel is not None:
+            mesh = DeviceMesh._concatenate([self.lanes.mesh, whole.device_mesh])
+            cut = [p for p in whole.placements if isinstance(p, Shard) and p.dim == shard.dim]
+            if cut:
+                parts = whole.device_mesh.size()
+                placements = self.lanes.placements(_StridedShard(shard.dim, split_factor=parts))
+            placements = (*placements, *whole.placements)
+        local = whole.to_local() if self.tensor_parallel is not None else whole
+        self.size, self.strides = whole.size(), whole.stride()
+        if local.ndim == 0:
+            raise ValueError("fully_shard doesn't support scalar parameters. Change to a 1D tensor with numel 1.")
+        self.dim = shard.dim % local.ndim
+        self.local_size = local.size()
+        self.rows = -(-self.local_size[self.dim] // self.lanes.size)  # of a rank's part, but for the last ones
+        begin, end = rows_of(self.local_size[self.dim], self.lanes.size, self.lanes.rank)
+        part = local.narrow(self.dim, begin, end - begin)
+        if self.dim and self.local_size[self.dim] % self.lanes.size:
+            raise NotImplementedError(
+                f"FSDP does not support uneven sharding on dim {self.dim}: {self.local_size} (world size: "
+                f"{self.lanes.size})"
+            )
+        where = torch.device("cpu") if isinstance(self.offload, CPUOffloadPolicy) else self.device
+        mine = part.clone(memory_format=torch.contiguous_format)
+        mine = mine if mine.is_meta else mine.to(where)
+        self.mesh, self.placements = mesh, placements
+        self.sharded = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
+        for name, value in vars(parameter).items() if hasattr(parameter, "__dict__") else ():
+            if not name.startswith("_"):
+                setattr(self.sharded, name, value)
+
+    def as_sharded(self, local: torch.Tensor) -> Any:
+        """A rank's part as a DTensor."""
+        return DTensor.from_local(
+            local, self.mesh, self.placements, run_check=False, shape=self.size, stride=self.strides
+        )
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of the whole."""
+        return self.precision.param_dtype or self.sharded.dtype
+
+    # -- gathering
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of a rank's part with all its rows."""
+        return (*self.local_size[: self.dim], self.rows, *self.local_size[self.dim + 1 :])
+
+    def _mine(self) -> torch.Tensor:
+        """This rank's part as it is sent: in the dtype of the whole, and with all rows."""
+        local = self.sharded.detach().to_local().to(self.device, self.dtype)
+        if local.shape[self.dim] == self.rows:
+            return local.contiguous()
+        padded = torch.zeros(self._shape, dtype=local.dtype, device=local.device)
+        padded.narrow(self.dim, 0, local.shape[self.dim]).copy_(local)
+        return padded
+
+    def gather(self, few: Any = None) -> Any:
+        """Begin to gather the parts of all ranks, or of the `few` that kept larger ones."""
+        part = self._mine() if few is None else self._part
+        count = part.numel() * (self.lanes.size if few is None else few.size())
+        if self._whole is None or self._whole.target.dtype is not self.dtype:
+            self._whole = Whole(count, self.dtype, self.device)
+            self._parameter = None
+        target = self._whole.target
+        if self.dim and few is None:
+            target = self._gathered = torch.empty(count, dtype=self.dtype, device=self.device)
+        return dist.all_gather_into_tensor(
+            target, part.view(-1), group=self.lanes.group if few is None else few, async_op=True
+        )
+
+    def finish_gather(self) -> None:
+        """All parts are there: the whole takes the shard's place."""
+        assert self._whole is not None
+        if self._gathered is not None:
+            parts = self._gathered.view(self.lanes.size, *self._shape).unbind(0)
+            torch.cat(parts, self.dim, out=self._whole.target.view(self.local_size))
+            self._gathered = None
+        if self._parameter is None:
+            self._parameter = self._made()
+        self._parameter.requires_grad_(self.sharded.requires_grad)
+        self._part = None
+        self._put(self._parameter)
+
+    def _made(self) -> Any:
+        """The whole as a parameter. Rows that only fill the last parts lie behind it."""
+        assert self._whole is not None
+        rows = self._whole.seen
+        seen = rows[: torch.Size(self.local_size).numel()].view(self.local_size)
+        if self.tensor_parallel is not None:
+            like = self.tensor_parallel
+            seen = DTensor.from_local(
+                seen, like.device_mesh, like.placements, run_check=False, shape=self.size, stride=self.strides
+            )
+        return nn.Parameter(seen, requires_grad=self.sharded.requires_grad)
+
+    def to_sharded(self) -> None:
+        """The shard takes the whole's place, whose memory goes."""
+        self._put(self.sharded)
+        if self._whole is not None:
+            self._whole.release()
+
+    def keep_part(self, few: Any) -> None:
+        """Before the whole goes: keep what `few` ranks can make it of."""
+        assert self._whole is not None
+        self._part = self._whole.target.view(few.size(), -1)[few.rank()].clone()
+
+    def _put(self, parameter: Any) -> None:
+        for module, name in self.places:
+            module._parameters[name] = parameter
+
+    def renew(self) -> None:
+        """The shard that the module has now: `to_empty`, `to` and `load_state_dict(assign=True)` put others there."""
+        module, name = self.places[0]
+        found = module._parameters[name]
+        if found is not self.sharded and found is not self._parameter:
+            self.sharded = found
+            self._put(found)
+        if self.sharded.to_local().is_meta:
+            raise RuntimeError(
+                "FSDP parameters should be materialized from meta device before training, but the following were "
+                f"still on meta device: {[self.name or name]}\nFor example, call module.to_empty(device) to "
+                "materialize to device and call module.reset_parameters() on each module to initialize values."
+            )
+
+    def show_gradient(self) -> None:
+        """The whole parameter has the whole gradient."""
+        if self.sharded.grad is not None:
+            self._parameter.grad = self.sharded.grad.full_tensor().to(self.dtype)
+
+    def write_back(self, values: bool, gradients: bool) -> None:
+        """What was written to the whole parameter, and to its gradient, goes to the shard."""
+        if values:
+            fill_part(self.sharded, self._parameter.detach())
+        if gradients and self._parameter.grad is not None:
+            if values:
+                fill_part(self.sharded.grad, self._parameter.grad)
+            self._parameter.grad = None
+
+    # -- gradients
+
+    def take_gradient(self) -> Any:
+        """The whole gradient, which the parameter gives away; None where there is none."""
+        if self._parameter is None or self._parameter.grad is None:
+            return None
+        grad, self._parameter.grad = self._parameter.grad, None
+        if self.tensor_parallel is not None:
+            like = self.tensor_parallel
+            if grad.placements != like.placements:
+                grad = grad.redistribute(like.device_mesh, like.placements)
+            grad = grad.to_local()
+        return grad
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether a whole gradient waits to be reduced."""
+        return self._parameter is not None and self._parameter.grad is not None
+
+    def reduce(self, grad: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, Any]:
+        """Begin to sum a gradient over the ranks: where this rank's part of it comes to, and the work."""
+        grad = grad.to(dtype)
+        if self.dim:
+            sent = torch.cat(grad.chunk(self.lanes.size, self.dim)).contiguous()
+        elif self.local_size[0] == self.rows * self.lanes.size:
+            sent = grad.contiguous()
+        else:
+            sent = torch.zeros(self.rows * self.lanes.size, *self.local_size[1:], dtype=dtype, device=grad.device)
+            sent[: self.local_size[0]].copy_(grad)
+        out = torch.empty(self._shape, dtype=dtype, device=grad.device)
+        work = dist.reduce_scatter_tensor(out.view(-1), sent.view(-1), group=self.lanes.group, async_op=True)
+        return out, work
+
+    def add_gradient(self, part: torch.Tensor) -> None:
+        """This rank's part of the gradient is there."""
+        shard = self.sharded
+        local = shard.to_local()
+        found = part.narrow(self.dim, 0, local.shape[self.dim])
+        if found.numel() < part.numel():
+            found = found.clone()
+        found = found.to(local.device, shard.dtype)
+        if shard.grad is None:
+            shard.grad = self.as_sharded(found)
+        else:
+            shard.grad._local_tensor.add_(found)

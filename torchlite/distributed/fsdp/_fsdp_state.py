@@ -1,0 +1,254 @@
+"""When parameters are gathered and given back: hooks of a module's forward, and of the backward pass through it.
+
+The module that is called first is the root. Parameters are whole from a module's forward to its end, and again from the
+first gradient of its outputs to the last of its inputs. What a backward pass left to do a callback does at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Any
+
+import torchlite as torch
+from torchlite import nn
+from torchlite.autograd.hooking import CURRENT
+from torchlite.utils import _pytree as pytree
+
+from ._fsdp_group import ParameterGroup, Reduction
+from ._policies import MixedPrecisionPolicy
+
+
+class _Now(Enum):
+    IDLE = auto()
+    FORWARD = auto()
+    BACKWARD = auto()
+
+
+class Pass:
+    """What the modules under one root share."""
+
+    def __init__(self) -> None:
+        self.states: list[FSDPState] = []
+        self.forward_order: list[FSDPState] = []  # in which forwards ended, for the backward pass to go back
+        self.reduction: Reduction | None = None  # of the group whose backward ended last
+        self.ends = False  # a callback waits for the end of the backward pass
+        self.is_last = True
+
+
+class _AtInputs(torch.autograd.Function):
+    """Passes tensors on; when their gradients come the backward pass through a module has ended."""
+
+    @staticmethod
+    def forward(ctx: Any, state: FSDPState, *tensors: torch.Tensor) -> Any:
+        ctx.state = state
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        ctx.state.after_backward()
+        return None, *grads
+
+
+class FSDPState:
+    """A module's part in a pass."""
+
+    def __init__(
+        self,
+        modules: tuple[nn.Module, ...],
+        group: ParameterGroup | None,
+        precision: MixedPrecisionPolicy,
+        reshards: bool | None,
+    ) -> None:
+        self.modules, self.group, self.precision = modules, group, precision
+        self.reshards_after_forward = reshards  # None: unless it is the root
+        self.reshards_after_backward = self.unshards_in_backward = True
+        self.passing: Pass | None = None
+        self.is_root = False
+        self.now = _Now.IDLE
+        self.forward_prefetch: list[FSDPState] = []
+        self.backward_prefetch: list[FSDPState] | None = None  # None: the one that ended before in forward
+        self.summoned = False  # parameters are whole because the program asked for it
+        self._running: set[int] = set()  # modules of several that share this state
+        for module in modules:
+            module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
+            module.register_forward_hook(self.after_forward, prepend=False)
+            module.register_state_dict_pre_hook(lambda *_: self.reshard())
+            module.register_load_state_dict_pre_hook(lambda *_: self.reshard())
+
+    # -- the root
+
+    def begin(self) -> Pass:
+        """This module's pass; the module that is called first without one is the root of one."""
+        if self.passing is None:
+            self.is_root = True
+            passing = Pass()
+            for root in self.modules:
+                for name, module in root.named_modules():
+                    state = state_of(module)
+                    if state is None or state in passing.states:
+                        continue
+                    if state.passing is not None and state.is_root and state is not self:
+                        raise RuntimeError(
+                            f"FSDP state has already been lazily initialized for {name}\nFSDP requires running forward "
+                            "through the root module first"
+                        )
+                    state.passing = passing
+                    passing.states.append(state)
+                    if state.reshards_after_forward is None:
+                        state.reshards_after_forward = state is not self
+            for state in passing.states:
+                for parameter in state.group.parameters if state.group is not None else ():
+                    parameter.renew()
+        assert self.passing is not None
+        return self.passing
+
+    # -- forward
+
+    def before_forward(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """Gather the parameters; the gradients of tensors among the inputs will say when backward is through."""
+        passing = self.begin()
+        first = not self._running
+        self._running.add(id(module))
+        if self.now is _Now.BACKWARD:  # a checkpoint computes again: the parameters are there
+            return args, kwargs
+        if first:
+            self.now = _Now.FORWARD
+            if self.is_root:
+                passing.forward_order.clear()
+            if self.group is not None:
+                for parameter in self.group.parameters:
+                    parameter.renew()
+        if self.precision.cast_forward_inputs and self.precision.param_dtype is not None:
+            args, kwargs = _cast((args, kwargs), self.precision.param_dtype)
+        if self.group is not None:
+            self.group.unshard()
+            args, kwargs = self._watch_inputs(args, kwargs)
+        for other in self.forward_prefetch:
+            if other.group is not None:
+                other.group.begin_unshard()
+        return args, kwargs
+
+    def _watch_inputs(self, args: Any, kwargs: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return args, kwargs
+        values, spec = pytree.tree_flatten((args, kwargs))
+        at = [i for i, value in enumerate(values) if isinstance(value, torch.Tensor) and value.requires_grad]
+        if not at:
+            return args, kwargs
+        for i, tensor in zip(at, _AtInputs.apply(self, *(values[i] for i in at)), strict=True):
+            values[i] = tensor
+        return pytree.tree_unflatten(values, spec)
+
+    def after_forward(self, module: nn.Module, args: Any, output: Any) -> Any:
+        """Give the parameters back; the first gradient of the outputs will say when backward begins."""
+        self._running.discard(id(module))
+        if self.now is _Now.BACKWARD:
+            return output
+        assert self.passing is not None
+        if not self._running:
+            if self.group is not None and self.reshards_after_forward:
+                self.group.reshard(keep_parts=self.group.few is not None)
+            self.passing.forward_order.append(self)
+            self.now = _Now.IDLE
+        output = self._watch_outputs(output)
+        if self.precision.output_dtype is not None:
+            output = _cast(output, self.precision.output_dtype)
+        return output
+
+    def _watch_outputs(self, output: Any) -> Any:
+        if torch.is_grad_enabled():
+            for value in pytree.tree_leaves(output):
+                if isinstance(value, torch.Tensor) and value.requires_grad:
+                    value.register_hook(self.before_backward)
+        return output
+
+    # -- backward
+
+    def before_backward(self, grad: Any) -> Any:
+        """The first gradient of an output is there: gather the parameters."""
+        assert self.passing is not None
+        passing = self.passing
+        if not passing.ends:
+            passing.ends = True
+            CURRENT.runs[0].callbacks += (lambda: _end(passing),)
+        if self.now is _Now.BACKWARD:
+            return grad
+        self.now = _Now.BACKWARD
+        if self.group is not None and self.unshards_in_backward:
+            self.group.unshard()
+        for other in self._next():
+            if other.group is not None and other.unshards_in_backward:
+                other.group.begin_unshard()
+        if passing.reduction is not None:
+            passing.reduction.poll()
+        return grad
+
+    def _next(self) -> Iterator[FSDPState]:
+        """Whose backward comes next: those that the program says, or the one whose forward ended before."""
+        assert self.passing is not None
+        if self.backward_prefetch is not None:
+            yield from self.backward_prefetch
+            return
+        order = self.passing.forward_order
+        if self in order:
+            before = len(order) - 1 - order[::-1].index(self) - 1
+            if before >= 0 and order[before].now is not _Now.BACKWARD:
+                yield order[before]
+
+    def after_backward(self) -> None:
+        """The gradients are there: sum them over the ranks, and give the parameters back."""
+        assert self.passing is not None
+        self.now = _Now.IDLE
+        if self.group is None:
+            return
+        begun = self.group.begin_reduce()
+        if self.reshards_after_backward and (
+            begun is not None or not self.group.has_gradients or not self.group.reduces
+        ):
+            self.group.reshard()
+        if begun is not None:
+            before, self.passing.reduction = self.passing.reduction, begun
+            if before is not None:
+                before.finish()
+
+    def forget(self) -> None:
+        """What an iteration that was broken off left: no gradient of it arrives."""
+        if self.passing is not None:
+            if self.passing.reduction is not None:
+                self.passing.reduction.finish()
+            self.passing.reduction, self.passing.ends = None, False
+            self.passing.forward_order.clear()
+        self.now = _Now.IDLE
+        self._running.clear()
+        self.reshard()
+
+    def reshard(self) -> None:
+        """Shards take the wholes' places."""
+        if self.group is not None:
+            self.group.reshard()
+
+
+def _end(passing: Pass) -> None:
+    """A backward pass has ended: what was not reduced is now, and all gradients arrive."""
+    for state in passing.states:
+        group = state.group
+        if group is not None and (state.now is _Now.BACKWARD or group.has_gradients or group.works):
+            state.after_backward()
+        state.now = _Now.IDLE
+    if passing.reduction is not None:
+        passing.reduction.finish()
+        passing.reduction = None
+    passing.ends = False
+    if passing.is_last:
+        passing.forward_order.clear()
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    change = lambda x: x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return pytree.tree_map(change, value)
+
+
+def state_of(module: nn.Module) -> FSDPState | None:
+    """What `fully_shard` keeps of a module, None of others."""
+    return module.__dict__.get("_fsdp_state")

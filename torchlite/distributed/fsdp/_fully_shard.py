@@ -1,0 +1,335 @@
+"""`fully_shard`: parameters in shards, which are whole while a module computes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+from torchlite import nn
+from torchlite.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+from ._fsdp_group import ParameterGroup
+from ._fsdp_param import ShardedParameter
+from ._fsdp_state import FSDPState, state_of
+from ._lanes import Lanes
+from ._policies import DataParallelMeshDims, MixedPrecisionPolicy, OffloadPolicy
+
+__all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method", "share_comm_ctx"]
+
+_PLAIN, _STAY = MixedPrecisionPolicy(), OffloadPolicy()
+
+
+class UnshardHandle:
+    """What `unshard(async_op=True)` returns."""
+
+    def __init__(self, group: ParameterGroup | None = None) -> None:
+        self._group = group
+
+    def wait(self) -> None:
+        """Wait until the parameters are whole."""
+        if self._group is not None:
+            self._group.unshard()
+            self._group = None
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Any], Any] | None = None,
+    mp_policy: MixedPrecisionPolicy = _PLAIN,
+    offload_policy: OffloadPolicy = _STAY,
+    ignored_params: set[Any] | None = None,
+    dp_mesh_dims: DataParallelMeshDims | None = None,
+) -> Any:
+    """Shard a module's parameters over the ranks of a mesh: each keeps 1/n of them, of their gradients and of the
+    optimizer's state. The module, which becomes an FSDPModule as well; its parameters become DTensors. Call it on inner
+    modules first and on the whole model last, and make the optimizer then.
+
+    All parameters that no inner FSDPModule has are one group: gathered before the module's forward and before its
+    backward, while earlier modules still compute, and given back afterwards; gradients are averaged over the ranks
+    while backward goes on.
+
+    module: a Module, or a list of those that are one group. mesh: of one dimension, or two (copies, shards); all ranks
+    by default. reshard_after_forward: whether parameters are given back between forward and backward; None: unless it
+    is the module that is called first; a number: kept in parts by that many ranks. shard_placement_fn: for a parameter
+    `Shard(dim)`, the dimension to cut, or None for the first one. ignored_params: stay as they are.
+
+    ValueError for modules without parts of their own (ModuleList, ModuleDict), for scalars, and for what is sharded.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.fsdp import fully_shard
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    >>> for layer in model:
+    ...     _ = fully_shard(layer)
+    >>> _ = fully_shard(model)
+    >>> optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    >>> model(torch.ones(4, 2)).sum().backward()
+    >>> optimizer.step()
+    >>> type(model).__name__, tuple(model[0].weight.to_local().shape)
+    ('FSDPSequential', (3, 2))
+    >>> torch.distributed.destroy_process_group()
+    """
+    listed = (module,) if isinstance(module, nn.Module) else tuple(module)
+    _check_modules(listed)
+    lanes = Lanes(_mesh_for(mesh, dp_mesh_dims))
+    attach(listed, lanes, reshard_after_forward, shard_placement_fn, mp_policy, offload_policy, ignored_params or set())
+    for one in listed:
+        one.__class__ = _fsdp_class(type(one))
+    return module
+
+
+def attach(
+    modules: tuple[nn.Module, ...],
+    lanes: Lanes,
+    reshards: bool | int | None,
+    placement: Callable[[Any], Any] | None,
+    precision: MixedPrecisionPolicy,
+    offload: OffloadPolicy,
+    ignored: set[Any],
+) -> None:
+    """Shard the parameters of modules that no inner one has for itself, and hang on their forwards."""
+    device = _device_of(lanes.mesh)
+    managed = _managed(modules)
+    for buffer in {id(b): b for part in managed for b in part.buffers(recurse=False)}.values():
+        if buffer.device.type not in (device.type, "meta"):
+            buffer.data = buffer.to(device)
+    parameters = []
+    for parameter, places in _places(managed, ignored):
+        shard = None if placement is None else placement(parameter)
+        parameters.append(ShardedParameter(parameter, places, lanes, shard, device, precision, offload))
+    group = ParameterGroup(parameters, modules, lanes, precision) if parameters else None
+    if isinstance(reshards, int) and not isinstance(reshards, bool):
+        if group is not None:
+            group.few = _few(lanes, reshards)
+        reshards = True
+    state = FSDPState(modules, group, precision, reshards)
+    for one in modules:
+        one.__dict__["_fsdp_state"] = state
+
+
+def _check_modules(modules: tuple[nn.Module, ...]) -> None:
+    for module in modules:
+        if isinstance(module, nn.ModuleList | nn.ModuleDict) and type(module).forward is nn.Module.forward:
+            raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+        if state_of(module) is not None:
+            raise AssertionError(
+                "Each distinct composable distributed API can only be applied to a module once. fully_shard has "
+                f"already been applied to the following module:\n{module}"
+            )
+
+
+def _mesh_for(mesh: DeviceMesh | None, dims: DataParallelMeshDims | None) -> DeviceMesh:
+    if mesh is None:
+        kind = dist.distributed_c10d._get_pg_default_device().type
+        return init_device_mesh(kind, (dist.get_world_size(),))
+    if dims is None:
+        return mesh
+    names: list[str] = []
+    for name in (dims.replicate, dims.shard):
+        if name is not None:
+            names += [name] if isinstance(name, str) else list(name)
+    return mesh[tuple(names)]
+
+
+def _device_of(mesh: DeviceMesh) -> torch.device:
+    if mesh.device_type == "cpu":
+        return torch.device("cpu")
+    return torch.device(mesh.device_type, torch.accelerator.current_device_index())
+
+
+def _managed(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
+    """The modules whose parameters are of the group: those in the roots, but for what was sharded before."""
+    found: dict[int, nn.Module] = {}
+
+    def visit(module: nn.Module, is_root: bool) -> None:
+        if (not is_root and state_of(module) is not None) or id(module) in found:
+            return
+        found[id(module)] = module
+        for child in module.children():
+            visit(child, False)
+
+    for root in roots:
+        visit(root, True)
+    return list(found.values())
+
+
+def _places(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tuple[Any, list[tuple[nn.Module, str]]]]:
+    """The parameters, each once, and all modules and names by which they are found."""
+    without = {id(parameter) for parameter in ignored}
+    found: dict[int, tuple[Any, list[tuple[nn.Module, str]]]] = {}
+    for module in modules:
+        for name, parameter in module._parameters.items():
+            if parameter is not None and id(parameter) not in without:
+                found.setdefault(id(parameter), (parameter, []))[1].append((module, name))
+    return list(found.values())
+
+
+def _few(lanes: Lanes, count: int) -> Any:
+    """The group of `count` neighbours that keep a whole between them; None where these are all ranks."""
+    if count < 1 or lanes.size % count:
+        raise ValueError(
+            f"If reshard_after_forward is an int, it should be a factor of {lanes.size}, not {count} (shard mesh size)"
+        )
+    if count == lanes.size:
+        return None
+    mine = None
+    ranks = lanes.mesh.mesh.view(-1, lanes.size) if lanes.mesh.ndim == 2 else lanes.mesh.mesh.view(1, -1)
+    for line in ranks.tolist():
+        for begin in range(0, lanes.size, count):
+            members = line[begin : begin + count]
+            group = dist.new_group(members)
+            if dist.get_rank() in members:
+                mine = group
+    return mine
+
+
+@functools.cache
+def _fsdp_class(cls: type) -> type:
+    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__deepcopy__": _no_copy})
+
+
+def _no_copy(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
+
+
+class FSDPModule:
+    """What a module is as well after `fully_shard`."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # Of a sharded module's class an object is made as of the class that it had: type(m) is asked for by programs.
+        original = cls.__mro__[2]
+        made = original.__new__(original, *args, **kwargs)  # type: ignore[call-overload]
+        made.__init__(*args, **kwargs)
+        return made
+
+    def _get_fsdp_state(self) -> FSDPState:
+        state = state_of(self)  # type: ignore[arg-type]
+        if state is None:
+            raise AssertionError(f"No FSDP state found on {self}")
+        return state
+
+    def _states(self, recurse: bool = True) -> list[FSDPState]:
+        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]
+        found = (state_of(module) for module in modules)
+        return list(dict.fromkeys(state for state in found if state is not None))
+
+    def _groups(self, recurse: bool = True) -> list[ParameterGroup]:
+        return [state.group for state in self._states(recurse) if state.group is not None]
+
+    def reshard(self) -> None:
+        """Give the module's parameters back: shards take their places."""
+        self._get_fsdp_state().reshard()
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather the module's parameters; with `async_op` begin to, and the handle's `wait()` ends it."""
+        state = self._get_fsdp_state()
+        if state.group is not None:
+            for parameter in state.group.parameters:
+                parameter.renew()
+            state.group.begin_unshard()
+        handle = UnshardHandle(state.group)
+        if async_op:
+            return handle
+        handle.wait()
+        return None
+
+    def reset_iter_state(self) -> None:
+        """Forget an iteration that was broken off: parameters are given back."""
+        for state in self._states():
+            state.forget()
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Whether the next backward pass is the last one of those that go back over the same forwards."""
+        passing = self._get_fsdp_state().begin()
+        passing.is_last = is_last_backward
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether backward reduces gradients; without it they add up whole on each rank until it does."""
+        for group in self._groups(recurse):
+            group.reduces = group.reduces_copies = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """On a mesh of two dimensions: whether backward sums gradients over the copies too."""
+        for group in self._groups(recurse):
+            group.reduces_copies = requires_all_reduce
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether parameters are given back after forward."""
+        if not isinstance(reshard_after_forward, bool):
+            raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
+        for state in self._states(recurse):
+            state.reshards_after_forward = reshard_after_forward
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Whether parameters are given back after backward."""
+        for state in self._states(recurse):
+            state.reshards_after_backward = reshard_after_backward
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Modules whose parameters begin to be gathered when this one's forward begins."""
+        self._get_fsdp_state().forward_prefetch = [_checked(module)._get_fsdp_state() for module in modules]
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Modules whose parameters begin to be gathered when this one's backward begins, in place of the one before."""
+        self._get_fsdp_state().backward_prefetch = [_checked(module)._get_fsdp_state() for module in modules]
+
+    def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
+        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change."""
+        for group in self._groups(False):
+            group.hook = hook
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """By what summed gradients are divided, in place of the number of ranks."""
+        for group in self._groups(False):
+            group.divisor = factor
+
+    def set_reduce_scatter_divide_factor(self, factor: float) -> None:
+        """`set_gradient_divide_factor` by its older name."""
+        self.set_gradient_divide_factor(factor)
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Whether backward gathers the module's parameters, which not all need."""
+        self._get_fsdp_state().unshards_in_backward = unshard_in_backward
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        self.reshard()
+        return super()._apply(*args, **kwargs)  # type: ignore[misc]
+
+
+def _checked(module: Any) -> FSDPModule:
+    if not isinstance(module, FSDPModule):
+        raise ValueError(f"Each module must be an FSDPModule, but got {type(module)}: {module}")
+    return module
+
+
+def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
+    """Have a method gather parameters as `forward` does. Of modules that are not sharded it stays as it is."""
+    state = state_of(module)
+    if state is None:
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+    original = getattr(type(module), method_name)
+
+    @functools.wraps(original)
+    def wrapped(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = state.before_forward(self, args, kwargs)
+        return state.after_forward(self, args, original(self, *args, **kwargs))
+
+    setattr(module, method_name, wrapped.__get__(module, type(module)))
+
+
+def share_comm_ctx(modules: list[FSDPModule]) -> None:
+    """Have several roots share one pass, where one's backward follows another's."""
+    passings = [_checked(module)._get_fsdp_state().begin() for module in modules]
+    for passing in passings[1:]:
+        for state in passing.states:
+            state.passing = passings[0]
+            if state not in passings[0].states:
+                passings[0].states.append(state)
