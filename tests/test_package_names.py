@@ -197,8 +197,9 @@ def test_before_there_is_a_process_group():
             refused(torch.ones(1))
     with pytest.raises(ValueError, match="env:// rendezvous: environment variable RANK expected, but not set"):
         torch.distributed.init_process_group("gloo")
-    with pytest.raises(NotImplementedError, match=r"fsdp.FullyShardedDataParallel: it is not built yet"):
-        fsdp.FullyShardedDataParallel(Net())
+    for sharding in (fsdp.FullyShardedDataParallel, fsdp.fully_shard):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            sharding(Net())
     with pytest.raises(RuntimeError, match="No device mesh is currently active!"):
         torch.distributed.tensor.distribute_tensor(torch.ones(1))
     assert not isinstance(torch.ones(2), torch.distributed.tensor.DTensor) and torch.distributed.group.WORLD is None

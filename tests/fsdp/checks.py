@@ -8,7 +8,6 @@ import functools
 import pytest
 
 import torchlite as torch
-import torchlite.distributed as dist
 from torchlite import nn
 from torchlite.distributed.device_mesh import init_device_mesh
 from torchlite.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
@@ -78,7 +77,9 @@ def train(model, alone, rank, size, steps=3, make=functools.partial(torch.optim.
     optimizers = [make(model.parameters()), make(alone.parameters())]
     for _ in range(steps):
         x, y = batch(4 * size)
-        for net, optimizer, part in zip((model, alone), optimizers, (slice(rank, None, size), slice(None)), strict=True):
+        for net, optimizer, part in zip(
+            (model, alone), optimizers, (slice(rank, None, size), slice(None)), strict=True
+        ):
             optimizer.zero_grad()
             F.mse_loss(net(x[part]), y[part]).backward()
         close(model, alone, tolerance)
@@ -314,9 +315,7 @@ def memory_is_shared_out(rank, size):
     whole = [layer[0].weight for layer in model]
     assert all(weight.to_local().numel() == width * width // size for weight in whole)
     out = model(torch.randn(2, width))
-    held = sum(
-        group.whole for group in (layer._get_fsdp_state().group for layer in model)
-    )
+    held = sum(group.whole for group in (layer._get_fsdp_state().group for layer in model))
     assert held == 0  # the graph is there, the wholes are not
     pages = sum(_resident(layer._get_fsdp_state().group) for layer in model)
     assert pages == 0

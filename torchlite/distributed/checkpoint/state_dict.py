@@ -176,7 +176,11 @@ def _from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any]) -> dict
         if tensor is None:
             found[name] = value
             continue
-        sent = state[name].detach().to(device).contiguous() if first else torch.empty(tensor[0], dtype=tensor[1], device=device)
+        sent = (
+            state[name].detach().to(device).contiguous()
+            if first
+            else torch.empty(tensor[0], dtype=tensor[1], device=device)
+        )
         dist.broadcast(sent, 0)
         found[name] = take(name, sent)
     return found

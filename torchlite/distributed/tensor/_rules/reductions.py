@@ -97,7 +97,7 @@ def _in_two_steps(found: Call) -> Any:
     if any(p.is_partial() for p in tensor.placements):
         return NotImplemented
     over = sorted({tensor.placements[i].dim for i in cut})
-    if found.op.name == "logsumexp" or found["ord"] == float("-inf"):  # which nothing has not
+    if found.op.name == "logsumexp" or math.isinf(found["ord"]):  # which nothing has not
         if any(has_empty_part(tensor.shape[tensor.placements[i].dim], found.mesh.size(i)) for i in cut):
             return NotImplemented
     if len(cut) > 1 and len(over) < len(cut):
