@@ -103,7 +103,7 @@ def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False, 
     if all(i is not None for i in indices):
         return self.index_put_(tuple(indices), values, accumulate)
     if accumulate:
-        spread = torch.zeros_like(self)
+        spread = torch.zeros_like(self, memory_format=torch.contiguous_format)
         where = torch.arange(self.numel(), device=self.device).view(self.shape)[_places(indices)]
         spread.view(-1).index_put_((where,), values.expand(where.shape), True)
         return self.add_(spread)

@@ -6,6 +6,7 @@ where the op itself would be seen (`expanding`). What has neither, and what the 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,10 +22,22 @@ aten = ops.aten
 
 
 def _by_parts(overload: Any) -> Callable:
+    """What the record's composite calls, where a mode sees the op whole."""
+
     def decomposed(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = overload._schema.placed(args, kwargs)
         with expanding(overload):
             return (overload._run or overload._found())(*args, **kwargs)
+
+    decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
+    return decomposed
+
+
+def _as_seen(overload: Any) -> Callable:
+    """The op itself, of which a mode sees parts."""
+
+    def decomposed(*args: Any, **kwargs: Any) -> Any:
+        return overload(*args, **kwargs)
 
     decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
     return decomposed
@@ -202,14 +215,15 @@ def _nll_forward(self: Any, target: Any, weight: Any, reduction: int, ignore_ind
     return aten.div.Tensor(loss, total) if reduction == 1 else loss, total
 
 
-def _nearest(self: Any, output_size: Any, *scales: Any) -> Any:
+def _nearest(self: Any, output_size: Any, *scales: Any, middle: bool = False) -> Any:
     indices: list[Any] = [None, None]
     dims = len(output_size)
     for place, n in enumerate(output_size):
         old = self.shape[2 + place]
         given = scales[place] if place < len(scales) else None
         step = old / n if given is None else 1 / given
-        at = aten.mul.Tensor(aten.arange.start_step(0, n, 1, dtype=torch.float32, device=self.device), step)
+        at = aten.arange.start_step(0, n, 1, dtype=torch.float32, device=self.device)
+        at = aten.mul.Tensor(aten.add.Tensor(at, 0.5) if middle else at, step)
         at = aten.clamp.default(aten._to_copy.default(at, dtype=torch.int64), None, old - 1)
         indices.append(aten.view.default(at, [n if d == place else 1 for d in range(dims)]))
     return aten.index.Tensor(self, indices)
@@ -221,6 +235,152 @@ def _xlogy(self: Any, other: Any) -> Any:
     product = aten.mul.Tensor(first, aten.log.default(second))
     found = aten.where.self(aten.eq.Scalar(first, 0), _number(0, product), product)
     return aten.where.self(aten.isnan.default(second), _number(math.nan, product), found)
+
+
+def _binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
+    least = _number(-100, self)
+    no = aten.maximum.default(aten.log1p.default(aten.neg.default(self)), least)
+    yes = aten.maximum.default(aten.log.default(self), least)
+    loss = aten.sub.Tensor(aten.mul.Tensor(aten.sub.Tensor(target, 1), no), aten.mul.Tensor(target, yes))
+    return _reduced(loss if weight is None else aten.mul.Tensor(loss, weight), reduction)
+
+
+def _count_nonzero(self: Any, dim: Any = None) -> Any:
+    dims = [] if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
+    return aten.sum.dim_IntList(self if self.dtype is torch.bool else aten.ne.Scalar(self, 0), dims)
+
+
+def _off_diagonal(n: int, m: int, offset: int, device: Any) -> Any:
+    """Where in a matrix of n rows and m columns a diagonal lies."""
+    rows = aten.unsqueeze.default(aten.arange.start_step(0, n, 1, device=device), -1)
+    return aten.eq.Tensor(aten.arange.start_step(0, m, 1, device=device), aten.add.Tensor(rows, offset))
+
+
+def _eye(n: int, m: int | None = None, **options: Any) -> Any:
+    dtype = options.pop("dtype", None) or torch.get_default_dtype()
+    return aten._to_copy.default(_off_diagonal(n, n if m is None else m, 0, options.get("device")), dtype=dtype)
+
+
+def _diag_embed(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    size, zero = self.shape[-1] + abs(offset), _number(0, self)
+    pad = [0, 0, 0, offset] if offset > 0 else [0, -offset]
+    column = aten.unsqueeze.default(self, -1 if offset > 0 else -2)
+    wide = aten.constant_pad_nd.default(column, pad) if offset else column
+    found = aten.where.self(_off_diagonal(size, size, offset, self.device), wide, zero)
+    order = list(range(found.ndim - 2))
+    first, second = dim1 % found.ndim, dim2 % found.ndim
+    for place, dim in sorted(((first, found.ndim - 2), (second, found.ndim - 1))):
+        order.insert(place, dim)
+    return aten.permute.default(found, order)
+
+
+def _at(index: Any, dim: int, ndim: int) -> list:
+    """An index of a dimension, for `index_put`."""
+    return [None] * (dim % max(ndim, 1)) + [index]
+
+
+def _index_add(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    scaled = source if alpha == 1 else aten.mul.Tensor(source, alpha)
+    if not self.ndim:
+        return aten.add.Tensor(self, aten.sum.dim_IntList(scaled, []))
+    return aten.index_put.default(self, _at(index, dim, self.ndim), scaled, True)
+
+
+def _index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
+    if not self.ndim:
+        return aten.squeeze.dims(_index_copy(aten.unsqueeze.default(self, 0), 0, index, source), [0])
+    return aten.index_put.default(self, _at(index, dim, self.ndim), source)
+
+
+def _index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+    filling = value if isinstance(value, call.Tensor) else _number(value, self)
+    if not self.ndim:
+        return aten.squeeze.dims(_index_fill(aten.unsqueeze.default(self, 0), 0, index, filling), [0])
+    return aten.index_put.default(self, _at(index, dim, self.ndim), filling)
+
+
+def _roll(self: Any, shifts: Any, dims: Any = ()) -> Any:
+    shifts, dims = ([x] if isinstance(x, int) else list(x) for x in (shifts, dims))
+    if not dims:
+        flat = aten.view.default(aten.clone.default(self, memory_format=torch.contiguous_format), [-1])
+        return aten.view.default(_roll(flat, shifts, [0]), list(self.shape))
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = self.shape[dim]
+        if not size:
+            return aten.clone.default(self)
+        places = aten.add.Tensor(aten.arange.start_step(0, size, 1, device=self.device), (size - shift) % size)
+        self = aten.index_select.default(self, dim, aten.fmod.Scalar(places, size))
+    return self
+
+
+def _log_of_sum(base: Any) -> Callable:
+    """log(exp(a) + exp(b)), to base 2 where it is said: the larger, and what the smaller adds."""
+
+    def found(self: Any, other: Any) -> Any:
+        apart = aten.neg.default(aten.abs.default(aten.sub.Tensor(self, other)))
+        power = aten.exp.default(apart) if base is None else aten.exp.default(aten.mul.Tensor(apart, math.log(base)))
+        more = aten.log1p.default(power)
+        total = aten.add.Tensor(
+            aten.maximum.default(self, other), more if base is None else aten.mul.Tensor(more, 1 / math.log(base))
+        )
+        infinite = aten.logical_and.default(aten.isinf.default(self), aten.eq.Tensor(self, other))
+        return aten.where.self(infinite, self, total)
+
+    return found
+
+
+def _logit(self: Any, eps: float | None = None) -> Any:
+    kept = self if eps is None else aten.clamp.default(self, eps, 1 - eps)
+    return aten.log.default(aten.div.Tensor(kept, aten.rsub.Scalar(kept, 1)))
+
+
+def _nan_to_num(self: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    if not self.dtype.is_floating_point:
+        return aten.clone.default(self)
+    ends = torch.finfo(self.dtype)
+    found = aten.where.self(aten.isnan.default(self), _number(nan or 0.0, self), self)
+    high, low = (ends.max if posinf is None else posinf), (ends.min if neginf is None else neginf)
+    found = aten.where.self(aten.eq.Scalar(self, math.inf), _number(high, self), found)
+    return aten.where.self(aten.eq.Scalar(self, -math.inf), _number(low, self), found)
+
+
+def _sgn(self: Any) -> Any:
+    if not self.dtype.is_complex:
+        return aten.sign.default(self)
+    return aten.where.self(aten.eq.Scalar(self, 0), _number(0, self), aten.div.Tensor(self, aten.abs.default(self)))
+
+
+def _sinc(self: Any) -> Any:
+    turned = aten.mul.Tensor(self, math.pi)
+    return aten.where.self(
+        aten.eq.Scalar(self, 0), _number(1, turned), aten.div.Tensor(aten.sin.default(turned), turned)
+    )
+
+
+def _entropy(self: Any) -> Any:
+    product = aten.neg.default(aten.mul.Tensor(self, aten.log.default(self)))
+    found = aten.where.self(aten.eq.Scalar(self, 0), _number(0, product), product)
+    return aten.where.self(aten.lt.Scalar(self, 0), _number(-math.inf, product), found)
+
+
+def _xlog1py(self: Any, other: Any) -> Any:
+    first = self if isinstance(self, call.Tensor) else _number(self, other)
+    second = other if isinstance(other, call.Tensor) else _number(other, self)
+    product = aten.mul.Tensor(first, aten.log1p.default(second))
+    found = aten.where.self(aten.eq.Scalar(first, 0), _number(0, product), product)
+    return aten.where.self(aten.isnan.default(second), _number(math.nan, product), found)
+
+
+def _heaviside(self: Any, values: Any) -> Any:
+    above = aten._to_copy.default(aten.gt.Scalar(self, 0), dtype=self.dtype)
+    return aten.where.self(aten.eq.Scalar(self, 0), values, above)
+
+
+def _replication_pad1d(self: Any, padding: Any) -> Any:
+    left, right = padding
+    size = self.shape[-1]
+    places = aten.clamp.default(aten.arange.start_step(-left, size + right, 1, device=self.device), 0, size - 1)
+    return aten.index.Tensor(self, _at(places, -1, self.ndim))
 
 
 def _written_back(overload: Any) -> Callable | None:
@@ -271,7 +431,6 @@ WRITTEN: dict[str, Callable] = {
     "hardswish.default": lambda self: aten.div.Tensor(
         aten.mul.Tensor(self, aten.clamp.default(aten.add.Tensor(self, 3), 0, 6)), 6
     ),
-    "hardtanh.default": lambda self, min_val=-1, max_val=1: aten.clamp.default(self, min_val, max_val),
     "relu6.default": lambda self: aten.hardtanh.default(self, 0, 6),
     "clamp_min.default": lambda self, min: aten.clamp.default(self, min),
     "clamp_max.default": lambda self, max: aten.clamp.default(self, None, max),
@@ -301,6 +460,25 @@ WRITTEN: dict[str, Callable] = {
     "nll_loss_forward.default": _nll_forward, "nll_loss2d_forward.default": _nll_forward,
     **{f"upsample_nearest{d}d.default": _nearest for d in (1, 2, 3)},
     **{f"xlogy.{which}": _xlogy for which in ("Tensor", "Scalar_Self", "Scalar_Other")},
+    **{f"_upsample_nearest_exact{d}d.default": functools.partial(_nearest, middle=True) for d in (1, 2, 3)},
+    **{f"special_xlog1py.{which}": _xlog1py for which in ("default", "self_scalar", "other_scalar")},
+    "binary_cross_entropy.default": _binary_cross_entropy,
+    "count_nonzero.default": _count_nonzero, "count_nonzero.dim_IntList": _count_nonzero,
+    "diag_embed.default": _diag_embed, "eye.default": _eye, "eye.m": _eye,
+    "fill.Tensor": lambda self, value: aten.copy.default(self, value),
+    "floor_divide.Scalar": lambda self, other: aten.div.Scalar_mode(self, other, rounding_mode="floor"),
+    "heaviside.default": _heaviside, "index_add.default": _index_add, "index_copy.default": _index_copy,
+    "index_fill.int_Scalar": _index_fill, "index_fill.int_Tensor": _index_fill,
+    "lift_fresh_copy.default": lambda self: aten.clone.default(self),
+    "logaddexp.default": _log_of_sum(None), "logaddexp2.default": _log_of_sum(2), "logit.default": _logit,
+    "nan_to_num.default": _nan_to_num, "replication_pad1d.default": _replication_pad1d, "roll.default": _roll,
+    "sgn.default": _sgn, "sinc.default": _sinc, "special_entr.default": _entropy,
+    "zero_.default": lambda self: aten.copy_.default(self, aten.full_like.default(self, 0)),
+    "squeeze_copy.dims": lambda self, dim: aten.clone.default(aten.squeeze.dims(self, dim)),
+    "take.default": lambda self, index: aten.index.Tensor(aten.view.default(self, [-1]), [index]),
+    "unsafe_split_with_sizes.default": lambda self, split_sizes, dim=0: aten.split_with_sizes.default(
+        self, split_sizes, dim
+    ),
     "frac.default": lambda self: aten.sub.Tensor(self, aten.trunc.default(self)),
     "deg2rad.default": lambda self: aten.mul.Tensor(self, math.pi / 180),
     "rad2deg.default": lambda self: aten.mul.Tensor(self, 180 / math.pi),
@@ -331,7 +509,7 @@ _BY_PARTS = frozenset(
     _prelu_kernel_backward.default _safe_softmax.default _softmax_backward_data.default addr.default
     affine_grid_generator.default alias_copy.default aminmax.default binary_cross_entropy_backward.default
     binary_cross_entropy_with_logits.default block_diag.default celu.default channel_shuffle.default
-    diagonal_backward.default diagonal_copy.default elu_backward.default expand_copy.default fill_.Scalar
+    diagonal_backward.default diagonal_copy.default elu_backward.default expand_copy.default
     gelu_backward.default glu.default glu_backward.default hardshrink.default hardsigmoid_backward.default
     hardswish_backward.default hardtanh_backward.default huber_loss.default huber_loss_backward.default
     leaky_relu_backward.default linalg_cross.default log_sigmoid_backward.default logit_backward.default
@@ -343,7 +521,7 @@ _BY_PARTS = frozenset(
     slice_backward.default smooth_l1_loss.default smooth_l1_loss_backward.default soft_margin_loss.default
     soft_margin_loss_backward.default softplus.default softplus_backward.default softshrink.default
     split_with_sizes_copy.default squeeze_copy.default squeeze_copy.dim t_copy.default trace.default
-    transpose_copy.int unfold_copy.default unsqueeze_copy.default zero_.default
+    transpose_copy.int unfold_copy.default unsqueeze_copy.default
     """.split()
 )
 
@@ -353,14 +531,34 @@ def is_core(overload: Any) -> bool:
     return "a" in overload.entry.flags
 
 
+# Ops that the library writes in others and that come apart though no table says so: they may give what they are given.
+_NEVER_WHOLE = frozenset(
+    """
+    _batch_norm_impl_index alpha_dropout atleast_1d atleast_2d atleast_3d batch_norm cartesian_prod conj_physical
+    dropout feature_alpha_dropout feature_dropout unsafe_chunk
+    """.split()
+)
+
+
+def stays_whole(overload: Any) -> bool:
+    """Whether an op that the library writes in others is one op where it is not asked to come apart."""
+    if not getattr(overload, "is_implicit", False) or overload._opname in _NEVER_WHOLE:
+        return False
+    schema = overload._schema
+    returned = [r for r in schema.returns if r.type.base == "Tensor"]
+    return bool(returned) and not any(a.alias_info is not None for a in (*schema.arguments, *schema.returns))
+
+
 def decomposition(overload: Any) -> Callable | None:
     """The function that an overload is written as; None for the core, and for what is written in nothing here."""
-    if is_core(overload):
-        return None
     name = str(overload).removeprefix("aten.")
     if name in WRITTEN:
         return WRITTEN[name]
-    if name in _BY_PARTS or overload.is_implicit:
+    if is_core(overload):
+        return None
+    if overload.is_implicit:
+        return _as_seen(overload)
+    if name in _BY_PARTS:
         return _by_parts(overload)
     return _written_back(overload)
 

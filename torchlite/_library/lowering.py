@@ -15,6 +15,7 @@ import torchlite as torch
 from .._aten import ops
 from .._aten.matching import REDUCTIONS, as_argument
 from .._dispatch import call
+from .._symbolic import UnbackedInt
 
 aten = ops.aten
 
@@ -431,6 +432,8 @@ def _arange(input: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
 def _reshape(input: Any, shape: Any) -> Any:
     """A view where one can be had, else a view of a copy."""
     sizes = list(shape)
+    if any(isinstance(n, UnbackedInt) for n in sizes):  # of a copy, as nothing can be asked of such a number
+        return run(aten.view.default, run(aten.clone.default, input, memory_format=torch.contiguous_format), sizes)
     if -1 in sizes:
         rest = -math.prod(sizes)
         if rest <= 0 or input.numel() % rest:

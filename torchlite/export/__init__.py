@@ -11,14 +11,18 @@ from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
-    "AdditionalInputs", "Constraint", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram",
-    "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection", "UnflattenedModule",
-    "default_decompositions", "dims", "draft_export", "export", "export_for_training", "load", "register_dataclass",
-    "save", "unflatten",
+    "AdditionalInputs", "Constraint", "CustomDecompTable", "Dim", "ExportBackwardSignature", "ExportGraphSignature",
+    "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
+    "UnflattenedModule", "default_decompositions", "dims", "draft_export", "export", "export_for_training", "load",
+    "register_dataclass", "save", "unflatten",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name == "CustomDecompTable":
+        from .decomp_utils import CustomDecompTable
+
+        return CustomDecompTable
     if name in ("passes", "graph_signature", "dynamic_shapes", "decomp_utils"):
         import importlib
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.decomposing import decomposition, stays_whole
 from torchlite._symbolic import Expr, SymInt
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._merging import Merged
@@ -16,6 +17,9 @@ from . import graph_signature as gs
 from ._capture import _without_unused
 from ._functional import functional
 from ._running import computing
+
+# Batch norm says by its op what it writes.
+_ALWAYS = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.aten.native_batch_norm.default)}
 
 
 def decomposed(program: Any, table: Any) -> Any:
@@ -105,12 +109,15 @@ def _other(hint: int, ranged: Any, step: int = 1) -> int:
 
 
 def _made(value: Any, sizes: dict[str, int]) -> Any:
-    """A tensor like a fake one."""
+    """A tensor like a fake one: of numbers that can be divided by, matrices that can be inverted, and indices."""
     shape = [n.node.expr.value(sizes) if isinstance(n, SymInt) else int(n) for n in value.shape]
     kind = value.dtype
-    if kind.is_floating_point or kind.is_complex:
-        return torch.ones(shape, dtype=kind).requires_grad_(value.requires_grad)
-    return torch.zeros(shape, dtype=kind)
+    if not (kind.is_floating_point or kind.is_complex):
+        return torch.zeros(shape, dtype=kind)
+    made = torch.ones(shape, dtype=kind)
+    if len(shape) > 1 and shape[-1] == shape[-2]:
+        made.diagonal(dim1=-2, dim2=-1).add_(shape[-1])
+    return made.requires_grad_(value.requires_grad)
 
 
 def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, Unbacked]:
@@ -120,7 +127,7 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, U
     def unknown(tensor: Any) -> Node:
         raise RuntimeError("run_decompositions: a decomposition uses a tensor that is none of the program's")
 
-    recorder = Recorder(graph, unknown, whole=True, decompositions=table)
+    recorder = Recorder(graph, unknown, decompositions=_ALWAYS | table)
     recorder.decomposing = True
     unbacked = recorder.unbacked = Unbacked(recorder, sizes)
     env: dict[Node, Any] = {}
@@ -198,15 +205,19 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
     if getattr(node.target, "namespace", "") == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
         env[node] = node.target(*args, **kwargs)  # type: ignore[operator]
         return
+    recorder.stack_trace = node.meta.get("stack_trace")
+    rule = recorder.decompositions.get(node.target)
+    run = rule or (computing(node.target) if _is_view(node.target) else node.target)
     with recorder:
-        recorder.stack_trace = node.meta.get("stack_trace")
         if node.target in ITEMS:
-            env[node] = args[0].item()
-            return
-        if node.target in recorder.decompositions:
-            env[node] = recorder.decompositions[node.target](*args, **kwargs)
-            return
-        env[node] = (computing(node.target) if _is_view(node.target) else node.target)(*args, **kwargs)  # type: ignore[operator]
+            found = args[0].item()
+        elif not getattr(node.target, "is_implicit", False):
+            found = run(*args, **kwargs)  # type: ignore[operator]
+        elif rule is None and stays_whole(node.target):
+            found = NotImplemented
+        else:
+            found = recorder.tried(lambda: run(*args, **kwargs))  # type: ignore[operator]
+    env[node] = recorder.kept(node.target, args, kwargs) if found is NotImplemented else found
 
 
 def _plain(value: Any, env: dict[Node, Any]) -> Any:

@@ -15,6 +15,7 @@ import torchlite as torch
 from torchlite.fx import Graph, Node
 
 aten = torch.ops.aten
+_NORMS = (aten.native_batch_norm.default, aten._native_batch_norm_legit.default)
 
 
 @dataclasses.dataclass
@@ -114,6 +115,9 @@ class _Run:
         if node.op == "output":
             self.made.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
             return
+        if node.target in _NORMS and node.args[5] and node.args[3] is not None:
+            self._normalization(node)
+            return
         schema = getattr(node.target, "_schema", None)
         if schema is not None and node.target is not operator.getitem:
             written = [a for a in schema.arguments if a.is_write]
@@ -132,6 +136,17 @@ class _Run:
             node.target, tuple(self.argument(list(node.args))), self.argument(dict(node.kwargs)), node.meta
         )
         self.values[node] = self._fresh(made)
+
+    def _normalization(self, node: Node) -> None:
+        """Batch norm that writes its running statistics: what they become are two results more."""
+        held: list[Any] = [node.args[3], node.args[4]]
+        arguments = tuple(self.argument(list(node.args)))
+        meta = {**node.meta, "val": [*node.meta["val"], *(n.meta.get("val") for n in held)]}
+        made = self._call(aten._native_batch_norm_legit_functional.default, arguments, {}, meta)
+        self.values[node] = self._fresh(made)
+        for place, statistic in enumerate(held):
+            became = self._call(operator.getitem, (made, 3 + place), {}, dict(statistic.meta))
+            self._put(self.values[statistic], became)
 
     def _view(self, node: Node) -> None:
         first: Any = node.args[0]
@@ -158,16 +173,24 @@ class _Run:
             self.values[node] = value
             return
         if name == "zero_":
-            made = self._call(aten.zeros_like.default, (now,), {}, meta)
+            made = self._call(aten.full_like.default, (now, 0), {}, meta)
         elif name == "copy_":
-            made = self._call(aten.copy.default, tuple(args), kwargs, meta)
-        elif name in ("batch_norm", "instance_norm"):
-            raise AssertionError(name)
+            made = args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
         else:
             packet = getattr(aten, name.removesuffix("_"))
             made = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
         self._put(value, made)
         self.values[node] = value
+
+    def _is_whole_copy(self, node: Node) -> bool:
+        """Whether a copy's target becomes its source: a value of the program of the same size and kind."""
+        target, source = node.args[:2]
+        if not isinstance(source, Node) or source.op != "call_function" or source is target:
+            return False
+        old, new = target.meta.get("val"), source.meta.get("val")  # type: ignore[union-attr]
+        return isinstance(new, torch.Tensor) and all(
+            getattr(old, name) == getattr(new, name) for name in ("shape", "dtype", "device")
+        )
 
     def _put(self, value: Value, node: Node) -> None:
         """Have a value be a node's, with all that lies in its memory."""
@@ -217,11 +240,13 @@ class _Run:
 
     def _turned_back(self, name: str, step: Step, new: Node, meta: dict) -> Node:
         if name in ("t", "numpy_T"):
-            return self._call(aten.t.default, (new,), {}, meta)
+            return self._call(aten.permute.default, (new, list(range(meta["val"].ndim))[::-1]), {}, meta)
         if name == "transpose":
-            return self._call(aten.transpose.int, (new, *step.args), {}, meta)
+            order = list(range(meta["val"].ndim))
+            order[step.args[0]], order[step.args[1]] = order[step.args[1]], order[step.args[0]]
+            return self._call(aten.permute.default, (new, order), {}, meta)
         if name == "unsqueeze":
-            return self._call(aten.squeeze.dim, (new, step.args[0]), {}, meta)
+            return self._call(aten.squeeze.dims, (new, [step.args[0]]), {}, meta)
         if name == "squeeze":
             return self._call(aten.view.default, (new, [int(n) for n in meta["val"].shape]), {}, meta)
         order = [d % len(step.args[0]) for d in step.args[0]]

@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._decomp import core_aten_decompositions
+
 __all__ = ["CustomDecompTable"]
 
 
 class CustomDecompTable(dict):
-    """Decompositions by overload, to which a program adds its own. Ops that are written in others in PyTorch too come
-    apart without an entry.
+    """Decompositions by overload: those to the library's core, which a program changes. An op that is taken out stays
+    whole; a function under an op is what it is written as.
+
+    >>> import torchlite as torch
+    >>> table = torch.export.default_decompositions()
+    >>> del table[torch.ops.aten.linear.default]
+    >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),)).run_decompositions(table)
+    >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    ['aten.linear.default']
     """
+
+    def __init__(self) -> None:
+        super().__init__(core_aten_decompositions())
+
+    def copy(self) -> CustomDecompTable:
+        """A table with the same entries."""
+        made = type(self)()
+        made.clear()
+        made.update(self)
+        return made
 
     def materialize(self) -> dict[Any, Callable]:
         """As a plain dictionary."""

@@ -16,11 +16,14 @@ from ..._aten import OWN, OpOverload, ops
 from ..._aten.matching import matched
 from ..._dispatch import call
 from ..._dispatch.interceptors import Writing, stack
+from ..._dispatch.layouts import iterated
 from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
+from ..._library.tags import Tag
 from ..._symbolic import SymBool, UnbackedInt
 from ..._tensor import Parameter, Tensor
+from ..._types.layouts import strided
 from ..graph import Graph
 from ..node import Node
 from ._unbacked import Unbacked, plain
@@ -274,8 +277,13 @@ class Recorder(DispatchMode):
                 result = rule(*args, **kwargs)
             if result is not NotImplemented:
                 return result
+        return self.kept(func, args, kwargs)
+
+    def kept(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """A call as one node, where the recorder is not entered."""
         node = self.note(func, args, kwargs)
-        return self.bind(node, func(*plain(args), **plain(kwargs)))
+        args = plain(args)
+        return self.bind(node, _laid_out(func, args, func(*args, **plain(kwargs))))
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if not self.whole or isinstance(op, LibraryOp):
@@ -320,14 +328,24 @@ class Recorder(DispatchMode):
         """A call in smaller ops; NotImplemented, and no trace of it, where the library lacks one of them."""
         if not (op.is_implicit or op.name in DECOMPOSED):
             return NotImplemented
+
+        def run() -> Any:
+            with _going_on(self._handle):
+                if op.name in DECOMPOSED:
+                    return DECOMPOSED[op.name](SLOTS.F, *values)
+                return call.below(op, function, args, kwargs)
+
+        return self.tried(run)
+
+    def tried(self, run: Callable[[], Any]) -> Any:
+        """The result of what runs recorded; NotImplemented, and no trace of it, where it reads elements, or calls what
+        the library lacks.
+        """
         last = next(reversed(self.graph.nodes), None)
         before = dict(self.nodes)
         result: Any = NotImplemented
-        with _going_on(self._handle), contextlib.suppress(GuardOnDataDependentSymNode):
-            if op.name in DECOMPOSED:
-                result = DECOMPOSED[op.name](SLOTS.F, *values)
-            else:
-                result = call.below(op, function, args, kwargs)
+        with contextlib.suppress(GuardOnDataDependentSymNode):
+            result = run()
         made = []
         for node in reversed(self.graph.nodes):
             if node is last:
@@ -343,6 +361,23 @@ class Recorder(DispatchMode):
 
 # Ops of the library that come apart though they are none that are written in others there.
 _APART = frozenset(("linear", "matmul"))
+
+
+def _laid_out(func: Any, args: tuple, result: Any) -> Any:
+    """A pointwise result where PyTorch's iterator puts it: which of its views are views depends on that. NumPy's ufuncs
+    have another order where their operands lie in different ones.
+    """
+    operands = [a for a in args if isinstance(a, Tensor)]
+    if len(operands) < 2 or not isinstance(result, Tensor):
+        return result
+    if Tag.pointwise not in getattr(func, "tags", ()):  # type: ignore[attr-defined]
+        return result
+    if func._schema.is_mutable or result.layout is not strided:
+        return result
+    strides = iterated(tuple(result.shape), tuple([(tuple(a.shape), a.stride()) for a in operands]))
+    if strides == result.stride():
+        return result
+    return result.new_empty_strided(result.shape, strides).copy_(result)
 
 
 def _is_unknown(target: Any) -> bool:
