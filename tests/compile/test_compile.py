@@ -237,6 +237,34 @@ def test_modes_are_guards():
             assert not frame(x)
 
 
+def test_what_a_function_reaches_is_a_guard():
+    layers = nn.ModuleList([nn.Linear(2, 2)])
+    plain, names = [1.0], {"a": 2.0}
+
+    def f(x):
+        for layer in layers:
+            x = layer(x)
+        return x * sum(plain) + len(names)
+
+    frame = Frame(f, "f")
+    changes = [
+        lambda: plain.append(3.0),
+        lambda: names.update(b=1),
+        lambda: layers.append(nn.Linear(2, 2)),
+        lambda: layers[0].register_forward_hook(lambda module, args, out: out * 2),
+        lambda: torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: out + 1),
+        lambda: setattr(layers[1], "bias", None),
+    ]
+    x = torch.randn(3, 2)
+    for change in changes:
+        for _ in range(3):
+            assert same(frame(x), f(x))
+        handle = change()
+        assert same(frame(x), f(x))
+    torch.nn.modules.module._global_forward_hooks.clear()
+    assert same(frame(x), f(x)) and handle is None and frame.replays == 11
+
+
 def test_nothing_grows():
     w = torch.randn(16, 16, requires_grad=True)
     compiled = torch.compile(lambda x: (x @ w).relu().sum())

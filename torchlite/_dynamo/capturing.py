@@ -41,6 +41,7 @@ class Capture(KernelRecorder):
         self.slots: dict[int, int] = {}
         self.kept: dict[int, Any] = {}  # arrays by slot; they live on, so that none takes another's identity
         self.count = 0  # of slots
+        self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
         self.constants: dict[int, Any] = {}
         self.writes = False  # whether anything was written or drawn, which no later miss could take back
         self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
@@ -171,6 +172,7 @@ class Capture(KernelRecorder):
         for i, tensor in enumerate(self.outside):
             self.apart[i] = self.apart.get(i, 0) + root_of(tensor).n - before[0][i]
         self.steps.append(Step("step", owner.step, (), {}, None, kind="object", grads=tuple(grads)))
+        self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
         return result
 
     # -- the call --------------------------------------------------------------------------------
@@ -202,12 +204,16 @@ class Capture(KernelRecorder):
         leaves, rebuild, shape = flattened(result, self.state.leaves)
         results = [self._result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
+        reads = bool(self.apart or self.watcher.reads_gradients)
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
             if grad is not self.first_grads[i]:
                 if grad is not None and (grad.__class__ is not Tensor or grad._node is not None):
                     raise Unsupported("a gradient has a history")
-                grads[i] = None if grad is None else self.slot(grad._data).number
+                number = None if grad is None else self.slot(grad._data).number
+                reads = True
+                if i not in self.published or self.published[i] != number:
+                    grads[i] = number
         bumps = {
             i: root_of(t).n - n - self.apart.get(i, 0)
             for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
@@ -226,7 +232,7 @@ class Capture(KernelRecorder):
         program = Program(boundary.forward_steps, self.inputs, dict(self.constants), outputs)
         old = sorted(n for n in program.used() if n < 0)
         program.inputs = [*self.inputs, *old]
-        reads = bool(grads or old or self.apart or self.watcher.reads_gradients) or any(i < 0 for i in bumps)
+        reads = reads or bool(old) or any(i < 0 for i in bumps)
         scalars = {n for n, raw in self.kept.items() if not getattr(raw, "ndim", 1)}
         gradients = [None if g is None else g._data.strides for g in self.first_grads]
         return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, backward)

@@ -19,6 +19,7 @@ from torchlite._settings.compiling import THREAD
 from torchlite._settings.switches import SWITCHES
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
+from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capturing import Capture, is_plain, table_for
@@ -28,6 +29,11 @@ from .program import Captured, same_program, same_step
 from .replaying import Source, guard_for, replay_for
 from .trees import key_and_tensors
 from .walking import State
+
+# The hooks that all modules have.
+HOOKS_OF_ALL = tuple(
+    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
+)
 
 
 def _modes() -> tuple:
@@ -44,13 +50,14 @@ class Variant:
     def __init__(self, modes: tuple, state: State, objects: list) -> None:
         self.modes, self.state, self.objects = modes, state, objects
         self.sources: list[Source] = []
+        self.is_same = state.is_same  # whether what the function can reach is as it was
         self.guard: Any = None
         self.captured: Captured | None = None
         self.replay: Any = None
 
     def admits(self, tensors: list, modes: tuple) -> bool:
         """Whether it stands for a call with these tensors."""
-        return self.guard(*tensors) and modes == self.modes and self.state.is_same()
+        return self.guard(*tensors) and modes == self.modes and self.is_same()
 
     def branch(self, captured: Captured) -> Variant:
         """What was captured of a call with such arguments that went another way."""
@@ -82,7 +89,7 @@ class Frame:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
             self.gave_up
-            or threading.get_ident() in RECORDERS
+            or (RECORDERS and threading.get_ident() in RECORDERS)
             or config.disable
             or THREAD.stance == "force_eager"
             or GLOBALS["ACTIVE"]
@@ -127,7 +134,7 @@ class Frame:
 
     def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[Variant, list]:
         """A variant for a call, and the tensors that exist before it."""
-        state = State().walk(self.function, *objects)
+        state = State().walk(self.function, *objects, *HOOKS_OF_ALL)
         outside: list[Any] = []
         variant = Variant(modes, state, objects)
         for i, tensor in enumerate(tensors):
@@ -183,7 +190,7 @@ class Frame:
             if self.fullgraph:
                 raise Unsupported(self.reasons[-1])
             return result
-        found.captured = captured
+        found.captured, found.is_same = captured, found.state.test()
         found.replay = replay_for(_identifier(self.name), captured, variant.sources, len(tensors), table_for(outside))
         logs.write("code", found.replay.forward.text)
         return result

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import keyword
 import linecache
-import types
 from typing import Any
 
 import numpy as np
 
 from .program import Program, Slot, Step, variable
-
-_numbers = itertools.count()
+from .texts import compiled
 
 
 class Miss(Exception):
@@ -119,15 +116,6 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
     parameters = ", ".join([*map(variable, program.inputs), *(["owners"] if publish is not None else [])])
     text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in writer.lines)
     return compiled(name, text, writer.space)
-
-
-def compiled(name: str, text: str, space: dict[str, Any]) -> types.FunctionType:
-    """The function of that name that a text defines; tracebacks and debuggers show its lines."""
-    place = f"<torchlite.compile {next(_numbers)} {name}>"
-    exec(compile(text, place, "exec"), space)
-    linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-    space[name].text = text
-    return space[name]
 
 
 def _last_uses(program: Program) -> dict[int, list[int]]:

@@ -11,8 +11,9 @@ from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_m
 from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
-from .lowering import compiled, lowered
+from .lowering import lowered
 from .program import Captured, Result
+from .texts import compiled
 
 
 class Source:

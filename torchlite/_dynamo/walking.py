@@ -28,6 +28,7 @@ from torchlite.nn.modules.module import Module
 from torchlite.optim.optimizer import Optimizer
 
 from .exc import Unsupported
+from .texts import compiled
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
           layout, memory_format)  # fmt: skip
@@ -47,8 +48,9 @@ _KNOWN = frozenset((
 
 def is_known(module: Any) -> bool:
     """Whether a module (by its name) needs no walk."""
-    first = str(module).partition(".")[0]
-    return first in _KNOWN or first.startswith("torchlite_")
+    name = str(module)
+    first = name.partition(".")[0]
+    return (first in _KNOWN or first.startswith("torchlite_")) and not name.startswith("torchlite._command")
 
 
 class Reads:
@@ -173,6 +175,35 @@ class State:
     def is_same(self) -> bool:
         """Whether everything is as it was found."""
         return not any(self.empty) and all(held.is_same() for held in self.held)
+
+    def test(self) -> Any:
+        """A function that answers `is_same`, at once where all objects are the ones that were found."""
+        space: dict[str, Any] = {"slowly": self.is_same}
+        values, keys = [], []
+        for i, held in enumerate(self.held):
+            space[f"place{i}"] = held.place
+            if held.read is _items:
+                values.append(f"*place{i}.values()")
+                keys.append(f"*place{i}")
+            elif held.read is _elements:
+                values.append(f"*place{i}")
+                keys.append(f"len(place{i})")
+            else:
+                space[f"read{i}"] = held.read
+                values.append(f"*read{i}(place{i})[1]")
+        for i, place in enumerate(self.empty):
+            space[f"empty{i}"] = place
+        space["is_"], space["found"] = operator.is_, [value for held in self.held for value in held.values]
+        space["names"] = []
+        for held in self.held:
+            space["names"] += [len(held.values)] if held.read is _elements else held.keys or ()
+        empty = " or ".join(f"empty{i}" for i in range(len(self.empty))) or "False"
+        return compiled(
+            "is_same",
+            f"def is_same():\n    if {empty}:\n        return False\n"
+            f"    return [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found)) or slowly()\n",
+            space,
+        )
 
     def _hold(self, read: Any, place: Any, modules: bool = True) -> None:
         held = Held(read, place)
