@@ -315,6 +315,37 @@ static float added_up(const float* v) {
     return sum;
 }
 
+struct Bias {
+    const float* grads;
+    float* out;
+    i64 batch, channels, length;
+};
+
+// The sum of each channel's gradients, in double precision from image to image. A part is some channels.
+ENTRY channel_sums(const void* given, const int*, i64, i64 parts, int* taken) {
+    const Bias& p = *(const Bias*)given;
+    return parts_of(taken, parts, [&](i64 part) {
+        for (i64 c = p.channels * part / parts; c < p.channels * (part + 1) / parts; c++) {
+            double sum = 0;
+            for (i64 n = 0; n < p.batch; n++) {
+                const float* g = p.grads + (n * p.channels + c) * p.length;
+                V sums[4] = {};
+                i64 i = 0;
+                for (; i + 4 * W <= p.length; i += 4 * W)
+                    for (int k = 0; k < 4; k++) sums[k] += *(const V*)(g + i + k * W);
+                for (; i + W <= p.length; i += W) sums[0] += *(const V*)(g + i);
+                float lanes[W], rest = 0;
+                const V all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+                memcpy(lanes, &all, sizeof all);
+                for (; i < p.length; i++) rest += g[i];
+                sum += added_up(lanes) + rest;
+            }
+            p.out[c] = (float)sum;
+        }
+        return true;
+    });
+}
+
 static float* scratch(i64 floats) {
     static thread_local struct Kept {
         float* memory = nullptr;
@@ -362,6 +393,79 @@ ENTRY weight_products(const void* given, const int*, i64, i64 parts, int* taken)
             }
         for (i64 f = 0; f < count; f++) for (i64 k = k0; k < k1; k++)
             p.out[(begin + f) * depth + k] = sums[(k - k0) * WIDE + f];
+        return true;
+    });
+}
+
+struct Alongs {
+    const float *grads, *images;
+    float* out;
+    i64 batch, filters, depth, taps, length, by_image, by_channel;
+    const i64* image_places;
+    i64 share, shares, step;
+};
+enum { AF = 6, AD = 4, CHUNK = 512 };
+
+INLINE V first_few(const float* x, i64 count) {
+    float lanes[W] = {};
+    for (i64 i = 0; i < count; i++) lanes[i] = x[i];
+    return *(const V*)lanes;
+}
+
+INLINE void along_places(const float* const* g, const float* const* x, i64 count, float* sums) {
+    V sum[AF][AD];
+    for (int i = 0; i < AF; i++) for (int j = 0; j < AD; j++) sum[i][j] = *(const V*)(sums + (i * AD + j) * W);
+    i64 at = 0;
+    for (; at + W <= count; at += W) {
+        V right[AD];
+        for (int j = 0; j < AD; j++) right[j] = *(const V*)(x[j] + at);
+        for (int i = 0; i < AF; i++) {
+            const V left = *(const V*)(g[i] + at);
+            for (int j = 0; j < AD; j++) sum[i][j] += left * right[j];
+        }
+    }
+    if (at < count) {
+        V right[AD];
+        for (int j = 0; j < AD; j++) right[j] = first_few(x[j] + at, count - at);
+        for (int i = 0; i < AF; i++) {
+            const V left = first_few(g[i] + at, count - at);
+            for (int j = 0; j < AD; j++) sum[i][j] += left * right[j];
+        }
+    }
+    for (int i = 0; i < AF; i++) for (int j = 0; j < AD; j++) *(V*)(sums + (i * AD + j) * W) = sum[i][j];
+}
+
+// The gradient of the weight where a kernel place reads the places of a whole image one after the other: both are read
+// as they lie. A part is 2 * AF filters and `step` kernel places.
+ENTRY place_products(const void* given, const int*, i64, i64 parts, int* taken) {
+    const Alongs& p = *(const Alongs*)given;
+    return parts_of(taken, parts, [&](i64 part) {
+        const i64 f0 = part / p.shares * 2 * AF, k0 = part % p.shares * p.step, k1 = least(p.depth, k0 + p.step);
+        const i64 blocks = (k1 - k0 + AD - 1) / AD;
+        float* sums = scratch(2 * blocks * AF * AD * W);
+        if (!sums) return false;
+        memset(sums, 0, 4 * 2 * blocks * AF * AD * W);
+        for (i64 n = 0; n < p.batch; n++) for (i64 at = 0; at < p.length; at += CHUNK) {
+            const i64 count = least(CHUNK, p.length - at);
+            for (i64 b = 0; b < blocks; b++) {
+                const float *x[AD], *g[AF];
+                for (int j = 0; j < AD; j++) {
+                    const i64 k = least(k0 + b * AD + j, k1 - 1);
+                    x[j] = p.images + n * p.by_image + k / p.taps * p.by_channel + p.image_places[k % p.taps] + at;
+                }
+                for (int half = 0; half < 2; half++) {
+                    for (int i = 0; i < AF; i++) {
+                        const i64 f = least(f0 + half * AF + i, p.filters - 1);
+                        g[i] = p.grads + (n * p.filters + f) * p.length + at;
+                    }
+                    along_places(g, x, count, sums + (half * blocks + b) * AF * AD * W);
+                }
+            }
+        }
+        for (i64 f = f0; f < least(p.filters, f0 + 2 * AF); f++) for (i64 k = k0; k < k1; k++) {
+            const i64 block = (f - f0) / AF * blocks + (k - k0) / AD;
+            p.out[f * p.depth + k] = added_up(sums + ((block * AF + (f - f0) % AF) * AD + (k - k0) % AD) * W);
+        }
         return true;
     });
 }

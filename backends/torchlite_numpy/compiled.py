@@ -36,3 +36,9 @@ def weight_gradient(g, x, plan):
     """The gradient of the weight."""
     serving = _convolutions()
     return serving and serving.weight_gradient(plan, g, x)
+
+
+def bias_gradient(g):
+    """The sum of the results' gradients over all but the channels."""
+    serving = _convolutions()
+    return serving and serving.bias_gradient(g)

@@ -59,6 +59,10 @@ PLANS = [
     plan_of(2, 6, 6, (17, 15), 5, (2, 1), 2, (2, 1), groups=6),
     plan_of(3, 5, 5, (70,), 2, 2, groups=5),
     plan_of(2, 4, 8, (9, 9), 3, padding=1, groups=4),
+    # Weights' gradients summed along images: places that are no whole vectors, blocks that are not full.
+    plan_of(2, 7, 25, (301,), 2, dilation=3),
+    plan_of(1, 3, 5, (1200,), 3, padding=1),
+    plan_of(3, 21, 24, (17, 19), 1),
 ]
 
 
@@ -98,7 +102,16 @@ def test_passes(program, plan):
         assert np.abs(mine - want).max() <= 2e-6 * max(np.abs(want).max(), 1)
 
 
-@pytest.mark.parametrize("plan", PLANS[::3], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}-{p.kernel}")
+@pytest.mark.parametrize("shape", [(3, 5, 7, 11), (2, 40, 1000), (1, 2, 16, 600), (700, 3, 8)])
+def test_bias_gradient(program, shape, monkeypatch):
+    g = np.random.default_rng(1).standard_normal(shape, np.float32)
+    monkeypatch.setattr(convolution, "_LEAST", 1)
+    found = program.bias_gradient(g)
+    np.testing.assert_allclose(found, g.sum((0, *range(2, g.ndim)), np.float64), rtol=1e-5, atol=1e-4)
+    assert program.bias_gradient(g.astype(np.float64)) is None and program.bias_gradient(g[:, :, ::2]) is None
+
+
+@pytest.mark.parametrize("plan", PLANS[::2], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}-{p.kernel}")
 def test_threads_change_no_bit(program, plan, monkeypatch):
     two, _ = passes(program, plan)
     monkeypatch.setattr(threads, "_count", 1)
@@ -191,12 +204,16 @@ def test_backend_asks_the_engine(program, monkeypatch):
             asked.append("weight")
             return program.weight_gradient(*args)
 
+        def bias_gradient(self, *args):
+            asked.append("bias")
+            return program.bias_gradient(*args)
+
     monkeypatch.setattr(compiled, "_convolutions", Noted)
     x, weight = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     geometry = (1, 1), (1, 1), (1, 1), False, (0, 0), 1
     out = conv.convolution(x, weight, None, *geometry)
     conv._convolution_backward(out, x, weight, *geometry, (True, True, True))
-    assert asked == ["forward", "spread", "weight"]
+    assert asked == ["forward", "spread", "weight", "bias"]
 
 
 def test_nothing_is_built_unasked(monkeypatch):
