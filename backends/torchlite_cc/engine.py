@@ -79,6 +79,14 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def row_times(self, row: Any, matrix: Any, bias: Any) -> Any:
+        from .native_vectors import row_times
+
+        try:
+            return row_times(self.device(), row, matrix, bias)
+        except NotBuiltError:
+            return None
+
     def words(self, state: int, out: Any) -> bool:
         from .native_random import words
 

@@ -57,6 +57,9 @@ class Engine(Protocol):
     # do it.
     products: Callable[..., bool] | None
 
+    # `(row, matrix, bias)`: the product of one row as a matrix, with a vector added or None; None where NumPy is to.
+    row_times: Callable[[Any, Any, Any], Any] | None
+
     # `(address, out) -> bool`: whole blocks of words of NumPy's Mersenne twister whose C struct is at that address;
     # whether that was done. None where NumPy is to do it.
     words: Callable[[int, Any], bool] | None

@@ -79,6 +79,7 @@ class NumpyBackend:
             from torchlite_engines.table import kernels_over
 
             table.update(kernels_over({**self.kernels(index), **table}, engine))
+            products.engine.row = engine.row_times
             if engine.products is not None:
                 products.engine.parts = engine.products
                 products.engine.least = min(products.engine.least, engine.least_products())

@@ -18,6 +18,8 @@ from .blocks import share
 
 # Multiplications below which OpenBLAS leaves a product to one thread: with a vector, and of matrices.
 VECTOR, MATRIX = 9216, 1 << 18
+# Multiplications from which on an engine is asked for the product of one row: its launch takes 3 us.
+_ROW = 1 << 17
 SMALL = math.isqrt(VECTOR)  # matrices of fewer elements each need fewer multiplications
 # Multiplications of a part at least, and rows or columns of it, and parts at most. BLAS copies the other matrix for
 # each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135 (AVX-512,
@@ -34,6 +36,8 @@ class _Engine:
 
     parts: Callable[..., bool] | None = None
     least = 2 * _PART  # multiplications of a product that is worth asking
+    # `(row, matrix, bias)`, the product of one row in an array of its own; None where it is left to BLAS.
+    row: Callable[..., np.ndarray | None] | None = None
 
 
 engine = _Engine()
@@ -66,6 +70,10 @@ def product(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
     work = rows * size
     if work <= MATRIX and rows > 1 and size > len(b) or work < VECTOR:
         return a.dot(b) if bias is None else _with(bias, a.dot(b))
+    if rows == 1 and work >= _ROW and engine.row is not None:
+        out = engine.row(a, b, bias)
+        if out is not None:
+            return out
     with single_threaded:
         if _is_large(a, b):
             return _cut(a, b, np.empty((rows, b.shape[1]), a.dtype), bias)

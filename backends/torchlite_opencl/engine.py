@@ -57,7 +57,7 @@ class Engine:
                     self._devices[threads] = _device(threads)
                 return self._devices[threads]
 
-    products = None
+    products = row_times = None
     words = None
 
     def least_products(self) -> int:

@@ -172,6 +172,7 @@ def _along_dimensions(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     yield _with_gradient(lambda t: t.gather(1, rows), x)
     yield _with_gradient(lambda t: t.index_select(0, rows[0]), x)
     yield _with_gradient(lambda t: F.embedding(rows, t), x)
+    yield lambda: x.index_add(0, rows[0], x[:64])
     for given in ((weight, weight), (weight, None), (None, None)):
         yield _with_gradient(lambda t, w=given[0], b=given[1]: F.layer_norm(t, (512,), w, b), x)
     yield _with_gradient(lambda t, w: F.layer_norm(t, (512,), w, w), x, weight)
@@ -235,6 +236,8 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: torch.sparse.sampled_addmm(sparse, dense, dense.t())
     square = torch.ones(512, 512, dtype=torch.float64)
     yield lambda: square @ square
+    for dtype in (torch.float32, torch.float64):
+        yield lambda layer=nn.Linear(512, 512).to(dtype), dtype=dtype: layer(torch.ones(1, 512, dtype=dtype))
     yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _stepped(torch, optimizer)
