@@ -46,9 +46,10 @@ static int looking = 0;  // threads that look for work and do not sleep
 static int cores = 0;
 static long long crowded = 0;  // until then another process wants the cores
 
-// Nanoseconds for which who has nothing to do looks for more, after which an offer of the core was taken, and for which
-// nobody looks then.
-static const long long SPAN = 100000, TAKEN = 20000, PAUSE = 20000000;
+// Nanoseconds for which who has nothing to do looks for more, after which an offer of the core was taken (a slice of
+// another process lasts a millisecond or more, an interrupt or what is around a virtual machine takes 20 to 100 us), and
+// for which nobody looks then.
+static const long long SPAN = 100000, TAKEN = 300000, PAUSE = 20000000;
 
 static long long now() {
     timespec time;

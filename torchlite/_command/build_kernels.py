@@ -237,7 +237,7 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     square = torch.ones(512, 512, dtype=torch.float64)
     yield lambda: square @ square
     for dtype in (torch.float32, torch.float64):
-        yield lambda layer=nn.Linear(512, 512).to(dtype), dtype=dtype: layer(torch.ones(1, 512, dtype=dtype))
+        yield lambda layer=nn.Linear(1024, 1024).to(dtype), dtype=dtype: layer(torch.ones(1, 1024, dtype=dtype))
     yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _stepped(torch, optimizer)
