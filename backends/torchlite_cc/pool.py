@@ -47,7 +47,7 @@ static int cores = 0;
 static long long crowded = 0;  // until then another process wants the cores
 
 // Nanoseconds for which who has nothing to do looks for more, after which an offer of the core was taken (a slice of
-// another process lasts a millisecond or more, an interrupt or what is around a virtual machine takes 20 to 100 us), and
+// another process lasts a millisecond or more, an interrupt or a host of a virtual machine takes 20 to 100 us), and
 // for which nobody looks then.
 static const long long SPAN = 100000, TAKEN = 300000, PAUSE = 20000000;
 
