@@ -107,6 +107,9 @@ def setitem(tensor: Tensor, index, value) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         call.in_place(set_index, (tensor, basic or (...,), value), {})
         return
+    if basic and tensor._takes_records:  # a view of it may be none
+        tensor._put(index, value)
+        return
     target = _getitem_view(tensor, basic) if basic else tensor
     call.in_place(set_index, (target, advanced, value), {})
 

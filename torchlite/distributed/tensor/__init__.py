@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
-from . import experimental as experimental
 from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from .placement_types import Partial, Placement, Replicate, Shard
 from .placement_types import _StridedShard as _StridedShard
@@ -13,3 +12,5 @@ __all__ = [
     "DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "empty", "full",
     "ones", "rand", "randn", "zeros",
 ]  # fmt: skip
+
+from . import experimental as experimental

@@ -20,7 +20,7 @@ from ._dispatch import run_record
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._parts import MAKE, replicated
 from ._random import drawn
-from ._redistribute import redistributed
+from ._redistribute import of_summand, redistributed, spread
 from ._utils import compute_global_tensor_info, compute_local_shape, normalize_to_torch_size
 from .placement_types import Partial, Placement, Replicate, Shard, pick
 
@@ -105,9 +105,12 @@ class DTensor(torch.Tensor):
                 f"{self.shape}."
             )
         spec = gradient._spec
-        return redistributed(
-            gradient._local_tensor, spec.shape, spec.mesh, spec.placements, placements_of_gradient(self.placements)
-        )
+        wanted = placements_of_gradient(self.placements)
+        part = redistributed(gradient._local_tensor, spec.shape, spec.mesh, spec.placements, wanted)
+        for number, placement in enumerate(self.placements):
+            if placement.is_partial():
+                part = spread(part, spec.mesh.get_group(number))
+        return part
 
     def _root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
         """What backward begins at in the graph, and its gradient."""
@@ -123,6 +126,9 @@ class DTensor(torch.Tensor):
         if gradient is None:
             return None
         spec = self._spec
+        for number, placement in enumerate(spec.placements):
+            if placement.is_partial():
+                gradient = of_summand(gradient, spec.mesh.get_group(number))
         meta = TensorMeta(spec.shape, spec.stride, gradient.dtype)
         return wrapped(gradient, DTensorSpec(spec.mesh, placements_of_gradient(spec.placements), meta))
 
@@ -192,6 +198,13 @@ class DTensor(torch.Tensor):
         _TABLE.__set__(self, value._table)
         call.set_dtype(self, value.dtype)
         self._spec = value._spec
+
+    def _put(self, index: Any, value: Any) -> None:
+        """`self[index] = value` by whole tensors."""
+        items = [i.full_tensor() if isinstance(i, DTensor) else i for i in index]
+        whole = self.full_tensor().clone()
+        whole[tuple(items)] = value.full_tensor() if isinstance(value, DTensor) else value
+        self.copy_(replicated(whole, self.device_mesh))
 
     def _become(self, other: Any) -> Any:
         """This object with another's part and spec."""

@@ -250,6 +250,8 @@ def _as_arguments(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]
     kwargs: dict[str, Any] = {}
     by_name = False
     for p, value in zip(op.params, values, strict=True):
+        if p.name == "index" and not p.is_tensor and value.__class__ is tuple:  # of arrays
+            value = tuple(v._data if isinstance(v, torch.Tensor) else v for v in value)
         if p.kind == "varargs":
             args.extend(value)
             by_name = True

@@ -149,6 +149,11 @@ def spread(tensor: torch.Tensor, group: Any) -> torch.Tensor:
     return _Spread.apply(tensor, group) if tensor.requires_grad else tensor
 
 
+def of_summand(gradient: torch.Tensor, group: Any) -> torch.Tensor:
+    """The gradient of a summand as that of the sum, which is replicated."""
+    return _OfSummand.apply(gradient, group) if gradient.requires_grad else gradient
+
+
 def _reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
     if reduce_op in ("sum", "avg"):
         out = _Sum.apply(tensor, group)

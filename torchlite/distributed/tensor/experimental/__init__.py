@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from .._absent import absent
-from ._dispatch import Replicating
-
-_HERE = "torch.distributed.tensor.experimental"
+from .._dispatch import Replicating
+from ._attention import context_parallel
+from ._func_map import local_map
+from ._register_sharding import register_sharding
 
 __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
-
-context_parallel, local_map, register_sharding = (
-    absent(name, _HERE) for name in ("context_parallel", "local_map", "register_sharding")
-)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,131 @@
+"""Counts the collectives that DTensors start."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import torchlite as torch
+from torchlite import nn
+from torchlite.autograd.hooking import CURRENT
+from torchlite.library import Library
+
+from .._collective_utils import OBSERVERS
+
+__all__ = ["CommDebugMode"]
+
+_SCHEMAS = {
+    "all_reduce": "all_reduce(Tensor input, str reduce_op, str group) -> Tensor",
+    "all_gather_into_tensor": "all_gather_into_tensor(Tensor input, str group) -> Tensor",
+    "reduce_scatter_tensor": "reduce_scatter_tensor(Tensor input, str reduce_op, str group) -> Tensor",
+    "all_to_all_single": "all_to_all_single(Tensor input, SymInt[]? out, SymInt[]? given, str group) -> Tensor",
+}
+_C10D = {"broadcast_": "broadcast_(Tensor input) -> Tensor", "scatter_": "scatter_(Tensor input) -> Tensor"}
+_LIBRARIES: list[Library] = []
+
+
+def _op(name: str) -> Any:
+    """What stands for a collective among `torch.ops`."""
+    if not _LIBRARIES:
+        for space, schemas in (("c10d_functional", _SCHEMAS), ("c10d", _C10D)):
+            library = Library(space, "DEF")
+            for schema in schemas.values():
+                library.define(schema)
+            _LIBRARIES.append(library)
+    return getattr(torch.ops.c10d if name in _C10D else torch.ops.c10d_functional, name)
+
+
+class CommDebugMode:
+    """Inside, the collectives that DTensors start are counted, by kind and by the module that is running.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> from torchlite.distributed.tensor import Replicate, Shard, distribute_tensor
+    >>> from torchlite.distributed.tensor.debug import CommDebugMode
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> x = distribute_tensor(torch.ones(4), mesh, [Shard(0)])
+    >>> with CommDebugMode() as counted:
+    ...     x = x.redistribute(mesh, [Replicate()])
+    >>> counted.get_total_counts(), counted.get_comm_counts()[torch.ops.c10d_functional.all_gather_into_tensor]
+    (1, 1)
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(self) -> None:
+        for name in (*_SCHEMAS, *_C10D):
+            _op(name)
+        self._clear()
+
+    def _clear(self) -> None:
+        self.comm_counts: dict[Any, int] = defaultdict(int)
+        self.comm_module_counts: dict[str, dict[str, dict[Any, int]]] = {}
+        self._modules: list[str] = []
+        self._parameters: dict[str, dict[str, Any]] = {}
+        self._placements: dict[str, dict[str, Any]] = {}
+        self._handles: list[Any] = []
+
+    def get_total_counts(self) -> int:
+        """How many there were."""
+        return sum(self.comm_counts.values())
+
+    def get_comm_counts(self) -> dict[Any, int]:
+        """How many of each kind: by `torch.ops.c10d_functional.all_reduce` and its like."""
+        return self.comm_counts
+
+    def get_parameter_info(self) -> dict[str, dict[str, Any]]:
+        """The parameters of the modules that ran, by the modules' names."""
+        return self._parameters
+
+    def get_sharding_info(self) -> dict[str, Any]:
+        """The placements of the parameters that are DTensors."""
+        return {f"{module}.{name}": p for module, found in self._placements.items() for name, p in found.items()}
+
+    def _seen(self, name: str, tensor: torch.Tensor) -> None:
+        self.comm_counts[_op(name)] += 1
+        phase = "backward" if CURRENT.runs else "forward"
+        for module in dict.fromkeys(["Global", *self._modules]):
+            counts = self.comm_module_counts.setdefault(
+                module, {"forward": defaultdict(int), "backward": defaultdict(int)}
+            )
+            counts[phase][_op(name)] += 1
+
+    def _entered(self, module: nn.Module, inputs: Any) -> None:
+        name = type(module).__name__
+        self._modules.append(f"{self._modules[-1]}.{name}" if self._modules else name)
+        own = dict(module.named_parameters(recurse=False))
+        self._parameters[self._modules[-1]] = {key: p.data for key, p in own.items()}
+        placed = {key: p.placements for key, p in own.items() if hasattr(p, "placements")}
+        if placed:
+            self._placements[self._modules[-1]] = placed
+
+    def _left(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
+        self._modules.pop()
+
+    def __enter__(self) -> CommDebugMode:
+        self._clear()
+        OBSERVERS.append(self._seen)
+        self._handles = [
+            nn.modules.module.register_module_forward_pre_hook(self._entered),
+            nn.modules.module.register_module_forward_hook(self._left, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        OBSERVERS.remove(self._seen)
+        for handle in self._handles:
+            handle.remove()
+
+    def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
+        """The counts of each module as text."""
+        lines = []
+        for module, phases in sorted(self.comm_module_counts.items(), key=lambda item: (item[0] != "Global", item[0])):
+            lines.append(f"{'  ' * module.count('.')}{module}")
+            for phase, counts in phases.items():
+                lines += [f"{'  ' * module.count('.')}  {phase}: {op}: {count}" for op, count in counts.items()]
+        return "\n".join(lines)
+
+    def log_comm_debug_tracing_table_to_file(self, file_name: str = "comm_mode_log.txt", noise_level: int = 3) -> None:
+        """Write that text, behind what the file has."""
+        with open(file_name, "a") as file:
+            file.write(self.generate_comm_debug_tracing_table(noise_level) + "\n")

@@ -1,0 +1,105 @@
+"""A function on parts as one on DTensors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torchlite as torch
+from torchlite.utils import _pytree as pytree
+
+from ...device_mesh import DeviceMesh
+from .._api import DTensor
+from ..placement_types import Placement
+
+__all__ = ["local_map"]
+
+Placements = Sequence[Placement] | None
+
+
+def local_map(
+    func: Callable | None = None,
+    out_placements: Any = None,
+    in_placements: tuple[Placements, ...] | None = None,
+    in_grad_placements: tuple[Placements, ...] | None = None,
+    device_mesh: DeviceMesh | None = None,
+    *,
+    redistribute_inputs: bool = False,
+) -> Callable:
+    """A function that is called with DTensors, calls `func` with their parts, and makes DTensors of what that returns.
+
+    out_placements: how the results lie: one list for all, or a tuple with a list for each; None for what stays as it
+    is. in_placements: how the arguments are to lie, None for those that are no tensors or may lie in any way; with
+    `redistribute_inputs` they are brought there, else ValueError where one does not. in_grad_placements: how the
+    gradients of the parts lie. device_mesh: the results' mesh, where no argument is a DTensor. Without `func` it is a
+    decorator.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> from torchlite.distributed.tensor import Partial, Shard, distribute_tensor
+    >>> from torchlite.distributed.tensor.experimental import local_map
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> total = local_map(lambda x: x.sum(), out_placements=[Partial()], in_placements=([Shard(0)],))
+    >>> total(distribute_tensor(torch.ones(4), mesh, [Shard(0)])).full_tensor()
+    tensor(4.)
+    >>> dist.destroy_process_group()
+    """
+    if func is None:
+        return functools.partial(
+            local_map, out_placements=out_placements, in_placements=in_placements,
+            in_grad_placements=in_grad_placements, device_mesh=device_mesh, redistribute_inputs=redistribute_inputs,
+        )  # fmt: skip
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        flat, spec = pytree.tree_flatten(args)
+        for name, given in (("in_placements", in_placements), ("in_grad_placements", in_grad_placements)):
+            if given is not None and len(given) != len(flat):
+                raise AssertionError(f"{name} length {len(given)} does not match the number of input args {len(flat)}!")
+        mesh, parts = device_mesh, []
+        for i, value in enumerate(flat):
+            wanted = None if in_placements is None else in_placements[i]
+            if not isinstance(value, DTensor):
+                if isinstance(value, torch.Tensor) and wanted is not None and any(not p.is_replicate() for p in wanted):
+                    raise ValueError(f"the plain tensor at place {i} is taken to be replicated, not {wanted}")
+                parts.append(value)
+                continue
+            mesh = mesh or value.device_mesh
+            if wanted is not None and tuple(wanted) != value.placements:
+                if not redistribute_inputs:
+                    raise ValueError(
+                        f"arg {value} in local_map has a mismatched placements: arg placements is {value.placements} "
+                        f"but the input placements is {wanted}! If redistribute_inputs is wanted, set "
+                        "redistribute_inputs=True to local_map."
+                    )
+                value = value.redistribute(mesh, wanted)
+            grads = None if in_grad_placements is None else in_grad_placements[i]
+            parts.append(value.to_local(grad_placements=grads))
+        found = func(*pytree.tree_unflatten(parts, spec), **kwargs)
+        if mesh is None or not any(isinstance(value, DTensor) for value in flat) and device_mesh is None:
+            return found
+        results, shape = pytree.tree_flatten(found)
+        several = isinstance(out_placements, tuple) and (
+            not out_placements or not isinstance(out_placements[0], Placement)
+        )
+        each = out_placements if several else [out_placements] * len(results)
+        if len(each) != len(results):
+            raise AssertionError(
+                f"local_map requires one PlacementType be provided for each output value, got {len(each)} "
+                f"out_placements but {len(results)} is expected!"
+            )
+        made = []
+        for value, places in zip(results, each, strict=True):
+            if isinstance(value, torch.Tensor):
+                if isinstance(value, DTensor):
+                    raise AssertionError(f"torch.Tensor output expected but received {type(value)}: {value}")
+                made.append(value if places is None else DTensor.from_local(value, mesh, places, run_check=False))
+            else:
+                if places is not None:
+                    raise AssertionError(f"Non-tensor output expects None placements but received {places}!")
+                made.append(value)
+        return pytree.tree_unflatten(made, shape)
+
+    return mapped

@@ -1,0 +1,53 @@
+"""Rules of programs' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torchlite._aten.running import record_of
+
+from .._dispatch import RULES, Call, Rule, Way, is_dtensor
+
+__all__ = ["register_sharding"]
+
+
+def register_sharding(op: Any) -> Callable:
+    """Declare the decorated function as what says in which ways ops can be computed in parts.
+
+    op: an overload of PyTorch's library, or several. The function gets the op's arguments, DTensors as their specs, and
+    returns pairs of lists: placements of the results, and of the arguments, None for those that are no tensors.
+    NotImplementedError for an op that torchlite has not as one of its own.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed.tensor import Replicate, Shard
+    >>> from torchlite.distributed.tensor.experimental import register_sharding
+    >>> @register_sharding(torch.ops.aten.erfinv.default)
+    ... def rows(x):
+    ...     return [([Replicate()], [Replicate()]), ([Shard(0)], [Shard(0)])]
+    """
+    overloads = op if isinstance(op, list) else [op]
+
+    def declare(function: Callable) -> Callable:
+        for overload in overloads:
+            record = record_of(overload._opname)
+            if record is None or record.is_implicit:
+                raise NotImplementedError(f"register_sharding: {overload} is no op of its own in torchlite")
+            before = RULES.get(record.name)
+            RULES[record.name] = Rule(_ways(function), before.localized if before is not None else None)
+        return function
+
+    return declare
+
+
+def _ways(function: Callable) -> Callable[[Call, int], Iterator[Way]]:
+    def ways(found: Call, number: int) -> Iterator[Way]:
+        values = list(found.values)
+        while values and values[-1] is None:
+            values.pop()
+        given = [v._spec if is_dtensor(v) else v for v in values]
+        for outs, ins in function(*given):
+            wanted = [p for p in ins if p is not None][: len(found.tensors)]
+            yield wanted, outs[0] if len(outs) == 1 else list(outs)
+
+    return ways

@@ -1,0 +1,75 @@
+"""A plan of styles applied to a module's parts."""
+
+from __future__ import annotations
+
+import warnings
+from fnmatch import fnmatch
+from typing import Any
+
+from torchlite import nn
+
+from ...device_mesh import DeviceMesh, _mesh_resources
+from .style import ParallelStyle
+
+__all__ = ["parallelize_module"]
+
+
+def parallelize_module(
+    module: nn.Module,
+    device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> nn.Module:
+    """Make a module tensor-parallel, in place.
+
+    parallelize_plan: a style for the module itself, or styles by the names of its parts ("layers.*.attention.q"), in
+    which each word between dots may have wildcards. src_data_rank: whose parameters count, see `distribute_tensor`.
+    A key that fits no part is warned of. ValueError for a mesh of several dimensions.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> from torchlite.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> net = parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    >>> net[0].weight.placements, net[2].weight.placements
+    ((Shard(dim=0),), (Shard(dim=1),))
+    >>> net(torch.ones(3, 2)).shape
+    torch.Size([3, 2])
+    >>> dist.destroy_process_group()
+    """
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
+    if mesh.ndim > 1:
+        raise ValueError(
+            f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or N-D device_mesh, "
+            'consider passing in device_mesh["tp"]'
+        )
+    if parallelize_plan is None:
+        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment.", stacklevel=2)
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
+        return parallelize_plan._apply(module, mesh)
+    if not isinstance(parallelize_plan, dict):
+        raise TypeError(
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
+            f"{type(parallelize_plan)} found!"
+        )
+    for path, style in parallelize_plan.items():
+        if not path:
+            parallelize_module(module, mesh, style, src_data_rank=src_data_rank)
+            continue
+        first, *rest = path.split(".")
+        found = [part for name, part in module.named_children() if fnmatch(name, first)]
+        if not found:
+            warnings.warn(
+                f"Parallelize plan key '{path}' could not be resolved: no submodule matching token '{first}' in module "
+                f"{module}, skipping this plan entry.",
+                stacklevel=2,
+            )
+        plan: Any = {".".join(rest): style} if rest else style
+        for part in found:
+            parallelize_module(part, mesh, plan, src_data_rank=src_data_rank)
+    return module

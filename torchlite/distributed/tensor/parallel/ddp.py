@@ -1,0 +1,39 @@
+"""DTensors' parts for DistributedDataParallel, which reduces plain tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlite import nn
+
+from .._api import DTensor
+
+__all__ = ["_pre_dp_module_transform"]
+
+
+def _pre_dp_module_transform(module: nn.Module) -> None:
+    """Make a tensor-parallel module one that DistributedDataParallel takes: its parameters are this process's parts, and
+    stand as DTensors in the modules while forward runs.
+    """
+    held: list[tuple[nn.Module, str, Any]] = []
+    for part in module.modules():
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            if isinstance(parameter, DTensor):
+                own = nn.Parameter(parameter.to_local().detach(), requires_grad=parameter.requires_grad)
+                part.register_parameter(name, own)
+                held.append((part, name, parameter._spec))
+
+    def whole(mod: nn.Module, inputs: Any) -> None:
+        for part, name, spec in held:
+            local = part._parameters[name]
+            assert local is not None
+            part.__dict__[name] = DTensor.from_local(
+                local, spec.mesh, spec.placements, run_check=False, shape=spec.shape, stride=spec.stride
+            )
+
+    def parts(mod: nn.Module, inputs: Any, outputs: Any) -> None:
+        for part, name, _ in held:
+            part.__dict__.pop(name, None)
+
+    module.register_forward_pre_hook(whole)
+    module.register_forward_hook(parts, always_call=True)

@@ -1,0 +1,33 @@
+"""Losses of classes that are cut over a mesh."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+__all__ = ["loss_parallel"]
+
+
+@contextlib.contextmanager
+def loss_parallel() -> Iterator[None]:
+    """Inside, `cross_entropy` of a DTensor whose classes are cut over the mesh is computed without gathering them; call
+    backward inside as well.
+
+    Here it is computed so outside too: the context is for programs that say it.
+
+    >>> import torchlite as torch
+    >>> import torchlite.distributed as dist
+    >>> from torchlite.distributed.tensor import Shard, distribute_tensor
+    >>> from torchlite.distributed.tensor.parallel import loss_parallel
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mesh = dist.init_device_mesh("cpu", (1,))
+    >>> scores = distribute_tensor(torch.zeros(2, 4), mesh, [Shard(1)]).requires_grad_()
+    >>> target = distribute_tensor(torch.tensor([0, 1]), mesh)
+    >>> with loss_parallel():
+    ...     loss = torch.nn.functional.cross_entropy(scores, target)
+    ...     loss.backward()
+    >>> loss.item(), scores.grad.to_local()[0]
+    (1.3862943649291992, tensor([-0.3750,  0.1250,  0.1250,  0.1250]))
+    >>> dist.destroy_process_group()
+    """
+    yield
