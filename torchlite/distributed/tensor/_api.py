@@ -9,7 +9,6 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import call
-from torchlite._dispatch.hooks import RemovableHandle
 from torchlite._dispatch.meta import MetaArray
 from torchlite._library.dispatching import _table_without_data
 
@@ -53,7 +52,9 @@ class DTensor(torch.Tensor):
     _takes_records = True
     _wraps = True
     _is_copy = False  # whether it would be a view of another DTensor, but its elements had to be gathered
-    _local_tensor: torch.Tensor
+    _local_tensor: Any
+    _data: Any
+    _table: Any
     _spec: DTensorSpec
 
     def __new__(cls, local_tensor: torch.Tensor, spec: DTensorSpec, *, requires_grad: bool) -> Any:
@@ -237,7 +238,7 @@ class DTensor(torch.Tensor):
 
         return self._local_tensor.register_hook(of_part)
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call `hook(self)` after a gradient was accumulated into this leaf."""
         return self._local_tensor.register_post_accumulate_grad_hook(lambda part: hook(self))
 
@@ -510,7 +511,8 @@ def wrapped(local: torch.Tensor, spec: DTensorSpec, cls: Any = DTensor) -> Any:
     whole = spec.tensor_meta
     assert whole is not None
     out = _new(cls)
-    _DATA.__set__(out, MetaArray(whole.shape, whole.dtype, whole.stride))
+    dtype: Any = whole.dtype
+    _DATA.__set__(out, MetaArray(whole.shape, dtype, whole.stride))
     _TABLE.__set__(out, _table_without_data(local.device))
     call.set_dtype(out, whole.dtype)
     out._local_tensor, out._spec = local, spec

@@ -251,7 +251,7 @@ def _as_arguments(op: Op, values: Sequence[Any]) -> tuple[tuple, dict[str, Any]]
     by_name = False
     for p, value in zip(op.params, values, strict=True):
         if p.name == "index" and not p.is_tensor and value.__class__ is tuple:  # of arrays
-            value = tuple(v._data if isinstance(v, torch.Tensor) else v for v in value)
+            value = tuple(getattr(v, "_data") if isinstance(v, torch.Tensor) else v for v in value)  # noqa: B009
         if p.kind == "varargs":
             args.extend(value)
             by_name = True
@@ -296,7 +296,7 @@ def described(found: Call, result: Any, ways: Sequence[Way]) -> Any:
     locals_ = list(result) if several else [result]
     sharded = any(isinstance(p, Shard) for _, outs in ways for p in flat([outs]))
     wholes = _whole_results(found) if sharded else locals_
-    specs = []
+    specs: list[Any] = []
     for i, (own, whole) in enumerate(zip(locals_, wholes, strict=True)):
         if not isinstance(own, torch.Tensor):
             specs.append(None)
@@ -316,10 +316,11 @@ def _whole_results(found: Call) -> list[Any]:
 def _without_elements(value: Any) -> Any:
     if not is_dtensor(value):
         return value
-    return call.wrap(table_of(torch.device("meta")), value._data, value.dtype)
+    meta: Any = torch.device("meta")
+    return call.wrap(table_of(meta), value._data, value.dtype)
 
 
-def computed(found: Call, ways: list[Way] | None = None) -> Any:
+def computed(found: Call, ways: Sequence[Way] | None = None) -> Any:
     """The op in the cheapest way."""
     ways = chosen(found) if ways is None else ways
     parts = parts_of(found, ways)

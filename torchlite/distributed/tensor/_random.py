@@ -59,7 +59,8 @@ class drawing:
 
 def _default(mesh: DeviceMesh) -> Any:
     """The generator that ops of this process draw from."""
-    return default_of(table_of(torch.device(mesh.device_type)))
+    where: Any = torch.device(mesh.device_type)
+    return default_of(table_of(where))
 
 
 def drawn(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:

@@ -52,8 +52,8 @@ def _beside(placement: Placement, classes: int) -> Placement:
 
 
 def negative_likelihood(found: Call, scores: Any, target: Any, weight: Any, ignore: int, reduction: str) -> Any:
-    """The loss of logarithms of probabilities (N, C, ...) or (C) for classes (N, ...); `ignore` is a class that does not
-    count. Its result is the same on all processes, or as the targets with reduction "none".
+    """The loss of logarithms of probabilities (N, C, ...) or (C) for classes (N, ...); `ignore` is a class that does
+    not count. Its result is the same on all processes, or as the targets with reduction "none".
     """
     mesh, classes = found.mesh, 1 if scores.ndim > 1 else 0
     places = [_beside(p, classes) for p in scores.placements]

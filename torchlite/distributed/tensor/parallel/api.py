@@ -43,8 +43,8 @@ def parallelize_module(
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if mesh.ndim > 1:
         raise ValueError(
-            f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or N-D device_mesh, "
-            'consider passing in device_mesh["tp"]'
+            f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or N-D "
+            'device_mesh, consider passing in device_mesh["tp"]'
         )
     if parallelize_plan is None:
         warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the moment.", stacklevel=2)

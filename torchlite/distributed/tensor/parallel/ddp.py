@@ -12,8 +12,8 @@ __all__ = ["_pre_dp_module_transform"]
 
 
 def _pre_dp_module_transform(module: nn.Module) -> None:
-    """Make a tensor-parallel module one that DistributedDataParallel takes: its parameters are this process's parts, and
-    stand as DTensors in the modules while forward runs.
+    """Make a tensor-parallel module one that DistributedDataParallel takes: its parameters are this process's parts,
+    and stand as DTensors in the modules while forward runs.
     """
     held: list[tuple[nn.Module, str, Any]] = []
     for part in module.modules():
