@@ -1,6 +1,7 @@
 """Time of collectives by size, beside plain mpi4py in the same processes: `python benchmarks/distributed.py`.
 
-Each row is measured in turns (one of ours, one of mpi4py's) between barriers; shown are the slowest rank's medians.
+Each row is measured in turns (one of ours, one of mpi4py's, and the other way round) between barriers; shown are the
+slowest rank's medians.
 """
 
 from __future__ import annotations
@@ -58,11 +59,12 @@ def measure(sizes, rounds):
 
     world = MPI.COMM_WORLD
     for nbytes in sizes:
-        repeats = max(2, min(50, (1 << 20) // nbytes))
+        repeats = max(6, min(50, (1 << 20) // nbytes))
         for name, pair in contestants(nbytes).items():
             times = ([], [])
-            for _ in range(rounds):
-                for function, found in zip(pair, times, strict=True):
+            for turn in range(rounds):
+                ours_first = list(zip(pair, times, strict=True))
+                for function, found in ours_first if turn % 2 else reversed(ours_first):
                     function()
                     world.Barrier()
                     start = time.perf_counter()

@@ -36,9 +36,14 @@ def _propagating(name: str, code: str) -> MPI.Op:
 
 def reducing(array: np.ndarray, name: str) -> tuple[np.ndarray, MPI.Datatype, MPI.Op]:
     """The array as MPI reduces it, its datatype and the operation."""
-    if array.dtype.kind == "b":
-        return array.view(np.uint8), MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
-    code = f"{array.dtype.kind}{array.dtype.itemsize}"
-    if array.dtype.kind == "f" and name in _PROPAGATING:
-        return array, _TYPES[code], _propagating(name, code)
-    return array, _TYPES[code], _NATIVE[name]
+    datatype, how = _how(array.dtype, name)
+    return array.view(np.uint8) if array.dtype.kind == "b" else array, datatype, how
+
+
+@functools.cache
+def _how(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
+    if dtype.kind == "b":
+        return MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
+    code = f"{dtype.kind}{dtype.itemsize}"
+    how = _propagating(name, code) if dtype.kind == "f" and name in _PROPAGATING else _NATIVE[name]
+    return _TYPES[code], how

@@ -1,20 +1,23 @@
 """Waiting for messages without holding a core.
 
 MPI's libraries wait by asking again and again, so that four ranks on two cores take them from those that compute. Here
-a wait asks and gives its core away in between: at once while messages move (short), then with sleeps that grow with
-the time already waited, up to a millisecond.
+a wait asks and gives its core away to whoever wants it in between, for as long as its messages take to move where the
+other ranks are there; then with sleeps that grow with the time already waited, up to a millisecond.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from mpi4py import MPI
 
-_EAGER = 300  # times that a wait asks without a sleep: about 200 µs
+_EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µs
+_MOVING = 2e-9  # seconds that a byte may take to move
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
 _MANY = 64  # unfinished ones, above which a new one asks for all
@@ -26,6 +29,7 @@ class Request:
     """A message or collective on its way, and the memory that it reads and writes, which lives as long."""
 
     def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int = 0) -> None:
+        self._test: Callable[[], bool] = request.Test
         self._request = request
         self._kept = kept
         self._written = written
@@ -40,14 +44,12 @@ class Request:
         """Whether all has arrived; what MPI said of an error is raised."""
         return self.wait(0.0, 1)
 
-    def _test(self) -> bool:
-        return self._request.Test()
-
     def wait(self, limit: float | None = None, eager: int = _EAGER) -> bool:
         """Wait, `limit` seconds at most: False where they had passed. It asks `eager` times before it looks at the
         clock.
         """
         start = None
+        moving = self._written * _MOVING
         while not self._finished:
             if self._lock.acquire(blocking=False):  # else another thread asks
                 try:
@@ -56,13 +58,14 @@ class Request:
                     self._lock.release()
             if self._finished:
                 break
-            eager, now = 1, time.perf_counter()
+            now = time.perf_counter()
             start = now if start is None else start
             waited = now - start
             if limit is not None and waited >= limit:
                 return False
-            patience = 5e-3 + self._written * 2e-9  # seconds for which sleeps stay short: what moving may take
-            time.sleep(_SHORT if waited < patience else min(_LONG, waited / 50))
+            if waited >= moving:
+                eager = 1
+                time.sleep(_SHORT if waited < moving + 5e-3 else min(_LONG, waited / 50))
         if self._error is not None:
             raise self._error
         return True
@@ -81,7 +84,7 @@ class Request:
             self._end()
 
     def _end(self) -> None:
-        self._kept, self._finished = (), True
+        self._kept, self._finished, self._test = (), True, bool  # its test would keep it alive
         _open.discard(self)
 
     def cancel(self) -> None:
@@ -109,9 +112,7 @@ class Receiving(Request):
     def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int) -> None:
         self._status = MPI.Status()
         super().__init__(request, kept, written)
-
-    def _test(self) -> bool:
-        return self._request.Test(self._status)
+        self._test = functools.partial(request.Test, self._status)
 
     @property
     def source(self) -> int:

@@ -21,12 +21,16 @@ from ._reducing import RedOpType, ReduceOp
 from ._work import DistBackendError, MessageWork, Work
 
 _NAMES = {"gloo": "ProcessGroupGloo", "mpi": "ProcessGroupMPI", "nccl": "ProcessGroupNCCL"}
+# What engines call the reductions; two are sums of something else, or something of sums.
+_ENGINES = {kind: "SUM" if kind.name in ("AVG", "PREMUL_SUM") else kind.name for kind in RedOpType}
 _BITS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
 _CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
 
 
 def _op_of(opts: Any) -> ReduceOp:
     op = getattr(opts, "reduceOp", opts)
+    if op.__class__ is RedOpType:
+        return op
     if op is None:
         op = RedOpType.SUM
     if not isinstance(op, ReduceOp):
@@ -371,12 +375,13 @@ class Messages:
         return MessageWork(request, words, _limit_of(opts) or self._timeout, finish, results, receives)
 
     def _kind(self, op: ReduceOp) -> str:
-        kind = op.op
-        return "SUM" if kind in (RedOpType.AVG, RedOpType.PREMUL_SUM) else kind.name
+        return _ENGINES[op.op]
 
     def _before(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
         """What is reduced in a tensor's place: itself, or wider or scaled elements."""
         kind, dtype = op.op, tensor.dtype
+        if kind is RedOpType.SUM and self.staging.is_wide(dtype):
+            return tensor
         if kind in _BITS and (dtype.is_floating_point or dtype.is_complex):
             raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
         if dtype.is_complex and kind in (RedOpType.MIN, RedOpType.MAX, RedOpType.PRODUCT, *_BITS):

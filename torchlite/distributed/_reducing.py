@@ -93,8 +93,7 @@ class _Options:
     asyncOp = True
 
     def __init__(self, **given: Any) -> None:
-        for name, value in given.items():
-            setattr(self, name, value)
+        self.__dict__.update(given)
 
 
 class AllreduceOptions(_Options):
