@@ -322,17 +322,12 @@ class Reducer:
                     f"the gradient of {self.names[bucket.numbers[position]]} is sparse, and that was not expected: DDP "
                     "knows it of Embedding and EmbeddingBag with sparse=True"
                 )
-            scale = self.hook is None
-            if _is_view(grad, view):
-                if scale:
-                    view.mul_(1 / self.divisor)
-            elif scale and view.dtype.is_floating_point:
-                torch.mul(grad.detach(), 1 / self.divisor, out=view) if grad.dtype is view.dtype else view.copy_(
-                    grad.detach()
-                ).mul_(1 / self.divisor)
-            else:
+            if not _is_view(grad, view):
                 view.copy_(grad.detach())
-                if scale:
+            if self.hook is None:
+                if view.dtype.is_floating_point:
+                    view.mul_(1 / self.divisor)
+                else:
                     view.div_(self.divisor)
 
     def _launch(self, bucket: Bucket) -> None:
