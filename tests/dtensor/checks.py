@@ -13,11 +13,13 @@ import pytest
 import torchlite as torch
 import torchlite.distributed as dist
 import torchlite.distributed.tensor as dt
+import torchlite.utils.checkpoint
 from torchlite.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torchlite.distributed.tensor.debug import visualize_sharding
 from torchlite.distributed.tensor.experimental import implicit_replication, local_map, register_sharding
 from torchlite.distributed.tensor.placement_types import _StridedShard
 from torchlite.nn import functional as F
+from torchlite.utils._python_dispatch import TorchDispatchMode
 
 
 def whole(*shape):
@@ -212,6 +214,64 @@ def copies(mesh):
     assert x.to(torch.float64).dtype is torch.float64 and x.cpu() is x and x.double().placements == (Shard(0),)
 
 
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        assert isinstance(x, DTensor)
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x**3 * factor, x.sum()
+
+    @staticmethod
+    def backward(ctx, g, total):
+        (x,) = ctx.saved_tensors
+        assert isinstance(g, DTensor) and isinstance(x, DTensor) and total.shape == ()
+        return 3 * x * x * g * ctx.factor + total, None
+
+
+def custom_functions(mesh):
+    for placement in (Shard(0), Replicate(), Partial()):
+        x = distribute_tensor(whole(4, 3), mesh, [placement]).requires_grad_()
+        cube, total = Cube.apply(x, 2.0)
+        assert isinstance(cube, DTensor) and total.item() == 66
+        (cube.sum() + 3 * total).backward()
+        assert torch.equal(x.grad.full_tensor(), 6 * whole(4, 3) ** 2 + 3)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
+    dt.distribute_module(net, mesh)
+    seen = []
+    net[1].register_full_backward_hook(lambda module, into, out: seen.append((into[0].shape, out[0].placements)))
+    x = distribute_tensor(whole(4, 3) / 9, mesh, [Shard(0)])
+    torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False).sum().backward()
+    assert seen[-1] == ((4, 4), (Shard(0),)) and net[0].weight.grad.placements == (Replicate(),)
+
+
+class Names(TorchDispatchMode):
+    def __init__(self):
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def modes(mesh):
+    """Modes see the library's ops, and gradients are as without them."""
+    x = distribute_tensor(whole(4, 3) / 5, mesh, [Shard(0)]).requires_grad_()
+    plain = (whole(4, 3) / 5).requires_grad_()
+
+    def loss(x):
+        y = F.layer_norm(torch.tanh(x * 2) @ x.t(), (4,)).softmax(-1)
+        z = y * 1
+        z.add_(x.sum()).mul_(2)
+        return (z * z).sum()
+
+    with Names() as mode:
+        loss(x).backward()
+    loss(plain).backward()
+    torch.testing.assert_close(x.grad.full_tensor(), plain.grad, rtol=1e-4, atol=1e-4)
+    assert "aten.tanh.default" in mode.seen and "aten.mul_.Scalar" in mode.seen or "aten.mul_.Tensor" in mode.seen
+
+
 def functions(mesh):
     def local(x, y, number):
         return x @ y * number, number
@@ -243,7 +303,7 @@ def main():
     mesh = dist.init_device_mesh("cpu", (size,))
     for check in (
         redistributions, reductions, gradients_of_parts, second_derivatives, leaves_and_parameters, writes,
-        written_views, making, errors, copies, functions,
+        written_views, making, errors, copies, custom_functions, modes, functions,
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -86,7 +86,7 @@ class AtenOverload(OpOverload):
         @functools.wraps(run)
         def seen(*args: Any, **kwargs: Any) -> Any:
             values = (*args, *kwargs.values())
-            classes = dispatching_classes(values)
+            classes = tuple(cls for cls in dispatching_classes(values) if not cls._takes_records)
             if classes and not (has_record and MODE.grad and call._any_wants(values)):
                 return classes[0].__torch_dispatch__(self, classes, args, kwargs)
             return run(*args, **kwargs)

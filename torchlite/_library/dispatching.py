@@ -260,6 +260,8 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
     func, args, kwargs = presented(op, values, writes)
     wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
+    if own and any(getattr(v.__class__, "_takes_records", False) for v in _flat(values)):
+        return _first(op, handler(func, types, args, kwargs), values)  # their parts are recorded
     if not wants or writes or op.hidden or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
         return _first(op, handler(func, types, args, kwargs), values)
     with recording(False):

@@ -17,6 +17,7 @@ from . import _rules
 from ._collective_utils import mesh_broadcast
 from ._dispatch import run_record
 from ._dtensor_spec import DTensorSpec, TensorMeta
+from ._functions import run_function
 from ._parts import MAKE, replicated
 from ._random import drawn
 from ._redistribute import of_summand, redistributed, spread
@@ -70,6 +71,7 @@ class DTensor(torch.Tensor):
         return func(*args, **(kwargs or {}))
 
     _run_record = staticmethod(run_record)
+    _run_function = staticmethod(run_function)
 
     # Its history is that of its part.
 
