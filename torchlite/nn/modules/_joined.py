@@ -29,6 +29,7 @@ _LIMITS: dict[type, Any] = {
 }
 _KINDS: tuple[Any, ...] = (*_NORMS, *_CONVOLUTIONS, *_LIMITS)
 _FORWARDS: dict[Any, Any] = {kind: kind.forward for kind in _KINDS}
+_FIRST = {*_NORMS, *_CONVOLUTIONS}
 _CALL = base.Module.__call__
 _HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 _FLOATS = torch.float32, torch.float64
@@ -36,6 +37,10 @@ _FLOATS = torch.float32, torch.float64
 
 def through(modules: Iterable, x: Any) -> Any:
     """`x` through modules, one after the other."""
+    if _FIRST.isdisjoint(map(type, modules)):
+        for module in modules:
+            x = module(x)
+        return x
     waiting = list(modules)
     waiting.reverse()
     while waiting:

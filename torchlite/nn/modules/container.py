@@ -60,6 +60,18 @@ def _check_times(module, times):
         raise ValueError(f"Non-positive multiplication factor {times} for {type(module)}")
 
 
+def _load_through(modules: Iterable, x: Any) -> Any:
+    """`_joined.through`, which takes this one's place when it is first called."""
+    global _through
+    from ._joined import through
+
+    _through = through
+    return through(modules, x)
+
+
+_through = _load_through
+
+
 class Sequential(Module):
     """Modules called one after the other, each with the output of the one before.
 
@@ -83,9 +95,7 @@ class Sequential(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if nothing_recorded():
-            from ._joined import through
-
-            return through(self._modules.values(), input)
+            return _through(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input
