@@ -37,11 +37,43 @@ class Failing(torch.autograd.Function):
         return grad, None
 
 
+class Stage(torch.nn.Linear):
+    """A part of a model that fails in its third microbatch's forward, or backward."""
+
+    def __init__(self, how, where):
+        super().__init__(4, 4)
+        self.how, self.where, self.count = how, where, 0
+
+    def forward(self, x):
+        self.count += 1
+        if self.count == 3 and self.where == "stage's forward":
+            fail(self.how)
+        out = super().forward(x)
+        return Failing.apply(out, self.how) if self.count == 3 and self.where == "stage's backward" else out
+
+
+def pipeline(how, where, bad):
+    """Two steps of three stages."""
+    from torchlite.distributed.pipelining import PipelineStage, Schedule1F1B
+
+    rank, size = dist.get_rank(), dist.get_world_size()
+    stage = PipelineStage(Stage(how, where if rank == bad else ""), rank, size, "cpu")
+    schedule = Schedule1F1B(stage, 4, loss_fn=torch.nn.functional.mse_loss)
+    for _ in range(2):
+        schedule.step(
+            *([torch.randn(8, 4)] if rank == 0 else []), target=torch.randn(8, 4) if rank == size - 1 else None
+        )
+    print("loss came to an end")
+
+
 def main():
     how, where, bad, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     dist.init_process_group("gloo", timeout=timedelta(seconds=2 if how == "hang" else 60))
     rank, size = dist.get_rank(), dist.get_world_size()
     assert rank == int(os.environ["RANK"]) and size == int(os.environ["WORLD_SIZE"])
+    if where.startswith("stage"):
+        pipeline(how, where, bad)
+        return
     first = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
     path = os.path.join(folder, "checkpoint.pt")
     weight, start = torch.ones(4, requires_grad=True), 0

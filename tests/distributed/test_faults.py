@@ -1,5 +1,6 @@
 """Ranks that are killed, raise, leave or hang: the others end, it is said who failed and how, and a restart goes on."""
 
+import re
 import sys
 import time
 
@@ -24,6 +25,8 @@ def run(*args, size=3, **more):
         ("kill", "collective", "was killed by SIGKILL"),
         ("raise", "backward", "ended with exit code 1\nTraceback (most recent call last):"),
         ("exit", "forward", "ended with exit code 3"),
+        ("kill", "stage's forward", "was killed by SIGKILL"),
+        ("raise", "stage's backward", "ended with exit code 1\nTraceback (most recent call last):"),
     ],
 )
 def test_who_failed_is_said(tmp_path, how, where, words):
@@ -41,6 +44,17 @@ def test_a_rank_that_hangs_meets_the_others_timeout(tmp_path):
     ended = run(PROGRAM, "hang", "forward", 2, tmp_path)
     assert ended.returncode == 1
     assert "DistBackendError: Timed out waiting 2000ms for allreduce on rank" in ended.stdout
+    assert "torchlite-run: rank" in ended.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("where", ["stage's forward", "stage's backward"])
+def test_a_stage_that_hangs_meets_the_others_timeout(tmp_path, where):
+    ended = run(PROGRAM, "hang", where, 1, tmp_path)
+    assert ended.returncode == 1 and "\nloss " not in ended.stdout
+    assert re.search(
+        r"DistBackendError: Timed out waiting 2000ms for (recv from|send to) rank 1 on rank [02]", ended.stdout
+    )
     assert "torchlite-run: rank" in ended.stdout
 
 

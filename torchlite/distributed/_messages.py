@@ -27,7 +27,7 @@ _BITS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
 _CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
 
 
-def _op_of(opts: Any) -> ReduceOp:
+def _op_of(opts: Any) -> Any:
     op = getattr(opts, "reduceOp", opts)
     if op.__class__ is RedOpType:
         return op
