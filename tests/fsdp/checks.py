@@ -300,33 +300,44 @@ def over_tensor_parallel(rank, size):
 
 
 def memory_is_shared_out(rank, size):
-    """After backward a rank has its parts alone, whatever the graph kept; measured where one layer is most of it."""
-    import gc
-
-    from torchlite._tensor import returnable
-
-    given = []
-    original = returnable.give_back
-    width = 256
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(4)))
+    """A rank has its parts, and one group's wholes for a while, whatever the graph keeps."""
+    width, layers, mib = 1024, 6, 1 << 20
+    before = _private()
+    with torch.device("meta"):
+        model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(layers)))
     for layer in model:
         fully_shard(layer)
     fully_shard(model)
-    whole = [layer[0].weight for layer in model]
-    assert all(weight.to_local().numel() == width * width // size for weight in whole)
-    out = model(torch.randn(2, width))
-    held = sum(group.whole for group in (layer._get_fsdp_state().group for layer in model))
-    assert held == 0  # the graph is there, the wholes are not
-    pages = sum(_resident(layer._get_fsdp_state().group) for layer in model)
-    assert pages == 0
-    out.sum().backward()
-    assert sum(_resident(layer._get_fsdp_state().group) for layer in model) == 0
-    gc.collect()
-    del given, original
+    model.to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.to_local().normal_(0, 0.03)
+    weights, whole = [layer[0].weight for layer in model], width * width * 4 / mib
+    assert all(weight.to_local().numel() == width * width // size for weight in weights)
+    groups = [layer._get_fsdp_state().group for layer in model]
+    for _ in range(2):
+        model.zero_grad()
+        x, arrived = torch.randn(4, width, requires_grad=True), []
+        out = model(x)
+        assert not any(group.whole for group in groups) and not any(map(_written, groups))
+        x.register_hook(lambda grad, arrived=arrived: arrived.append([weight.grad is not None for weight in weights]))
+        out.pow(2).mean().backward()
+        assert arrived == [[False, *[True] * (layers - 1)]]  # while backward went on
+        assert not any(map(_written, groups))
+    mine = 2 * layers * whole / size
+    if before:  # where the system says it
+        assert _private() - before < mine + whole + 6, (_private() - before, mine, whole)
 
 
-def _resident(group):
-    """How many elements of a group's wholes are not zero: those that the system has taken back are."""
-    return sum(
-        int(parameter._whole.target.count_nonzero()) for parameter in group.parameters if parameter._whole is not None
-    )
+def _private():
+    """MiB that this process alone has; 0 where the system does not say."""
+    try:
+        with open("/proc/self/smaps_rollup") as lines:
+            return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) / 1024
+    except OSError:
+        return 0
+
+
+def _written(group):
+    """Whether any element of a group's wholes is not zero: what the system has taken back is."""
+    return any(int(p._whole.target.count_nonzero()) for p in group.parameters if p._whole is not None)

@@ -24,8 +24,8 @@ def parts_of(tensor: Any) -> list[Part]:
     """
     along = []
     for ranges in ranges_of(tensor.shape, tensor.device_mesh, tensor.placements):
-        begins = itertools.accumulate((stop - start for start, stop in ranges), initial=0)
-        along.append([(start, stop - start, begin) for (start, stop), begin in zip(ranges, begins, strict=False)])
+        starts = itertools.accumulate((stop - start for start, stop in ranges), initial=0)
+        along.append([(start, stop - start, begin) for (start, stop), begin in zip(ranges, starts, strict=False)])
     found = []
     for box in itertools.product(*along):
         offsets, sizes, begins = ([part[i] for part in box] for i in range(3))

@@ -123,7 +123,7 @@ class Reduction:
                 for parameter, part in parts:
                     group.keep(parameter, part)
                 return
-            works = [dist.all_reduce(part, group=lanes.copies, async_op=True) for _, part in parts]
+            works: list[Any] = [dist.all_reduce(part, group=lanes.copies, async_op=True) for _, part in parts]
             for work in works:
                 work.wait()
         divisor = lanes.total if group.divisor is None else group.divisor

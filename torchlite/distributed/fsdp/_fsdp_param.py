@@ -25,12 +25,12 @@ class Whole:
     """
 
     def __init__(self, count: int, dtype: torch.dtype, device: torch.device) -> None:
+        self._raw: Any = None
         if device.type == "cpu":
             self._raw = returnable(count * dtype.itemsize)
             # Two tensors over it: writing to the one is no change of the other that a graph would see.
             self.target, self.seen = (torch.from_numpy(self._raw).view(dtype) for _ in range(2))
         else:
-            self._raw = None
             self.target = torch.empty(count, dtype=dtype, device=device)
             self.seen = self.target.detach()
 
@@ -93,7 +93,7 @@ class ShardedParameter:
         mine = part.clone(memory_format=torch.contiguous_format)
         mine = mine if mine.is_meta else mine.to(where)
         self.mesh, self.placements = mesh, placements
-        self.sharded = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
+        self.sharded: Any = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
         for name, value in vars(parameter).items() if hasattr(parameter, "__dict__") else ():
             if not name.startswith("_"):
                 setattr(self.sharded, name, value)
@@ -162,7 +162,11 @@ class ShardedParameter:
             seen = DTensor.from_local(
                 seen, like.device_mesh, like.placements, run_check=False, shape=self.size, stride=self.strides
             )
-        return nn.Parameter(seen, requires_grad=self.sharded.requires_grad)
+        made = nn.Parameter(seen, requires_grad=self.sharded.requires_grad)
+        # Gradients of leaves without a hook come when backward has ended, all whole ones at once.
+        with torch.enable_grad():
+            made.requires_grad_(True).register_post_accumulate_grad_hook(lambda parameter: None)
+        return made
 
     def to_sharded(self) -> None:
         """The shard takes the whole's place, whose memory goes."""

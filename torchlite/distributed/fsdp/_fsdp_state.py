@@ -12,6 +12,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._tensor.returnable import give_back_what_is_free
 from torchlite.autograd.hooking import CURRENT
 from torchlite.utils import _pytree as pytree
 
@@ -203,9 +204,7 @@ class FSDPState:
         if self.group is None:
             return
         begun = self.group.begin_reduce()
-        if self.reshards_after_backward and (
-            begun is not None or not self.group.has_gradients or not self.group.reduces
-        ):
+        if self.reshards_after_backward:
             self.group.reshard()
         if begun is not None:
             before, self.passing.reduction = self.passing.reduction, begun
@@ -242,6 +241,7 @@ def _end(passing: Pass) -> None:
     passing.ends = False
     if passing.is_last:
         passing.forward_order.clear()
+    give_back_what_is_free()
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:

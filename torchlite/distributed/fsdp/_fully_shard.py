@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -80,7 +81,8 @@ def fully_shard(
     lanes = Lanes(_mesh_for(mesh, dp_mesh_dims))
     attach(listed, lanes, reshard_after_forward, shard_placement_fn, mp_policy, offload_policy, ignored_params or set())
     for one in listed:
-        one.__class__ = _fsdp_class(type(one))
+        cls: Any = type(one)
+        one.__class__ = _fsdp_class(cls)
     return module
 
 
@@ -215,8 +217,8 @@ class FSDPModule:
         return state
 
     def _states(self, recurse: bool = True) -> list[FSDPState]:
-        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]
-        found = (state_of(module) for module in modules)
+        modules: Any = self.modules() if recurse else [self]  # type: ignore[attr-defined]
+        found = map(state_of, modules)
         return list(dict.fromkeys(state for state in found if state is not None))
 
     def _groups(self, recurse: bool = True) -> list[ParameterGroup]:
@@ -322,7 +324,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
         args, kwargs = state.before_forward(self, args, kwargs)
         return state.after_forward(self, args, original(self, *args, **kwargs))
 
-    setattr(module, method_name, wrapped.__get__(module, type(module)))
+    setattr(module, method_name, types.MethodType(wrapped, module))
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:

@@ -314,7 +314,7 @@ def _give_memory(module: nn.Module, init: Callable[[nn.Module], None] | None, de
 def _synchronize(module: nn.Module, lanes: Lanes, ignored: set[Any]) -> None:
     from torchlite.nn.parallel._synchronized import broadcast_coalesced
 
-    states = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
+    states: list[Any] = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
     states += list(module.buffers())
     for group in (lanes.group, lanes.copies):
         if group is not None:
