@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from tests.func.test_vmap_ops import ASIDE, SIZE, call, samples
+from tests.func.test_vmap_ops import ASIDE, SIZE, assert_close, call, samples
 from tests.ops.table import ROWS
 from torchlite.func import vjp, vmap
 from torchlite.utils._pytree import tree_leaves
@@ -51,12 +51,7 @@ def cotangents(outs, seed):
 def same(found, expected):
     for got, wanted in zip(tree_leaves(found), expected, strict=True):
         assert got.shape == wanted.shape, (got.shape, wanted.shape)
-        np.testing.assert_allclose(
-            got.detach().resolve_conj().resolve_neg().numpy(),
-            wanted.detach().resolve_conj().resolve_neg().numpy(),
-            rtol=1e-6,
-            atol=1e-8,
-        )
+        assert_close(got, wanted)
 
 
 def stacked(rows):
