@@ -338,7 +338,8 @@ def _is_optional(p: Param) -> bool:
 
 def _likeness(others: Sequence[Param], promoted: Sequence[Param]) -> str:
     """What `_is_alike` tests, in words."""
-    names = " and ".join(f"`{p.name}`" for p in others)
+    *rest, last = (f"`{p.name}`" for p in others)
+    names = f"{', '.join(rest)} and {last}" if rest else last
     dtype = " and dtype" if any(p in promoted for p in others) else ""
     absent = " (or None)" if any(map(_is_optional, others)) else ""
     return f"{names} {_be_plain(len(others))}{absent} of the same device{dtype}."
