@@ -29,17 +29,20 @@ def same(found, wanted):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("how", ["trace", "script"])
+@pytest.mark.parametrize("how", ["trace", "script", "freeze", "freeze a trace"])
 def test_pytorch_reads(name, how):
     one = MODELS[name]
-    if how == "script" and not one.scripts:
+    if how in ("script", "freeze") and not one.scripts:
         pytest.skip("PyTorch does not script it")
     ours = one.make(torchlite)
     made = (
         torchlite.jit.script(ours)
-        if how == "script"
+        if how in ("script", "freeze")
         else torchlite.jit.trace(ours, one.inputs(torchlite), check_trace=False)
     )
+    if how.startswith("freeze"):
+        made = torchlite.jit.freeze(made)
+        assert not list(made.parameters())
     with torch.no_grad():
         same(torch.jit.load(written(made))(*one.inputs(torch)), ours(*one.inputs(torchlite)))
 

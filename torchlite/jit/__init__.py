@@ -123,10 +123,19 @@ def export_opnames(m: Any) -> list[str]:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """A copy of a scripted module in eval mode whose weights are constants: it has no parameters and no buffers.
+    """A copy of a scripted module in eval mode: its weights and attributes are constants of its program, its parts are
+    written out in its methods, dropout is gone, and batch norms are part of the convolutions before them.
 
-    preserved_attrs: attributes and methods that stay; `forward` does. RuntimeError for what is no ScriptModule, and for
-    one in training.
+    preserved_attrs: attributes, parts and methods that stay; `forward` does, and so does what a method writes to.
+    optimize_numerics: whether to fold batch norms. RuntimeError for what is no ScriptModule, for one in training, and
+    for a name that is not there.
+
+    >>> import torchlite as torch
+    >>> frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 1).eval()))
+    >>> print(frozen.code)
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.linear(input, CONSTANTS.c0, CONSTANTS.c1)
+    <BLANKLINE>
     """
     if not _is(mod, ScriptModule):
         raise RuntimeError(
@@ -141,7 +150,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         )
     from . import _freezing
 
-    return _freezing.freeze(mod._actual_script_module, list(preserved_attrs or ()))
+    return _freezing.freeze(mod._actual_script_module, list(preserved_attrs or ()), optimize_numerics)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
@@ -159,9 +168,15 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
 
 
 def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
-    """Nothing is left to do for a frozen module. RuntimeError for what is no ScriptModule."""
+    """Compute what constants alone decide, and fold batch norms if `optimize_numerics`, in place, in a frozen module.
+
+    preserved_methods: its methods beside `forward`. RuntimeError for what is no ScriptModule.
+    """
     if not _is(mod, ScriptModule):
         freeze(mod)
+    from . import _freezing
+
+    _freezing.optimize(mod._actual_script_module, optimize_numerics, list(preserved_methods or ()))
 
 
 _strategy = [("STATIC", 2), ("DYNAMIC", 10)]

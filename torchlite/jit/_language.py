@@ -380,7 +380,7 @@ class Translator:
         if path is not None and root is not None and root not in self._locals:
             if root == "__torch__":
                 return self._global(self._names.value(path, self.wrong, node))
-            if root == "CONSTANTS":
+            if root == "CONSTANTS" and path.count(".") == 1:
                 self._names.constant(path)
                 return self._global(path)
             if root == "torch":
