@@ -39,6 +39,22 @@ def in_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None
         share_evenly(part, length, step)
 
 
+# Elements of a block of a chain of ops: a few arrays of them stay in a core's cache.
+_IN_CACHE = 1 << 17
+
+
+def in_blocks(body: Any, shape: tuple, dtypes: tuple, arrays: tuple) -> tuple:
+    """New arrays that `body(*blocks of them, *blocks of arrays)` fills; all are contiguous and have the shape."""
+    outs = tuple([np.empty(shape, dtype) for dtype in dtypes])
+    flat = [a.reshape(-1) for a in (*outs, *arrays)]
+
+    def part(start: int, stop: int) -> None:
+        body(*[a[start:stop] for a in flat])
+
+    run(part, flat[0].size, 1, _IN_CACHE)
+    return outs
+
+
 def axis_to_cut(out: np.ndarray) -> int:
     """The outermost axis in memory that is long enough, else the longest."""
     order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))

@@ -21,7 +21,7 @@ EAGER = frozenset("""
     _detach_ _fused_adagrad _fused_adam _fused_rmsprop _fused_sgd _is_nonzero _is_set_to _map _map2 _norm_of_all
     _safe_softmax fft_ihfft fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d
     fractional_max_pool3d_with_indices max_unpool3d set_ upsample upsample_bilinear upsample_nearest
-    argwhere bincount combinations fft_ifft fft_irfft histogram histogramdd kl_div masked_select nonzero resize_
+    argwhere bincount combinations range fft_ifft fft_irfft histogram histogramdd kl_div masked_select nonzero resize_
     resize_as_ unique unique_consecutive
 """.split())  # fmt: skip
 UNINITIALIZED = frozenset(("_empty", "_empty_like", "_new", "_new_empty", "_new_empty_strided", "empty"))

@@ -91,6 +91,12 @@ class Backend(Protocol):
 
     # Only of "cpu":
 
+    def blockwise(self, body: Any, shape: tuple, dtypes: tuple, arrays: tuple) -> tuple:
+        """New contiguous arrays of the dtypes that `body(*parts of them, *parts of arrays)` fills, part by part; all
+        arrays are contiguous and have the shape. A body calls kernels of pointwise ops.
+        """
+        ...
+
     takes_numbers: frozenset[dtype]
 
     def engine(self) -> str:

@@ -234,8 +234,11 @@ class Capture(KernelRecorder):
         program.inputs = [*self.inputs, *old]
         reads = reads or bool(old) or any(i < 0 for i in bumps)
         scalars = {n for n, raw in self.kept.items() if not getattr(raw, "ndim", 1)}
+        layouts = {
+            n: (raw.shape, raw.dtype, raw.flags.c_contiguous) for n, raw in self.kept.items() if type(raw) is np.ndarray
+        }
         gradients = [None if g is None else g._data.strides for g in self.first_grads]
-        return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, backward)
+        return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, backward)
 
     def _result(self, tensor: Any, leaves: list) -> Result:
         for i, one in enumerate(self.outside):

@@ -143,6 +143,7 @@ class Captured:
     reads_gradients: bool
     gradients: list[tuple | None]
     scalars: set[int]  # slots of arrays without dimensions
+    layouts: dict[int, tuple[tuple, Any, bool]]  # of NumPy's arrays: shape, dtype, whether it is contiguous
     backward: Any = None
 
 

@@ -12,7 +12,8 @@ from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
 from .lowering import lowered
-from .program import Captured, Result
+from .passes import with_chains, without_dead_code
+from .program import Captured, Program, Result
 from .texts import compiled
 
 
@@ -94,9 +95,18 @@ def _publish(owners: tuple, grads: tuple) -> None:
         meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
 
 
+def optimized(program: Program, layouts: dict, table: Any) -> Program:
+    """The program after the passes."""
+    program = without_dead_code(program)
+    blockwise = getattr(table.backend, "blockwise", None)
+    if blockwise is None or table.backend.engine() != "numpy":
+        return program
+    return with_chains(program, layouts, blockwise)
+
+
 def replay_for(name: str, captured: Captured, sources: list[Source], arguments: int, table: Any) -> Any:
     """A function of the argument tensors that does what the captured call did, and returns what it returned."""
-    program, backward = captured.program, captured.backward
+    program, backward = optimized(captured.program, captured.layouts, table), captured.backward
     forward = lowered(name, program, table, captured.scalars, _publish)
     space: dict[str, Any] = {"forward": forward, "finish": _Finish(captured, table)}
     for k, source in enumerate(sources):
@@ -104,7 +114,9 @@ def replay_for(name: str, captured: Captured, sources: list[Source], arguments: 
             space[f"held{k}"] = source.held
     if backward is not None and not backward.is_freed:
         for one in [backward.together, *backward.apart]:
-            one.run = lowered(f"{name}_backward", one.program, table, captured.scalars)
+            one.run = lowered(
+                f"{name}_backward", optimized(one.program, captured.layouts, table), table, captured.scalars
+            )
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
