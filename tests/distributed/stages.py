@@ -12,6 +12,7 @@ import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
 from torchlite.distributed import pipelining
+from torchlite.distributed.fsdp import fully_shard
 from torchlite.distributed.pipelining import _orders
 from torchlite.distributed.pipelining._utils import PipeliningMetadataError, generate_rank_to_stage_mapping
 from torchlite.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
@@ -244,6 +245,30 @@ def data_parallel_stages(rank, size):
             loss_of(whole(x), y).backward()
             same_gradients({n: part.module for n, part in copies.items()}, whole)
             for part in copies.values():
+                part.zero_grad()
+
+
+def sharded_stages(rank, size):
+    """Two pipelines of two stages, whose parameters are sharded over the pipelines."""
+    mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "pp"))
+    group = mesh["pp"].get_group()
+    for name in ("GPipe", "1F1B", "Interleaved1F1B"):
+        count = 4 if name == "Interleaved1F1B" else 2
+        whole = Whole([Part(n) for n in range(count - 1)] + [Last(count - 1)])
+        wrap = lambda part: fully_shard(part, mesh=mesh["dp"])
+        schedule, copies = scheduled(name, whole.parts, 4, group, wrap, loss_fn=loss_of)
+        for _ in range(2):
+            x, y = torch.randn(2, 16, 6, dtype=torch.float64)
+            mine = slice(mesh["dp"].get_local_rank(), None, 2)
+            stepped(schedule, x[mine], y[mine])
+            for parameter in whole.parameters():
+                parameter.grad = None
+            loss_of(whole(x), y).backward()
+            for number, part in copies.items():
+                wanted = dict(whole.parts[number].named_parameters())
+                for path, parameter in part.named_parameters():
+                    found = parameter.grad.full_tensor()
+                    torch.testing.assert_close(found, wanted[path].grad, atol=1e-10, rtol=1e-10)
                 part.zero_grad()
 
 

@@ -25,7 +25,7 @@ def test_ranks(tmp_path, size):
         stages.gradients_that_nobody_has,
         stages.models_are_cut,
     ]
-    run(tmp_path, size, *checks, *([stages.data_parallel_stages] if size == 4 else []))
+    run(tmp_path, size, *checks, *([stages.data_parallel_stages, stages.sharded_stages] if size == 4 else []))
 
 
 def test_orders():
