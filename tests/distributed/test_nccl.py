@@ -286,6 +286,18 @@ def test_a_world_of_one_device(monkeypatch):
         dist.destroy_process_group()
 
 
+def test_both_kinds_of_tensors(monkeypatch):
+    monkeypatch.setattr(type(torchlite_nccl.engine), "why_not", lambda self: "")
+    dist.init_process_group("cpu:gloo,cuda:nccl", rank=0, world_size=1)
+    try:
+        x = torch.ones(2)
+        dist.all_reduce(x)
+        parts = dist.group.WORLD._backends
+        assert x.tolist() == [1, 1] and type(parts["cuda"]) is DeviceMessages and parts["cpu"].name() == "gloo"
+    finally:
+        dist.destroy_process_group()
+
+
 def test_identities_are_bytes():
     from torchlite_nccl.communicator import signed
 

@@ -137,6 +137,8 @@ class Devices:
     are needed; `store` says to all members what they must know of them.
     """
 
+    of_devices = True
+
     def __init__(self, engine: Any, rank: int, size: int, name: str, store: Callable[[], Any]) -> None:
         self._engine, self.rank, self.size, self._name, self._store = engine, rank, size, name, store
         self._lane: Lane | None = None

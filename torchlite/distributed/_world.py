@@ -253,15 +253,13 @@ def init_process_group(
 
 def _between_hosts(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
     """What the processes of a world can tell each other before they have a store; None for a backend of others."""
-    parts = {backend.name(): backend for backend in made._parts()}
-    found = next((parts[name] for name in _OURS if name in parts), None)
-    if found is None and not any(name in _OF_DEVICES for name in parts):
+    found = [getattr(backend, "_communicator", None) for backend in made._parts()]
+    hosts = [one for one in found if one is not None and not getattr(one, "of_devices", False)]
+    if hosts:
+        return hosts[0]
+    if all(one is None for one in found):
         return None
-    return (
-        _communicator("mpi", list(range(size)), "", timeout.total_seconds(), True)
-        if found is None
-        else found._communicator
-    )
+    return _communicator("mpi", list(range(size)), "", timeout.total_seconds(), True)
 
 
 def _check_backends(devices: dict[str, str]) -> None:
