@@ -1,5 +1,6 @@
 """A world of one process, which needs no MPI; what is refused before there is one; names of backends."""
 
+import functools
 from datetime import timedelta
 
 import pytest
@@ -128,3 +129,40 @@ def test_what_a_launcher_is_told(monkeypatch, tmp_path):
     told = (tmp_path / "error.json").read_text()
     assert "ValueError: no" in told and "in main" in told
     assert dist.constants.default_pg_timeout == timedelta(minutes=30)
+
+
+@pytest.mark.parametrize("kind", ["NO_REENTRANT", "REENTRANT", "offload"])
+def test_wrappers_of_activations(kind):
+    from torchlite.distributed.algorithms._checkpoint import checkpoint_wrapper as wrappers
+
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(4, 2)))
+    names, x = list(net.state_dict()), torch.randn(5, 3, requires_grad=True)
+    net(x).sum().backward()
+    right, given = [p.grad.clone() for p in net.parameters()], x.grad.clone()
+    runs = []
+    net[1][0].register_forward_hook(lambda *_: runs.append(1))
+    wrap = wrappers.offload_wrapper
+    if kind != "offload":
+        wrap = functools.partial(wrappers.checkpoint_wrapper, checkpoint_impl=wrappers.CheckpointImpl[kind])
+    wrappers.apply_activation_checkpointing(net, wrap, lambda part: isinstance(part, torch.nn.Sequential))
+    assert list(net.state_dict()) == names
+    assert [name for name, _ in net[1].named_parameters()] == ["1.weight", "1.bias"]
+    assert isinstance(net[1], wrappers.ActivationWrapper) and isinstance(net[1][1], torch.nn.Linear)
+    net.zero_grad()
+    x.grad = None
+    net(x).sum().backward()
+    assert all(torch.equal(p.grad, g) for p, g in zip(net.parameters(), right, strict=True))
+    assert torch.equal(x.grad, given) and len(runs) == (1 if kind == "offload" else 2)
+    net.load_state_dict({name: torch.zeros_like(value) for name, value in net.state_dict().items()})
+    assert not net(x).any()
+
+
+def test_a_modules_state_of_one_process():
+    dist.init_process_group("gloo", rank=0, world_size=1)
+    from torchlite.distributed.utils import _sync_module_states
+
+    net = torch.nn.BatchNorm1d(2)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    _sync_module_states(net, dist.group.WORLD, 1 << 20, 0)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    dist.destroy_process_group()

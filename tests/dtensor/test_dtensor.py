@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.distributed.ranks import MISSING, finish, mpiexec
-from tests.distributed.ranks import ROOT as ROOT
+from tests.distributed.ranks import needs_mpi
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+from .starting import start
 
-
-def start(size: int, program: str, *args: str) -> str:
-    """Run `python -m tests.dtensor.PROGRAM` on `size` ranks: what they said."""
-    import sys
-
-    name = mpiexec()
-    assert name is not None
-    ended = finish([name, "-n", str(size), sys.executable, "-m", f"tests.dtensor.{program}", *args], 150)
-    assert ended.returncode == 0, ended.stdout
-    return ended.stdout
+pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("size, count", [(2, 2), (3, 1), (4, 1)])

@@ -1,5 +1,5 @@
-"""Custom autograd Functions with DTensors among their arguments: a Function on the parts calls the given one, which sees
-DTensors in forward and in backward.
+"""Custom autograd Functions with DTensors among their arguments: a Function on the parts calls the given one, which
+sees DTensors in forward and in backward.
 """
 
 from __future__ import annotations

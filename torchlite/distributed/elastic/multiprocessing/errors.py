@@ -8,7 +8,11 @@ from typing import Any
 
 from ..._launch.reporting import report
 
-__all__ = ["record"]
+__all__ = ["ChildFailedError", "record"]
+
+
+class ChildFailedError(Exception):
+    """A process that a launcher started has failed. `torchlite-run` says so itself, and raises none."""
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:

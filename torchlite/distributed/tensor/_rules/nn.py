@@ -85,3 +85,31 @@ def _embedding_of_rows(found: Call) -> Any:
     shape = torch.Size([*indices.shape, weight.shape[1]])
     strides = torch.empty(shape, device="meta").stride()
     return made(out, DTensorSpec(mesh, outs, TensorMeta(shape, strides, out.dtype)))
+
+
+@ways_of("_sdpa")
+def _attention(found: Call, number: int) -> Iterator[Way]:
+    """Batches and heads cut, in all alike."""
+    query, key, value, mask = (found[name] for name in ("query", "key", "value", "attn_mask"))
+    if not query.ndim == key.ndim == value.ndim:
+        return
+    for cut in cutters(found, number):
+        for dim in range(query.ndim - 2):
+            if not query.shape[dim] == key.shape[dim] == value.shape[dim]:
+                continue
+            ins: list[Any] = [cut(dim)] * 3
+            if mask is not None:
+                own = dim - (query.ndim - mask.ndim)
+                ins.append(R if own < 0 or mask.shape[own] == 1 else cut(own))
+            if len(ins) == len(found.tensors):
+                yield ins, cut(dim)
+
+
+@ways_of(
+    "convolution", "_max_pool", "_max_pool_with_indices", "_adaptive_max_pool", "_avg_pool", "_adaptive_avg_pool",
+    "_group_norm",
+)  # fmt: skip
+def _of_images(found: Call, number: int) -> Iterator[Way]:
+    """The batch cut. (What has no dimension for a batch got one before it came here.)"""
+    for cut in cutters(found, number):
+        yield [cut(0), *[R] * (len(found.tensors) - 1)], cut(0)

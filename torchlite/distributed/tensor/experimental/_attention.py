@@ -4,4 +4,5 @@ from ..._absent import absent
 
 __all__ = ["context_parallel"]
 
-context_parallel = absent("context_parallel", "torch.distributed.tensor.experimental")
+_HERE = "torch.distributed.tensor.experimental"
+context_parallel, set_rotate_method = absent("context_parallel", _HERE), absent("set_rotate_method", _HERE)
