@@ -30,7 +30,7 @@ TEXT = _TEXT + _WINOGRAD
 # Floats that may be read behind the end of memory, and a vector's of the widest machine.
 _BEHIND, _WIDE = 64, 32
 # Multiplications, and elements that are moved, from which another thread is woken.
-_WORK, _MOVED = 1 << 22, 1 << 18
+_WORK, _MOVED = 1 << 22, 1 << 16
 # Multiplications from which a launch is worth its way there.
 _LEAST = 1 << 14
 # Multiplications of a part of the work, about.
@@ -216,7 +216,7 @@ class Convolutions:
         end = batch * channels * plane
         memory = buffer(slot, (end + _BEHIND,), np.float32)
         planes = batch * channels
-        step = max(1, -(-planes // 32), _MOVED // 8 // max(plane, 1))
+        step = max(1, -(-planes // 32), _MOVED // 2 // max(plane, 1))
         self._launch(
             "lay_images", -(-planes // step), end >= _MOVED, x, memory, channels, planes, step, rows.high * rows.wide,
             by_channel, by_image, end, _layout(rows, plane),
@@ -331,7 +331,7 @@ class Convolutions:
             x, weight, 0 if bias is None else bias, out, domain, batch, channels, filters, high, wide, *padding, rows,
             columns, int(turned), -(-batch * down // step), across, down, step, _finishing(finish),
         )  # fmt: skip
-        self._launch("filtering_weights", 8, channels * filters >= _MOVED // 16, *values)
+        self._launch("filtering_weights", 8, channels * filters >= _MOVED // 4, *values)
         try:
             self._launch("filtering_tiles", -(-batch * down // step), True, *values)
         except MemoryError:
