@@ -95,6 +95,34 @@ static inline void streamed() {
 }
 """
 
+# Vectors of 64 bytes, and the sum over one's elements (halves are added: in registers, where a loop over elements went
+# through memory and took ten times as long).
+VECTORS = r"""
+template <class T> struct Vector {
+    typedef T V __attribute__((vector_size(64)));
+    static const int W = 64 / sizeof(T);
+    static inline V at(const T* x) {
+        V v;
+        memcpy(&v, x, sizeof v);
+        return v;
+    }
+};
+template <class T> static inline T added_up(const typename Vector<T>::V& v) {
+    typedef T Half __attribute__((vector_size(32)));
+    typedef T Quarter __attribute__((vector_size(16)));
+    Half a, b;
+    memcpy(&a, &v, sizeof a);
+    memcpy(&b, (const char*)&v + sizeof a, sizeof b);
+    a += b;
+    Quarter c, d;
+    memcpy(&c, &a, sizeof c);
+    memcpy(&d, (const char*)&a + sizeof c, sizeof d);
+    c += d;
+    if constexpr (sizeof(T) == 8) return c[0] + c[1];
+    else return (c[0] + c[2]) + (c[1] + c[3]);
+}
+"""
+
 # What is one pass over memory takes 60 us for 4 MiB, where a second thread begins to pay; other kernels take as long
 # for a quarter of that.
 _PASSES = 4

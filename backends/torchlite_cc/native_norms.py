@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .native import FLOATS, STREAM, TYPES, by_type
+from .native import FLOATS, STREAM, TYPES, VECTORS, by_type
 
 # Parts of the rows at most, each with sums of its own, and elements of a part.
 _PARTS, _PART = 32, 1 << 14
@@ -21,6 +21,7 @@ _PARTS, _PART = 32, 1 << 14
 _TEXT = (
     TYPES
     + STREAM
+    + VECTORS
     + r"""
 // gx = ((g w) - mean(g w) - d mean(g w d) / s^2) / s, where d is x less its row's mean; sums of g d / s and g.
 struct Norms {
@@ -28,30 +29,20 @@ struct Norms {
     void *out, *of_weight, *of_bias;
     whole rows, columns, parts, past_caches;
 };
-template <class T> static inline T added_up(const T* lanes, int count) {
-    T sums[64 / sizeof(T)];
-    memcpy(sums, lanes, sizeof sums);
-    for (int width = count / 2; width; width /= 2) for (int k = 0; k < width; k++) sums[k] += sums[k + width];
-    return sums[0];
-}
 // The means of g w and of g w d over a row.
 template <class T> static inline void means(const T* g, const T* x, const T* weight, T centre, whole n, T* average,
     T* product) {
-    typedef T V __attribute__((vector_size(64)));
-    const int W = 64 / sizeof(T);
+    typedef Vector<T> X;
+    typedef typename X::V V;
+    const int W = X::W;
     V totals[2] = {}, products[2] = {};
     whole i = 0;
     for (; i + 2 * W <= n; i += 2 * W) {
         for (int k = 0; k < 2; k++) {
-            V v, d, w;
-            memcpy(&v, g + i + k * W, sizeof v);
-            memcpy(&d, x + i + k * W, sizeof d);
-            if (weight) {
-                memcpy(&w, weight + i + k * W, sizeof w);
-                v *= w;
-            }
+            V v = X::at(g + i + k * W);
+            if (weight) v *= X::at(weight + i + k * W);
             totals[k] += v;
-            products[k] += v * (d - centre);
+            products[k] += v * (X::at(x + i + k * W) - centre);
         }
     }
     T total = 0, more = 0;
@@ -60,9 +51,8 @@ template <class T> static inline void means(const T* g, const T* x, const T* wei
         total += v;
         more += v * (x[i] - centre);
     }
-    const V of_all = totals[0] + totals[1], of_products = products[0] + products[1];
-    *average = (added_up((const T*)&of_all, W) + total) / n;
-    *product = (added_up((const T*)&of_products, W) + more) / n;
+    *average = (added_up<T>(totals[0] + totals[1]) + total) / n;
+    *product = (added_up<T>(products[0] + products[1]) + more) / n;
 }
 template <class T, bool WEIGHT> static void norms_backward(const Norms& of, whole begin, whole end) {
     const int BLOCK = 1024;

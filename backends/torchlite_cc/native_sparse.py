@@ -8,20 +8,12 @@ import numpy as np
 
 from torchlite_numpy.copies import row_major
 
-from .native import FLOATS, I64, TYPES, Native, by_type
+from .native import FLOATS, I64, TYPES, VECTORS, Native, by_type
 
 _TEXT = (
     TYPES
+    + VECTORS
     + r"""
-template <class T> struct Vector {
-    typedef T V __attribute__((vector_size(64)));
-    static const int W = 64 / sizeof(T);
-    static V at(const T* x) {
-        V v;
-        memcpy(&v, x, sizeof v);
-        return v;
-    }
-};
 // out[r, :] adds up values[k] * dense[columns[k], :] for k from starts[r] to starts[r + 1], in this order.
 struct Times {
     const whole *starts, *columns; const void *values, *dense; void* out; whole nonzeros, height, width;
@@ -75,12 +67,9 @@ template <class T> static int products_at(const Products& of, whole begin, whole
             sums[0] += X::at(a + i) * X::at(b + i);
             sums[1] += X::at(a + i + W) * X::at(b + i + W);
         }
-        T rest = 0, lanes[W];
+        T rest = 0;
         for (; i < of.width; i++) rest += a[i] * b[i];
-        sums[0] += sums[1];
-        memcpy(lanes, sums, sizeof lanes);
-        for (int n = W / 2; n; n /= 2) for (int j = 0; j < n; j++) lanes[j] += lanes[j + n];
-        ((T*)of.out)[k] = lanes[0] + rest;
+        ((T*)of.out)[k] = added_up<T>(sums[0] + sums[1]) + rest;
     }
     return 0;
 }

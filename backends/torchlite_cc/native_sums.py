@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .native import FLOATS, TYPES, by_type
+from .native import FLOATS, TYPES, VECTORS, by_type
 
 # Elements of rows that are added up by themselves at most, and of a part of columns.
 _PIECE, _PART = 1 << 16, 1 << 15
@@ -18,36 +18,25 @@ _TALL, _PARTS = 1 << 12, 16
 
 _TEXT = (
     TYPES
+    + VECTORS
     + r"""
 // Rows of `length`, each in pieces of `step`.
 struct Rows { const void* x; void* out; whole length, pieces, step; };
 template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
-    typedef T V __attribute__((vector_size(64)));
-    const int W = 64 / sizeof(T);
+    typedef Vector<T> X;
+    typedef typename X::V V;
+    const int W = X::W;
     for (whole item = begin; item < end; item++) {
         const whole start = item % of.pieces * of.step, n = least(of.step, of.length - start);
         const T* x = (const T*)of.x + item / of.pieces * of.length + start;
         V sums[8] = {};
         whole i = 0;
-        for (; i + 8 * W <= n; i += 8 * W) {
-            for (int k = 0; k < 8; k++) {
-                V v;
-                memcpy(&v, x + i + k * W, sizeof v);
-                sums[k] += v;
-            }
-        }
-        for (; i + W <= n; i += W) {
-            V v;
-            memcpy(&v, x + i, sizeof v);
-            sums[i / W % 8] += v;
-        }
+        for (; i + 8 * W <= n; i += 8 * W) for (int k = 0; k < 8; k++) sums[k] += X::at(x + i + k * W);
+        for (; i + W <= n; i += W) sums[i / W % 8] += X::at(x + i);
         T rest = 0;
         for (; i < n; i++) rest += x[i];
-        V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-        T lanes[W];
-        memcpy(lanes, &sum, sizeof sum);
-        for (int width = W / 2; width; width /= 2) for (int k = 0; k < width; k++) lanes[k] += lanes[k + width];
-        ((T*)of.out)[item] = lanes[0] + rest;
+        const V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        ((T*)of.out)[item] = added_up<T>(sum) + rest;
     }
     return 0;
 }

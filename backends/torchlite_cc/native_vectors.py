@@ -9,29 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from .native import FLOATS, TYPES, by_type
+from .native import FLOATS, TYPES, VECTORS, by_type
 
 # Outputs of an item.
 _LINES = 16
 
 _TEXT = (
     TYPES
+    + VECTORS
     + r"""
 // out[j] = row . lines[j, :] + bias[j]; an item is some of them.
 struct Vectors { const void *row, *lines, *bias; void* out; whole count, depth, step; };
-template <class T> struct Vector {
-    typedef T V __attribute__((vector_size(64)));
-    static inline V at(const T* x) {
-        V v;
-        memcpy(&v, x, sizeof v);
-        return v;
-    }
-};
 template <class T, int R> static inline void dots(const T* row, const T* const* lines, whole depth, whole ahead,
     T* out) {
     typedef Vector<T> X;
     typedef typename X::V V;
-    const int W = 64 / sizeof(T);
+    const int W = X::W;
     V sums[R] = {}, more[R] = {};
     whole k = 0;
     for (; k + 2 * W <= depth; k += 2 * W) {
@@ -46,12 +39,9 @@ template <class T, int R> static inline void dots(const T* row, const T* const* 
     }
     #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-        T rest = 0, lanes[W];
+        T rest = 0;
         for (whole i = k; i < depth; i++) rest += row[i] * lines[r][i];
-        const V sum = sums[r] + more[r];
-        memcpy(lanes, &sum, sizeof sum);
-        for (int n = W / 2; n; n /= 2) for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
-        out[r] = lanes[0] + rest;
+        out[r] = added_up<T>(sums[r] + more[r]) + rest;
     }
 }
 template <class T> static int row_times(const Vectors& of, whole begin, whole end) {

@@ -44,6 +44,8 @@ def row_numbers(compressed, count: int):
     """The row of each element from the compressed indices of one matrix or a batch: (*batch, count)."""
     lead, rows = tuple(compressed.shape[:-1]), compressed.shape[-1] - 1
     counts = (compressed[..., 1:] - compressed[..., :-1]).reshape(-1)
+    if not lead:
+        return torch.repeat_interleave(counts, output_size=count)
     numbers = torch.arange(rows, device=compressed.device).expand(*lead, rows).reshape(-1)
     return torch.repeat_interleave(numbers, counts, output_size=math.prod(lead) * count).reshape(*lead, count)
 
@@ -65,11 +67,17 @@ def spread(first, counts):
     return which, first.index_select(0, which) + step
 
 
-def cells(data: SparseData):
-    """The indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all blocks)."""
+def rows_and_columns(data: SparseData):
+    """The rows and the columns of a compressed tensor's blocks (elements are blocks of one), (*batch, nnz) each."""
     first, second = (part.to(torch.int64) for part in data.parts)
     rows = row_numbers(first, data.nnz)
-    pair = (rows, second) if data.layout in BY_ROWS else (second, rows)
+    return (rows, second) if data.layout in BY_ROWS else (second, rows)
+
+
+def cells(data: SparseData):
+    """The indices of a compressed tensor's blocks (elements are blocks of one): (batch + 2, number of all blocks)."""
+    pair = rows_and_columns(data)
+    first = data.parts[0]
     lead = tuple(first.shape[:-1])
     batch = [
         torch.arange(size, device=first.device).reshape(*[-1 if i == d else 1 for i in range(data.batch + 1)])

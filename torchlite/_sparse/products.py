@@ -10,7 +10,7 @@ import torchlite as torch
 from .._dispatch.runtime import recording
 from .._dispatch.slots import SLOTS
 from ..autograd.function import Function
-from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, spread
+from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, rows_and_columns, spread
 from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
 from .elementwise import added
 from .history import named, values_of, with_values
@@ -18,6 +18,8 @@ from .history import named, values_of, with_values
 
 def _entries(data: SparseData):
     """(rows, columns) of the elements of a matrix or a batch of them, or of its blocks, counted through the batch."""
+    if data.layout is not torch.sparse_coo and not data.batch:
+        return rows_and_columns(data)
     index, sizes = places(data), grid(data)
     if len(sizes) == 2:
         return index[0], index[1]
