@@ -298,12 +298,54 @@ def test_groups_of_supported_nodes():
     support = operator_support.OperatorSupport({"torch.relu": None, "_operator.add": None, "_operator.sub": None})
     partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True)
     groups = [[node.name for node in partition.nodes] for partition in partitioner.propose_partitions()]
-    assert groups == [["relu", "add"], ["relu_1", "sub"]]
+    assert groups == [["relu_1", "sub"], ["relu", "add"]]  # the last one first
     x = torch.randn(3)
     want = module(x)
     fused = partitioner.partition_and_fuse()
     assert torch.equal(fused(x), want) and len(fused.graph.find_nodes(op="call_module")) == 2
     assert names(fused).count("sigmoid") == 1
+
+
+def test_parts_of_results_are_in_the_group_of_what_gives_them():
+    wanted = {"torch.relu": None, "_operator.add": None, "_operator.getitem": None}
+
+    module = torch.fx.Graph()
+    x = module.placeholder("x")
+    parts = module.call_function(torch.split, (x, 2))
+    first = module.call_function(operator.getitem, (parts, 0))
+    module.output(first)
+    support = operator_support.OperatorSupport(wanted)
+    assert CapabilityBasedPartitioner(GraphModule({}, module), support, True).propose_partitions() == []
+    support = operator_support.OperatorSupport({**wanted, "torch.functional.split": None, "torch.split": None})
+    (group,) = CapabilityBasedPartitioner(GraphModule({}, module), support, True).propose_partitions()
+    assert {node.name for node in group.nodes} == {"split", "getitem"}
+
+
+def test_parts_by_tags_return_what_the_module_does():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.relu(x * 2)
+
+    module = torch.export.export(Net(), (torch.ones(3),)).module()
+    for node in module.graph.nodes:
+        node.tag = "a" if node.name == "mul" else "b"
+    found = split_utils.split_by_tags(module, ["a", "b"])(torch.ones(3))
+    assert isinstance(found, torch.Tensor) and found.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_the_pattern_of_an_exported_function_has_no_dead_code():
+    class Pattern(torch.nn.Module):
+        def forward(self, x):
+            found = torch.relu(x)
+            return found, {"relu": found}
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.relu(x + 1) * 2
+
+    pattern, net = (torch.export.export(made(), (torch.ones(3),)).module() for made in (Pattern, Net))
+    (match,) = SubgraphMatcherWithNameNodeMap(pattern).match(net.graph)
+    assert match.name_node_map["relu"].name == "relu"
 
 
 def test_support_by_dtypes():

@@ -33,11 +33,17 @@ def outputs(found):
     return found if isinstance(found, (tuple, list)) else (found,)
 
 
-@pytest.mark.parametrize("name, version", [(name, 25 if i % 2 else 18) for i, name in enumerate(SAMPLE)])
+OLDER = (11, 13, 17, 14, 12)  # for each of the sample
+
+
+@pytest.mark.parametrize(
+    "name, version", [*((name, 25 if i % 2 else 18) for i, name in enumerate(SAMPLE)), *zip(SAMPLE, OLDER, strict=True)]
+)
 def test_models(name, version):
     made = MODELS[name]
     net = made.make(torch)
     program = torch.onnx.export(net, made.inputs(torch), dynamic_shapes=made.dynamic(torch), opset_version=version)
+    assert program.model.opset_import[0].version == version
     module = torch.onnx.load(program.to_bytes())
     for batch in (2, 5):
         inputs = made.inputs(torch, batch)
@@ -92,12 +98,45 @@ OPS = {
 }
 
 
+# The versions of ONNX's ops from which on it has words for some.
+SINCE = {"einsum": 12, "scatter": 16}
+
+
+@pytest.mark.parametrize("version", [11, 13, 17, 20])
 @pytest.mark.parametrize("name", OPS)
-def test_ops(name):
+def test_ops(name, version):
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 4, 4)).astype("float32"))
     function, _ = OPS[name]
-    found = torch.onnx.load(torch.onnx.export(Calls(function), (x,)).to_bytes())(x)
+    if version < SINCE.get(name, 0):
+        with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match=f"opset {SINCE[name]} has it"):
+            torch.onnx.export(Calls(function), (x,), opset_version=version)
+        return
+    found = torch.onnx.load(torch.onnx.export(Calls(function), (x,), opset_version=version).to_bytes())(x)
     torch.testing.assert_close(found, function(x), rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+def attributes(program, kind):
+    return [{a.name for a in node.attribute} for node in program.model.graph.node if node.op_type == kind]
+
+
+def test_nodes_of_older_opsets():
+    """What were attributes, and what was written in other ops."""
+    x = torch.arange(24.0).reshape(2, 3, 4)
+
+    def f(x):
+        wide = F.layer_norm(x.unsqueeze(0), (4,)).mean(1).squeeze(0)
+        a, b = F.softmax(x, 1).split([1, 2], 1)
+        return wide.sum(-1), a + b.amax((0, 2), True), F.hardswish(x).tril(1), torch.clamp(x.long(), 2, 9) >= 4
+
+    for version in (11, 13, 17, 18):
+        program = torch.onnx.export(Calls(f), (x,), opset_version=version)
+        found = set(kinds(program))
+        assert ("axes" in attributes(program, "Unsqueeze")[0]) == (version < 13)
+        assert ("axes" in attributes(program, "ReduceMax")[0]) == (version < 18)
+        assert ("LayerNormalization" in found) == (version >= 17) and ("Trilu" in found) == (version >= 14)
+        for got, want in zip(torch.onnx.load(program.to_bytes())(x), f(x), strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    assert program.model.ir_version == 8 and torch.onnx.export(Calls(f), (x,), opset_version=11).model.ir_version == 6
 
 
 def test_a_recurrent_layer_is_one_node():
@@ -232,8 +271,8 @@ def test_what_cannot_be_written():
         torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=30)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        program = torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=11)
-    assert program.model.opset_import[0].version == 18 and "older than what torchlite writes" in str(said[0].message)
+        program = torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=9)
+    assert program.model.opset_import[0].version == 11 and "older than what torchlite writes" in str(said[0].message)
 
 
 def test_weights_left_out_or_other_ones():

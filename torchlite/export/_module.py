@@ -40,6 +40,8 @@ class GuardsFn(Module):
     whose sizes are numbers are asked at once, and one by one where they do not hold.
     """
 
+    _is_impure = True  # a call without a result that matters
+
     def __init__(self, guards: list[tuple[Any, str]]) -> None:
         super().__init__()
         self.guards = guards

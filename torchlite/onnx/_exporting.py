@@ -17,7 +17,7 @@ from ._symbolics import SYMBOLICS, as_rule
 from ._writing.program import Program, Wanted, translate
 from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
 
-FIRST, LAST, DEFAULT = 18, 25, 20
+FIRST, LAST, DEFAULT = 11, 25, 20
 
 
 class _State(threading.local):
@@ -42,7 +42,7 @@ def export(
     """Write a module, or an exported program, as an ONNX model: an `ONNXProgram`.
 
     The module is captured with `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and each of its ops is
-    written in ONNX's of `opset_version` (18 to 25; 20 unless it is said; an older one is written as 18, with a
+    written in ONNX's of `opset_version` (11 to 25; 20 unless it is said; an older one is written as 11, with a
     warning). An LSTM or GRU is one node a layer and attention is written out; weights keep their names.
 
     `f` is a path or a binary file to which the model is saved. With a path the weights go to a file beside it, named as

@@ -84,6 +84,7 @@ def split_by_tags(
     """
     components = {tag: Component(Graph(), place, tag) for place, tag in enumerate(tags)}
     main = Graph()
+    main.set_codegen(copy.copy(gm.graph._codegen))
     outer: dict[Node, Any] = {}
     home: dict[Node, Component] = {}
     copies: dict[Node, Node] = {}

@@ -9,13 +9,24 @@ from typing import Any, NamedTuple
 from .._protobuf import Message
 from .._types import NUMBERS
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
-from . import control, indexing, layers, own, pointwise, recurrent, reductions, shapes
+from . import control, indexing, layers, older, own, pointwise, recurrent, reductions, shapes
 from .writer import Val, Writer, dtype_name, find, is_fixed, tensor
 
-__all__ = ["Program", "indexing", "layers", "own", "pointwise", "recurrent", "reductions", "shapes", "translate"]
+__all__ = [
+    "Program",
+    "indexing",
+    "layers",
+    "older",
+    "own",
+    "pointwise",
+    "recurrent",
+    "reductions",
+    "shapes",
+    "translate",
+]
 
 # Versions of the format by the version of ONNX's ops from which on they are written.
-_FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (0, 8))
+_FORMATS = ((25, 13), (24, 12), (23, 11), (20, 10), (19, 9), (15, 8), (12, 7), (0, 6))
 _CHECKS = (
     "aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range",
     "aten.sym_constrain_range_for_size", "aten._check", "torch._check",

@@ -81,6 +81,14 @@ def promoted(*dtypes: str) -> str:
     return "float32" if {"float16", "bfloat16"} <= set(floats) and best in ("float16", "bfloat16") else best
 
 
+class Inputs(list):
+    """What a rule of `OLDER` leaves of a node's inputs, where the node stays."""
+
+
+# By a node's kind the version from which on it is as it is written here, and what writes it before: `older.py`.
+OLDER: dict[str, tuple[int, Callable]] = {}
+
+
 class Writer:
     """A graph's nodes and constants. `version` is that of ONNX's ops."""
 
@@ -122,7 +130,18 @@ class Writer:
         return value if isinstance(value, str) else self.constant(value, dtype)
 
     def op(self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Write a node; the name of its result, or a list of several."""
+        """Write a node of opset 18 or of the writer's; the name of its result, or a list of several."""
+        if self.version < 18 and not domain:
+            since, rule = OLDER.get(kind, (0, None))
+            if rule is not None and self.version < since:
+                found = rule(self, kind, list(inputs), outputs, attributes)
+                if not isinstance(found, Inputs):
+                    return found
+                inputs = tuple(found)
+        return self.node(kind, inputs, outputs, attributes, domain)
+
+    def node(self, kind: str, inputs: Sequence[Any], outputs: int, attributes: dict[str, Any], domain: str = "") -> Any:
+        """Write a node as it is."""
         names = [self.name(f"{self.where or kind.lower()}_{kind.lower()}") for _ in range(outputs)]
         given = ["" if value is None else self.put(value) for value in inputs]
         while given and not given[-1]:

@@ -41,6 +41,10 @@ class Partition:
         return len(self.nodes)
 
 
+def _is_getitem(node: Node) -> bool:
+    return node.op == "call_function" and node.target is getitem
+
+
 class CapabilityBasedPartitioner:
     """Finds groups of supported nodes such that no group needs a value that depends on one of its own from outside.
 
@@ -88,7 +92,7 @@ class CapabilityBasedPartitioner:
                     joined = groups[node] + group
                     groups.update(dict.fromkeys(joined, joined))
         found = {id(group): sorted(group, key=place.__getitem__) for group in groups.values()}
-        ordered = sorted(found.values(), key=lambda group: place[group[0]])
+        ordered = sorted(found.values(), key=lambda group: place[group[-1]], reverse=True)  # as PyTorch numbers them
         kept = [group for group in map(self._with_getitems, ordered) if self._counts(group)]
         return [Partition(number, group) for number, group in enumerate(kept)]
 
@@ -101,11 +105,12 @@ class CapabilityBasedPartitioner:
 
     @staticmethod
     def _with_getitems(group: list[Node]) -> list[Node]:
-        """The group with the parts of its results that others take."""
+        """The group with the parts of its results that others take, and without parts of others' results."""
         inside = set(group)
+        group = [node for node in group if not _is_getitem(node) or node.args[0] in inside]
         for node in list(group):
             for user in node.users:
-                if user.op == "call_function" and user.target is getitem and user not in inside:
+                if _is_getitem(user) and user not in inside:
                     inside.add(user)
                     group.append(user)
         return group
@@ -115,7 +120,7 @@ class CapabilityBasedPartitioner:
         computes = [name for name in names if name not in self.non_compute_ops and name != "_operator.getitem"]
         computes += [str(node.target) for node in group if node.op in ("call_module", "call_method")]
         if self.allows_single_node_partition:
-            return True
+            return bool(group)
         return len(computes) > 1 or any(name in self.allowed_single_node_partition_ops for name in names)
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
