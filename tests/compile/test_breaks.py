@@ -530,6 +530,49 @@ def in_a_thread():
 
 
 @program
+def prints_in_a_thread():
+    seen = []
+
+    def f(x):
+        thread = threading.Thread(target=lambda: seen.append(1))
+        thread.start()
+        thread.join()
+        return x + 1
+
+    return f, lambda: list(seen)
+
+
+@program
+def turns_gradients_off():
+    def f(x):
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+        return x + 1
+
+    def log():
+        before = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        return before
+
+    return f, log
+
+
+@program
+def sets_the_threads():
+    before = torch.get_num_threads()
+
+    def f(x):
+        torch.set_num_threads(before + 1 if torch.get_num_threads() == before else before)
+        return x + 1
+
+    def log():
+        found = torch.get_num_threads() - before
+        torch.set_num_threads(before)
+        return found
+
+    return f, log
+
+
+@program
 def sets_an_attribute_of_a_tensor():
     def f(x):
         x.tag = getattr(x, "tag", 0) + 1

@@ -105,6 +105,33 @@ def test_a_graph_is_freed_and_changes_are_noticed():
         y.sum().backward()
 
 
+def test_derivatives_of_derivatives():
+    frame = Frame(lambda x, y: (x.sin() * y, x.exp()), "f")
+    x, y = (torch.randn(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    for _ in range(4):
+        assert torch.autograd.gradgradcheck(frame, (x, y))
+        leaf = (x * 2).detach().requires_grad_()
+        found = []
+        for one in (frame, frame.function):
+            (g,) = torch.autograd.grad(one(leaf * 3, y)[0].sum(), leaf, create_graph=True)
+            found.append((g, *torch.autograd.grad(g.sum(), (leaf, y))))
+        assert all(torch.allclose(a, b) for a, b in zip(*found, strict=True))
+    drawn = Frame(lambda x: x.sin() * torch.rand(3), "f")
+    for _ in range(3):
+        z = drawn(leaf)
+    with pytest.raises(RuntimeError, match="does not currently support double backward"):
+        torch.autograd.grad(z.sum(), leaf, create_graph=True)
+
+
+def test_inference_mode():
+    frame = Frame(lambda x: (x * 2, x.t()), "f")
+    with torch.inference_mode():
+        for _ in range(3):
+            a, b = frame(torch.ones(2, 3))
+            assert a.is_inference() and b.shape == (3, 2) and b.is_inference()
+    assert frame.replays == 1 and not frame(torch.ones(2, 3))[0].is_inference()
+
+
 def net():
     torch.manual_seed(0)
     return nn.Sequential(

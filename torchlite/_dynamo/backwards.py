@@ -10,10 +10,21 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
 from torchlite._dispatch.runtime import GLOBALS, SEQUENCE, recording
 from torchlite._tensor import Tensor
-from torchlite.autograd.engine import RawMode, Run, TensorMode, changed
+from torchlite.autograd.engine import RawMode, Run, TensorMode, changed, run_backward
 
 from .exc import Unsupported
 from .program import Program
+from .trees import flattened
+
+
+class _Anything(dict):
+    """Objects of any kind: results that were captured before."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+_ANYTHING = _Anything()
 
 
 @dataclass
@@ -185,9 +196,10 @@ class _OpOfNode:
 class CompiledFunctionBackward(Node):
     """The node of a replayed call."""
 
-    __slots__ = ("_backward",)
+    __slots__ = ("_backward", "_again")
     _is_custom = True
     _backward: Backward
+    _again: Any  # (function, args, kwargs, tensors outside); None where the call cannot be made once more
 
     def name(self) -> str:
         return "CompiledFunctionBackward"
@@ -201,7 +213,7 @@ class CompiledFunctionBackward(Node):
             if meta.n != expected:
                 changed(raw, self, meta.n, expected)
         if mode.differentiable:
-            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+            return self._differentiably(g if len(how.outputs) > 1 else [g])
         grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
         found: list = [None] * len(how.wanted)
         if all(x is not None for x in grads):
@@ -218,6 +230,17 @@ class CompiledFunctionBackward(Node):
         if mode is not RawMode and issubclass(mode, TensorMode):
             return tuple([None if x is None else call.wrap(self._table, x) for x in found])
         return tuple(found)
+
+    def _differentiably(self, grads: list) -> tuple:
+        """The gradients with histories, by the function itself. RuntimeError where it drew numbers or wrote."""
+        if self._again is None:
+            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+        function, args, kwargs, outside = self._again
+        with recording(True):
+            made = flattened(function(*args, **kwargs), _ANYTHING)[0]
+            used = [(made[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
+            wanted = [outside[i] for i in self._backward.wanted]
+            return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, wanted, False))
 
     def _through(self, one: Pass, grads: list) -> list:
         raws = iter(one.run(*self._saved, *grads))

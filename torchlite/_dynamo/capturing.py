@@ -11,7 +11,7 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.graph import base_of, kind_of, root_of
 from torchlite._dispatch.recording import KernelRecorder, Unrecordable
-from torchlite._dispatch.runtime import LEAF, SEQUENCE
+from torchlite._dispatch.runtime import LEAF, MODE, SEQUENCE
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
@@ -46,7 +46,7 @@ class Capture(KernelRecorder):
         self.writes = False  # whether anything was written or drawn, which no later miss could take back
         self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
         self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
-        self.watcher = Watcher(state.codes, self.fail_at, self.keep_constant)
+        self.watcher = Watcher(state.codes, self)
         self.first_grads = [t.grad for t in outside]
         self.inputs = [self.new_slot(t._data).number for t in outside]
         for i, grad in enumerate(self.first_grads):
@@ -250,7 +250,14 @@ class Capture(KernelRecorder):
         found.is_view = base_of(tensor) is not None
         meta = tensor._meta
         if meta is not None and meta.__class__ is not tuple:
-            if meta.hooks or meta.grad is not None or meta.retains or meta.inference or meta.tangents or meta.fixed:
+            if (
+                meta.hooks
+                or meta.grad is not None
+                or meta.retains
+                or meta.tangents
+                or meta.fixed
+                or meta.inference is not MODE.inference
+            ):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
         node = tensor._node
         found.grad = "" if node is None else "leaf" if node is LEAF else "node"

@@ -17,6 +17,7 @@ from torchlite._dispatch.recording import RECORDERS, Unrecordable
 from torchlite._dispatch.runtime import GLOBALS, MODE
 from torchlite._settings.compiling import THREAD
 from torchlite._settings.switches import SWITCHES
+from torchlite._settings.threads import get_threads
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
 from torchlite.nn.modules import module as modules
@@ -42,6 +43,11 @@ def _modes() -> tuple:
         MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
         SWITCHES.deterministic, SWITCHES.cudnn_enabled, GLOBALS["SIGNED"],
     )  # fmt: skip
+
+
+def _settings() -> tuple:
+    """What a call has to leave as it was."""
+    return (*_modes(), get_threads(), tuple(map(id, stack.items)), repr(vars(SWITCHES)))
 
 
 class Variant:
@@ -105,7 +111,7 @@ class Frame:
                 if variant.replay is None:
                     return self._again(key, variant, tensors, args, kwargs)
                 try:
-                    result = variant.replay(*tensors)
+                    result = variant.replay((self.function, args, kwargs), *tensors)
                 except Miss:
                     continue
                 self.replays += 1
@@ -160,11 +166,15 @@ class Frame:
             return self._refused("its tensors are on several devices, or on meta", "", args, kwargs), None
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
+        settings = _settings()
         capture, loaded = Capture(table, outside, variant.state), len(sys.modules)
         try:
             result, captured = capture.run(self.function, args, kwargs)
         except Unrecordable:  # another thread records
             return self.function(*args, **kwargs), None
+        if captured is not None and _settings() != settings:
+            capture.fail_at("it changes a mode or a setting", self._definition())
+            captured = None
         if captured is None and len(sys.modules) > loaded:
             return result, None  # what loads a module for the first time does other things: the next call tells
         if captured is None:

@@ -12,7 +12,7 @@ from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
 from .lowering import lowered
-from .passes import with_chains, without_dead_code
+from .passes import is_pure, with_chains, without_dead_code
 from .program import Captured, Program, Result
 from .texts import compiled
 
@@ -105,7 +105,9 @@ def optimized(program: Program, layouts: dict, table: Any) -> Program:
 
 
 def replay_for(name: str, captured: Captured, sources: list[Source], arguments: int, table: Any) -> Any:
-    """A function of the argument tensors that does what the captured call did, and returns what it returned."""
+    """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
+    and returns what it returned.
+    """
     program, backward = optimized(captured.program, captured.layouts, table), captured.backward
     forward = lowered(name, program, table, captured.scalars, _publish)
     space: dict[str, Any] = {"forward": forward, "finish": _Finish(captured, table)}
@@ -120,11 +122,11 @@ def replay_for(name: str, captured: Captured, sources: list[Source], arguments: 
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
-    parameters = ", ".join(f"t{i}" for i in range(arguments))
+    parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
     text = (
         f"def replay({parameters}):\n"
         f"    outside = ({outside})\n"
-        f"    return finish(outside, forward({''.join(given)}outside))\n"
+        f"    return finish(again, outside, forward({''.join(given)}outside))\n"
     )
     run = compiled("replay", text, space)
     run.forward = forward  # type: ignore[attr-defined]
@@ -141,9 +143,11 @@ class _Finish:
             for r in captured.results
         ]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
+        # A call that draws or writes cannot be made once more for derivatives of derivatives.
+        self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
         self.saved = 0 if captured.backward is None else len(captured.backward.saved)
 
-    def __call__(self, outside: tuple, raws: tuple) -> Any:
+    def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:
         captured, table = self.captured, self.table
         for i, count in captured.bumps.items():
             root_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
@@ -167,7 +171,8 @@ class _Finish:
             else:
                 meta_of(tensor).grad = None
         if captured.backward is not None:
-            node_for(captured.backward, table, outside, raws[place : place + self.saved], made)
+            node = node_for(captured.backward, table, outside, raws[place : place + self.saved], made)
+            node._again = None if self.is_single else (*again, outside)
         return captured.rebuild(made)
 
     def _related(self, result: Result, raw: Any, outside: tuple, groups: dict) -> Any:

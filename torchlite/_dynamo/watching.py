@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+import threading
 import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
@@ -51,12 +52,12 @@ _CLASSES = frozenset(
 
 
 class Watcher:
-    """While entered, this thread's calls are looked at: `fail` gets the first that cannot be replayed, with its place,
-    and `made` each tensor that is made of Python's numbers.
+    """While entered, this thread's calls are looked at: the capture's `fail_at` gets the first that cannot be replayed,
+    with its place, and `keep_constant` each tensor that is made of Python's numbers.
     """
 
-    def __init__(self, codes: set, fail: Any, made: Any) -> None:
-        self.codes, self.fail, self.made = codes, fail, made
+    def __init__(self, codes: set, capture: Any) -> None:
+        self.codes, self.capture = codes, capture
         self.verdicts: dict[Any, str | None] = {}
         self.reads_gradients = False
 
@@ -73,6 +74,8 @@ class Watcher:
             if code not in self.verdicts:
                 self.verdicts[code] = self._verdict(code, frame.f_globals.get("__name__") or "")
             why = self.verdicts[code]
+            if why is None and code is _START and not self.capture.depth:
+                why = "it starts a thread"
             if why is not None:
                 self._refuse(why, frame)
         elif event == "c_call":
@@ -83,7 +86,7 @@ class Watcher:
             elif argument is _WARN:
                 self._refuse("it warns", frame)
         elif event == "return" and code in _MAKERS and argument is not None:
-            self.made(argument)
+            self.capture.keep_constant(argument)
 
     def _verdict(self, code: Any, module: str) -> str | None:
         if code in self.codes:
@@ -107,7 +110,7 @@ class Watcher:
         return f"it runs {code.co_name} of {module or code.co_filename}"
 
     def _refuse(self, why: str, frame: Any) -> None:
-        self.fail(why, place_of(frame, self.codes))
+        self.capture.fail_at(why, place_of(frame, self.codes))
         sys.setprofile(None)
 
 
@@ -137,6 +140,7 @@ def _of_c(function: Any) -> str | None:
 _WARN: Any = None
 _MAKERS: set = set()
 _GRAD: Any = None
+_START = threading.Thread.start.__code__
 
 
 def _load() -> None:
