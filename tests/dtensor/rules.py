@@ -89,6 +89,7 @@ CASES = {
     "permute": (lambda a: a.permute(2, 0, 1), [(2, 5, 3)]),
     "split dimension": (lambda a: a.reshape(4, 3, 2), [(4, 6)]),
     "join dimensions": (lambda a: a.reshape(24), [(4, 6)]),
+    "join dimensions that two of the mesh cut": (lambda a: a.reshape(-1) * 2, [(6, 6)]),
     "another split": (lambda a: a.view(4, 2, 3), [(4, 6)]),
     "flatten": (lambda a: a.flatten(1), [(4, 2, 3)]),
     "squeeze": (lambda a: a.squeeze(1).unsqueeze(0), [(5, 1, 3)]),

@@ -50,10 +50,13 @@ class Replicating:
 
 
 class Call:
-    """An op's bound values, with what rules ask about them."""
+    """An op's bound values, with what rules ask about them. ways: those chosen so far, for the mesh's first
+    dimensions.
+    """
 
     def __init__(self, op: Op, values: list, mesh: Any, writes: bool):
         self.op, self.values, self.mesh, self.writes = op, values, mesh, writes
+        self.ways: list[Way] = []
         self.tensors: list[Any] = [v for v in flat(values) if is_dtensor(v)]
 
     def __getitem__(self, name: str) -> Any:
@@ -216,7 +219,7 @@ def _cost(now: Placement, wanted: Placement, elements: int, count: int) -> float
 def chosen(found: Call, target: Any = None) -> list[Way]:
     """The cheapest way along each dimension of the mesh; with `target`, of those that leave a result like it."""
     rule = RULES.get(found.op.name)
-    ways = []
+    ways = found.ways = []
     for number in range(found.mesh.ndim):
         count = found.mesh.size(number)
         now = [t._spec.placements[number] for t in found.tensors]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._dispatch import Call, R, Way, local_shape, ways_of
-from ..placement_types import Placement, Shard, _StridedShard
+from ..placement_types import Placement, Shard
 from .common import cutters, partials
 
 
@@ -120,17 +120,14 @@ def _reshaped(found: Call, number: int) -> Iterator[Way]:
     """A dimension that stays, or the first of some that become one or come of one, where parts are equally large."""
     tensor = found.tensors[0]
     before, after = list(tensor.shape), _result_shape(found)
-    count = found.mesh.size(number)
-    placement = tensor._spec.placements[number]
     for partial in partials(found, number):
         yield [partial], partial
     if 0 in before:
         return
-    # How much of a dimension this one of the mesh cuts: others may cut the same before it.
-    cut_before = [1] * len(before)
-    for i, p in enumerate(tensor._spec.placements):
-        if i != number and isinstance(p, Shard):
-            cut_before[p.dim] *= found.mesh.size(i)
+    cut_before = [1] * len(before)  # into how many parts the mesh's earlier dimensions cut
+    for i, (ins_before, _) in enumerate(found.ways):
+        if isinstance(ins_before[0], Shard):
+            cut_before[ins_before[0].dim] *= found.mesh.size(i)
     for ins, outs in groups(before, after):
         ins = [d for d in ins if before[d] != 1]
         outs = [d for d in outs if after[d] != 1]
@@ -141,10 +138,9 @@ def _reshaped(found: Call, number: int) -> Iterator[Way]:
             for cut in cutters(found, number):
                 yield [cut(a)], cut(b)
             continue
-        parts = count * cut_before[a]
+        parts = found.mesh.size(number) * cut_before[a]
         if before[a] == after[b] or (before[a] % parts == 0 and after[b] % parts == 0):
             yield [Shard(a)], Shard(b)
-    _ = placement, _StridedShard
 
 
 @ways_of("_view", "reshape", localized=_size_of_part)
