@@ -94,8 +94,8 @@ class Tensor(_Parts):
     _is_plain = True
     _level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
     _dispatches = False  # whether the class has a `__torch_dispatch__` of its own
-    # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in the
-    # graph, `_in_graph` and `_of_graph` bring a gradient there and back.
+    # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in
+    # the graph, `_in_graph` and `_of_graph` bring a gradient there and back.
     _takes_records = False
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
