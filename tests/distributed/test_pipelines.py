@@ -78,6 +78,8 @@ def test_mistakes(alone):
         pipelining.ScheduleZBVZeroBubble([linear()], 2)
     with pytest.raises(NotImplementedError, match="ScheduleDualPipeV"):
         pipelining.ScheduleDualPipeV([linear()], 2)
+    with pytest.raises(NotImplementedError, match="backward_requires_autograd=False"):
+        pipelining.ScheduleLoopedBFS([linear()], 2, backward_requires_autograd=False)
     with pytest.raises(ValueError, match="Unknown schedule name 'nope'"):
         get_schedule_class("nope")
     with pytest.raises(RuntimeError, match="does not support loss"):

@@ -17,6 +17,7 @@ _WHY = {
     "compiler": "nothing is compiled yet",
     "masked": "masked tensors stay out (torch.masked has the reductions)",
     "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
+    "distributed.pipelining": "a forward beside a backward in one rank needs two streams of a GPU",
     "distributed": "it is not built yet",
     "autograd": "it belongs to what PyTorch has removed",
 }

@@ -91,6 +91,11 @@ class Post:
 
     def send(self, work: Action, to: int, tensors: Tensors) -> None:
         """Begin to send the results of a piece of work. PipeliningMetadataError where they are not like the last."""
+        if any(hasattr(tensor, "placements") for tensor in tensors):
+            raise PipeliningMetadataError(
+                f"Stage {work.stage_index} gives a DTensor: between stages go tensors, which to_local() and a layer's "
+                "use_local_output=True give"
+            )
         kinds = tuple(None if t is None else self._kind(t) for t in tensors)
         before = self.sent.get(work)
         if before is None:
@@ -216,10 +221,13 @@ class Runner:
         self.post.begin()
         try:
             self._run_all()
+            return self.outputs, self.losses
         except BaseException:
             self.post.give_up()
             raise
-        return self.outputs, self.losses
+        finally:  # a schedule is kept, and the tensors of its last step are not
+            self.args, self.kwargs, self.outputs, self.losses = [], [], [], []
+            self.local.clear()
 
     def _run_all(self) -> None:
         sources = [self.post.source_of(action) for action in self.actions]

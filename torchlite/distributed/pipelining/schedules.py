@@ -217,7 +217,9 @@ class _ScheduleForwardOnly(PipelineScheduleSingle):
 
 
 class PipelineScheduleMulti(_PipelineSchedule):
-    """A schedule in which each rank has several stages: `stages`, in the order of their numbers."""
+    """A schedule in which each rank has several stages: `stages`, in the order of their numbers. `defer_pp_recv` is
+    taken and does nothing: receiving holds no stream up here.
+    """
 
     _style = "loop"
 
@@ -234,6 +236,8 @@ class PipelineScheduleMulti(_PipelineSchedule):
         backward_requires_autograd: bool = True,
     ) -> None:
         super().__init__(n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
+        if not backward_requires_autograd:
+            raise NotImplementedError("backward_requires_autograd=False: a stage's backward is autograd's here")
         self._stages, self._num_stages = stages, stages[0].num_stages
         self.pp_group_size, self.rank = stages[0].group_size, stages[0].group_rank
         if self._num_stages != self.pp_group_size * len(stages):
@@ -273,8 +277,9 @@ class _WithSpecs(PipelineScheduleMulti):
         defer_pp_recv: bool = False,
     ) -> None:
         super().__init__(
-            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, None, scale_grads
-        )
+            stages, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, None, scale_grads,
+            backward_requires_autograd,
+        )  # fmt: skip
 
 
 class ScheduleInterleaved1F1B(_WithSpecs):
@@ -300,7 +305,10 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
         backward_requires_autograd: bool = True,
         defer_pp_recv: bool = False,
     ) -> None:
-        super().__init__(stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads)
+        super().__init__(
+            stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads,
+            backward_requires_autograd=backward_requires_autograd,
+        )  # fmt: skip
 
     def _order(self, ranks: int, each: int, microbatches: int) -> _orders.Order:
         return _orders.looped_breadth_first(ranks, each, microbatches)

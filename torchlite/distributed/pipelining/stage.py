@@ -173,8 +173,9 @@ class PipelineStage(_PipelineStageBase):
 
     It takes the tensors that the stage before it returns: one, or a tuple. Stages lie on the ranks of `group` (all, if
     None) in turns. What shapes and dtypes go between them the first microbatch says; `input_args` and `output_args`,
-    tensors like these, are checked against it. dw_builder: called for each microbatch, gives a function that computes
-    the weights' gradients for a module whose own backward leaves them out.
+    tensors like these, are checked against it; `output_grads`, `input_grads` and `get_mesh` describe DTensors, which do
+    not go between stages here. dw_builder: called for each microbatch, gives a function that computes the weights'
+    gradients for a module whose own backward leaves them out.
 
     ValueError where there is no such stage, RuntimeError where there are more ranks than stages.
 
