@@ -443,3 +443,33 @@ def test_programs_are_rewritten_before_they_are_traced():
     assert torch.equal(traced(torch.zeros(2)), torch.ones(2))
     with pytest.raises(AssertionError, match="two rows"):
         traced(torch.zeros(3))
+
+
+def test_passes_by_hand():
+    from torchlite.fx.passes import pass_manager as pm
+
+    def double(n):
+        return n * 2
+
+    def increment(n):
+        return n + 1
+
+    manager = pm.PassManager.build_from_passlist([double])
+    manager.add_pass(increment)
+    assert manager(3) == 7
+    manager.add_constraint(pm.this_before_that_pass_constraint(increment, double))
+    with pytest.raises(RuntimeError, match="pass schedule constraint violated"):
+        manager(3)
+    manager = pm.PassManager([pm.loop_pass(double, n_iter=2), increment])
+    manager.add_constraint(pm.these_before_those_pass_constraint(double, increment))
+    assert manager(3) == 13
+    manager.passes.reverse()
+    manager.add_constraint(pm.these_before_those_pass_constraint(double, increment))
+    with pytest.raises(RuntimeError, match="pass schedule constraint violated"):
+        manager.validate()
+    manager = pm.PassManager([double, increment])
+    manager.replace_pass(double, pm.log_hook(lambda n: n * 5))
+    manager.remove_pass(["increment"])
+    assert manager(3) == 15
+    with pytest.raises(AssertionError, match="Exactly one"):
+        pm.loop_pass(double, n_iter=1, predicate=bool)
