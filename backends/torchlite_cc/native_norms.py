@@ -1,9 +1,9 @@
 """Layer norm's backward pass with the gradients of weight and bias.
 
 One kernel for all three reads each row while it is in cache, and writes large results past the caches: of 4096 rows of
-1024 numbers that takes 0.8 of the shared kernel's time. (The pass itself is bound by memory: several rows at a time,
-whose sums are added to those of the columns at once, took as long or longer, for rows a power of two apart lie in the
-same sets of a cache.)
+1024 numbers that takes 0.75 to 1.0 of the shared kernel's time, by what else is in the cache. (The pass itself is bound
+by memory: several rows at a time, whose sums are added to those of the columns at once, took as long or longer, for
+rows a power of two apart lie in the same sets of a cache.)
 """
 
 from __future__ import annotations
