@@ -52,6 +52,9 @@ def aligned(shapes: Sequence[Sequence[int]], cut: Callable[[int], Shard]) -> Ite
             yield ins, cut(dim)
 
 
-def has_empty_part(size: int, count: int) -> bool:
-    """Whether some of `count` processes have nothing of a dimension."""
+def has_empty_part(size: int, mesh: Any) -> bool:
+    """Whether some process may have nothing of a dimension. Several dimensions of the mesh may cut the same one."""
+    count = mesh.size()
+    if mesh.ndim > 1:
+        return size == 0 or size % count != 0
     return size == 0 or -(-size // -(-size // count)) < count

@@ -20,7 +20,7 @@ def _is_cut(tensor: Any, dim: int) -> bool:
     return (
         len(own) == 1
         and type(tensor.placements[own[0]]) is Shard
-        and not has_empty_part(tensor.shape[dim], tensor.device_mesh.size(own[0]))
+        and not has_empty_part(tensor.shape[dim], tensor.device_mesh)
         and not any(p.is_partial() for p in tensor.placements)
     )
 

@@ -12,7 +12,7 @@ from .._dtensor_spec import DTensorSpec, TensorMeta
 from .._parts import made
 from .._redistribute import spread
 from ..placement_types import Shard
-from .common import SUM, cutters
+from .common import SUM, cutters, has_empty_part
 
 
 @ways_of("_softmax", "_log_softmax", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk")
@@ -111,5 +111,7 @@ def _attention(found: Call, number: int) -> Iterator[Way]:
 )  # fmt: skip
 def _of_images(found: Call, number: int) -> Iterator[Way]:
     """The batch cut. (What has no dimension for a batch got one before it came here.)"""
+    if found.op.name == "_group_norm" and has_empty_part(found.tensors[0].shape[0], found.mesh):
+        return  # whose kernel wants an example
     for cut in cutters(found, number):
         yield [cut(0), *[R] * (len(found.tensors) - 1)], cut(0)

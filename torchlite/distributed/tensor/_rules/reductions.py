@@ -53,7 +53,7 @@ def _joining(found: Call, number: int) -> Iterator[Way]:
         return  # equal extremes share their gradient over all processes
     for cut in cutters(found, number):
         for dim in dims:
-            if name in _WITHOUT_EMPTY and has_empty_part(tensor.shape[dim], found.mesh.size(number)):
+            if name in _WITHOUT_EMPTY and has_empty_part(tensor.shape[dim], found.mesh):
                 continue
             if name in _WITHOUT_EMPTY and type(cut(dim)) is not Shard:
                 continue
@@ -98,7 +98,7 @@ def _in_two_steps(found: Call) -> Any:
         return NotImplemented
     over = sorted({tensor.placements[i].dim for i in cut})
     if found.op.name == "logsumexp" or math.isinf(found["ord"]):  # which nothing has not
-        if any(has_empty_part(tensor.shape[tensor.placements[i].dim], found.mesh.size(i)) for i in cut):
+        if any(has_empty_part(tensor.shape[tensor.placements[i].dim], found.mesh) for i in cut):
             return NotImplemented
     if len(cut) > 1 and len(over) < len(cut):
         return NotImplemented
