@@ -173,6 +173,32 @@ def test_training_gives_the_same_losses(inside, optimizer):
     assert losses[0] == losses[1] and states[0] == states[1]
 
 
+@pytest.mark.parametrize("make", [
+    lambda: nn.LSTM(8, 16, 2, batch_first=True, dropout=0.1),
+    lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2),
+])  # fmt: skip
+def test_sequences_with_clipped_gradients(make):
+    losses = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        model, x, y = make(), torch.randn(4, 6, 8), torch.randint(0, 4, (4,))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def step(model=model, opt=opt, x=x, y=y):
+            opt.zero_grad()
+            out = model(x)
+            found = nn.functional.cross_entropy((out[0] if isinstance(out, tuple) else out)[:, -1], y)
+            found.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            opt.step()
+            return found
+
+        torch.compiler.reset()
+        run = torch.compile(step, fullgraph=True) if compiled else step
+        losses.append([run().item() for _ in range(8)])
+    assert losses[0] == losses[1]
+
+
 def test_gradients_are_added_where_nobody_forgets_them():
     w = torch.ones(3, requires_grad=True)
 

@@ -18,6 +18,7 @@ from torchlite._types.layouts import layout, memory_format
 
 from .backwards import Boundary
 from .exc import Unsupported
+from .passes import is_pure
 from .program import Captured, Program, Result, Slot, Step
 from .trees import flattened
 from .walking import State
@@ -134,10 +135,10 @@ class Capture(KernelRecorder):
         given = self.encoded(args), {name: self.encoded(value) for name, value in kwargs.items()}
         if name in _DEPENDENT:
             raise Unrecordable(f"the shape of what {name} gives depends on elements")
-        self.writes = self.writes or name[-1] == "_" or name in _WRITING or name.startswith("random_")
         out = None if result is None else self.decoded(result)
-        line = place_of(sys._getframe(3), self.state.codes)
-        self.steps.append(Step(name, kernel, *given, out, line))
+        step = Step(name, kernel, *given, out, place_of(sys._getframe(3), self.state.codes))
+        self.writes = self.writes or not is_pure(step)
+        self.steps.append(step)
 
     def read(self, raw: Any) -> None:
         if self.writes:
@@ -289,8 +290,7 @@ def _fields(tensor: Any) -> dict:
     return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
 
 
-# Kernels that write besides those whose names say so, and kernels whose results have shapes that depend on elements.
-_WRITING = frozenset(("copy_into",))
+# Kernels whose results have shapes that depend on elements.
 _DEPENDENT = frozenset((
     "nonzero", "masked_select", "unique", "_unique", "unique_consecutive", "unique_dim", "bincount", "_bincount",
     "repeat_interleave", "_repeat_interleave", "argwhere", "_nonzero",

@@ -13,6 +13,7 @@ import enum
 import functools
 import operator
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -246,6 +247,9 @@ class State:
             self._pending.append(value.__func__)
         elif cls is property:
             self._pending += [value.fget, value.fset, value.fdel]
+        elif cls is weakref.ref:
+            self.leaves[id(value)] = value
+            self._pending.append(value())
         elif cls is functools.partial:
             self._pending += [value.func, value.args, value.keywords]
         elif isinstance(value, type):

@@ -24,7 +24,9 @@ _REFUSED_ROOMS = tuple(f"torchlite.{name}" for name in (
     "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.capsules", "_tensor.pickling",
     "_tensor.shared_memory", "_tensor.printing", "amp.grad_scaler", "optim.lr_scheduler", "optim.swa_utils",
     "autograd.profiler", "autograd.anomaly", "_device.accelerators", "_device.streams", "autograd.gradcheck",
-    "nn.parallel", "autograd.function", "autograd.forward_ad", "autograd._forward", "nn.utils",
+    "nn.parallel", "autograd.function", "autograd.forward_ad", "autograd._forward", "nn.utils.parametrize",
+    "nn.utils.prune", "nn.utils.spectral_norm",
+    "nn.utils.weight_norm", "nn.utils.memory_format", "nn.utils.stateless",
 ))  # fmt: skip
 _REFUSED_NAMES = frozenset((
     "manual_seed", "seed", "initial_seed", "get_state", "set_state", "clone_state", "get_rng_state", "set_rng_state",
