@@ -38,4 +38,4 @@ def test_other_numbers_of_ranks(tmp_path, size):
 
 
 def test_four_ranks(tmp_path):
-    run(tmp_path, 4, checks.meshes_of_two_dimensions)
+    run(tmp_path, 4, checks.meshes_of_two_dimensions, checks.over_tensor_parallel)
