@@ -39,9 +39,8 @@ def losses_agree(rank, size):
     if size == 4:
         meshes.append(init_device_mesh("cpu", (2, 2), mesh_dim_names=("copies", "shards")))
     for name, make in OPTIMIZERS.items():
-        for number, model in enumerate(models()):
-            alone = copy.deepcopy(model)
-            parallel = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        for number, alone in enumerate(models()):
+            parallel = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(alone))
             mesh = meshes[number % len(meshes)]
             for module in list(parallel.modules()):
                 if isinstance(module, Residual | nn.TransformerEncoderLayer):
