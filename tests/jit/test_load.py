@@ -58,6 +58,15 @@ def test_a_module_moves_copies_and_is_saved_again(device, name):
     assert [n for n, _ in second.named_modules()] == [n for n, _ in module.named_modules()]
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not loaded(name).training])
+def test_what_is_frozen(name):
+    """Programs of PyTorch use one name for several things, and call functions of its library."""
+    made = torch.jit.freeze(loaded(name))
+    assert not made.state_dict()
+    check(made, name, "cpu", 1e-5)
+    check(again(made), name, "cpu", 1e-5)
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_language(name):
     wanted = ast.literal_eval(ARCHIVE.read(f"sample.{name}.txt").decode())

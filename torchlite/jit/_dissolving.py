@@ -10,6 +10,7 @@ from typing import Any
 from ._language import ANNOTATED, dotted
 from ._modules import RecursiveScriptModule
 
+_RESULT = ".result"  # what a function returns, under a name that it cannot have itself
 _LONGEST = 40  # statements that stand twice, so that a function has one return
 _SCOPES = (ast.For, ast.While, ast.With, ast.FunctionDef, ast.ListComp, ast.DictComp, ast.Lambda)
 
@@ -148,8 +149,8 @@ class Dissolver:
         given = {a.arg: a.arg for a in (*arguments.args[1:], *arguments.kwonlyargs)}
         self._taken |= set(given)
         result = self._fresh("result")
-        body = one_return(node, result)
-        out = self._block(body, _Scope(own, (), {result: result, **given}))
+        body = one_return(node, _RESULT)
+        out = self._block(body, _Scope(own, (), {_RESULT: result, **given}))
         return ast.FunctionDef(method, arguments, [*out, ast.Return(name(result))], [], node.returns, None)
 
     def _definition(self, module: Any, method: str) -> ast.FunctionDef:
@@ -194,7 +195,7 @@ class Dissolver:
         if isinstance(node, ast.FunctionDef):
             raise Cannot("an inner function", scope.part)
         made = copy.copy(node)
-        for field, value in ast.iter_fields(node):
+        for field, value in reversed(list(ast.iter_fields(node))):  # what is set comes after its value
             if isinstance(value, ast.expr):
                 kept = field == "annotation" or isinstance(node, ast.Assert)
                 setattr(made, field, value if field == "annotation" else self._expression(value, scope, not kept))
@@ -345,9 +346,10 @@ class Dissolver:
 
     def _chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: _Scope) -> ast.expr:
         result = self._fresh("_0")
-        scope.names[result] = result
+        key = f".{result}"  # no name of the function's own
+        scope.names[key] = result
         test = self._expression(test, scope)
-        blocks = [self._block([set_name(result, value)], scope) for value in (body, orelse)]
+        blocks = [self._block([set_name(key, value)], scope) for value in (body, orelse)]
         self._out.append(ast.If(test, *blocks))
         return name(result)
 
@@ -362,6 +364,8 @@ class Dissolver:
 
     def _renamed(self, node: Any, scope: _Scope) -> Any:
         """An expression in the names of the method that is written."""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            scope.aliases.pop(node.id, None)  # from here on it is a value
         path = scope.path(node)
         if path:
             return (
@@ -404,7 +408,7 @@ class Dissolver:
         owner, node = callee
         result = self._fresh("_0")
         try:
-            body = one_return(node, result)
+            body = one_return(node, _RESULT)
         except Cannot as error:
             raise Cannot(str(error), owner) from None
         if self._deep > 60:
@@ -413,7 +417,7 @@ class Dissolver:
         own = None
         if owner is not None:
             own, parameters = parameters[0].arg, parameters[1:]
-        inner = _Scope(own, owner or (), {result: result})
+        inner = _Scope(own, owner or (), {_RESULT: result})
         given = dict(zip((p.arg for p in parameters), call.args, strict=False))
         given.update({k.arg: k.value for k in call.keywords if k.arg is not None})
         for p in parameters:

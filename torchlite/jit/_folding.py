@@ -86,8 +86,8 @@ def _aliases(operator: str) -> bool:
     """Whether an operator may give a part of what it gets."""
     from .. import ops
 
-    packet = getattr(ops.aten, operator, None)
-    if packet is None:
+    packet: Any = getattr(ops.aten, operator, None)
+    if not hasattr(packet, "overloads"):  # an operator of the language's: of lists, text, ...
         return True
     return any("(a" in str(getattr(packet, name)._schema) for name in packet.overloads())
 

@@ -12,6 +12,7 @@ from typing import Any
 from .._dispatch.call import Tensor
 from ._dissolving import name, path_expression, path_of, statements
 from ._language import ANNOTATED, BadProgram, Translator, dotted
+from ._scalars import SCALARS
 
 _RANDOM = frozenset(
     "rand randn randint randperm bernoulli multinomial normal poisson dropout alpha_dropout feature_dropout "
@@ -21,6 +22,7 @@ _RANDOM = frozenset(
 )
 _DROPOUTS = frozenset(f"torch.{kind}dropout" for kind in ("", "alpha_", "feature_", "feature_alpha_"))
 _ROOTS = frozenset(("torch", "ops", "__torch__", "CONSTANTS"))  # of names that are no variables
+_IDENTITY = {"torch.__is__": ast.Is, "torch.__isnot__": ast.IsNot}
 _LITERAL = (ast.List, ast.Tuple)
 
 
@@ -237,16 +239,21 @@ class Simplifier(ast.NodeTransformer):
         left, right = node.left, node.comparators[0]
         if not known(left) or not known(right):
             return node
-        if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
-                same = left.value is right.value
-            elif any(isinstance(side, ast.Constant) and side.value is None for side in (left, right)):
-                same = False
-            else:
-                return node
-            self.noted()
-            return ast.Constant(same == isinstance(node.ops[0], ast.Is))
-        return self._computed(node)
+        return self._same(node, node) if isinstance(node.ops[0], (ast.Is, ast.IsNot)) else self._computed(node)
+
+    def _same(self, node: ast.Compare, before: ast.expr) -> ast.expr:
+        """`is` and `is not`, or what stood there where that is not known."""
+        left, right = node.left, node.comparators[0]
+        if not known(left) or not known(right):
+            return before
+        if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
+            same = left.value is right.value
+        elif any(isinstance(side, ast.Constant) and side.value is None for side in (left, right)):
+            same = False
+        else:
+            return before
+        self.noted()
+        return ast.Constant(same == isinstance(node.ops[0], ast.Is))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """A sum, product, ... of what is known."""
@@ -272,11 +279,17 @@ class Simplifier(ast.NodeTransformer):
         if path in _DROPOUTS and len(node.args) == 3 and getattr(node.args[2], "value", None) is False:
             self.noted()
             return node.args[0]
-        if path == "unchecked_cast" and known(node.args[1]):
+        if path == "unchecked_cast" and known(node.args[1]) and getattr(node.args[1], "value", 0) is not None:
             self.noted()
             return node.args[1]
+        if path in _IDENTITY and len(node.args) == 2:
+            return self._same(ast.Compare(node.args[0], [_IDENTITY[path]()], [node.args[1]]), node)
+        if path == "isinstance" and known(node.args[0]):
+            return self._computed(node)
         if path is None or not path.startswith("torch.") or not is_pure(node):
             return node
+        if path.removeprefix("torch.") not in SCALARS and not any(map(_is_constant, ast.walk(node))):
+            return node  # it may be large
         if not all(map(_all_known, (*node.args, *(k.value for k in node.keywords)))):
             return node
         return self._computed(node)
@@ -294,7 +307,7 @@ class Simplifier(ast.NodeTransformer):
                 ast.fix_missing_locations(ast.FunctionDef("computed", blank, body, [], None, None))
             )
             value = function()
-        except (BadProgram, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError):
+        except (BadProgram, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
             return node  # the program's own error, when it runs
         made = literal(value)
         if made is None and isinstance(value, Tensor) and any(map(_is_constant, ast.walk(node))):
