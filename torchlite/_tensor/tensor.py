@@ -95,8 +95,9 @@ class Tensor(_Parts):
     _level: Any = None  # of a tensor inside `vmap` that stands for one example of a batch: whose
     _dispatches = False  # whether the class has a `__torch_dispatch__` of its own
     # Whether ops come to it as records, by `_run_record`, whose parts have the history: `_history` is what stands in
-    # the graph, `_in_graph` and `_of_graph` bring a gradient there and back.
+    # the graph, `_in_graph` and `_of_graph` bring a gradient there and back, `_put` writes at an index.
     _takes_records = False
+    _put: Any
     _signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see signs.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
