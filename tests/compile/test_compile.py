@@ -344,3 +344,18 @@ def test_resets_and_stances():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert frame(torch.ones(1)).item() == 2
+
+
+def test_backward_is_replayed_in_a_program_that_has_sparse_tensors_elsewhere():
+    torch.eye(2).to_sparse()  # from here on backward passes ask whether gradients are sparse
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        (weight * x).sum().backward()
+        return weight.grad
+
+    run = torch.compile(step, fullgraph=True)
+    for i in range(4):
+        x = torch.arange(3.0) + i
+        assert torch.equal(run(x), x)
