@@ -160,7 +160,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     weights = _sample_weights(target, counts, weight)
     lse = lse.reshape(-1, 1)
     scale = _row_scales(grad, weights, x.shape[0], reduction, dtype)
-    out = np.empty_like(x)
+    out = np.empty(x.shape, dtype)  # rows one after the other, however those of x lie: it is written as one row
     chosen = _row_starts(*x.shape) + target
     width = x.shape[1]
 

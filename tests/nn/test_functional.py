@@ -193,6 +193,19 @@ def test_cross_entropy_is_log_softmax_and_nll():
     assert F.cross_entropy(logits, torch.full((6,), -100)).isnan()
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_cross_entropy_of_scores_that_lie_otherwise(order):
+    scores = torch.randn(2, 5, 3).requires_grad_()
+    target = torch.tensor([[0, 4, 2], [3, 1, 0]])
+    back = [order.index(d) for d in range(3)]
+    other = scores.detach().permute(order).contiguous().permute(back).requires_grad_()
+    losses = [F.cross_entropy(x, target, reduction="none") for x in (scores, other)]
+    close(*losses)
+    for loss in losses:
+        loss.square().sum().backward()
+    close(other.grad, scores.grad)
+
+
 def test_cross_entropy_second_derivative():
     logits = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(lambda x: F.cross_entropy(x, torch.tensor([0, 2, 1, 1])), (logits,))

@@ -99,7 +99,7 @@ class Watcher:
             or code.co_filename[:7] == "<frozen"
         ):
             return None
-        if module == "torchlite" and code.co_name == "__getattr__":
+        if module == "torchlite" and code.co_name in ("__getattr__", "_of_sparse"):  # they load
             return None
         if module.startswith("torchlite"):
             if code is _GRAD:
