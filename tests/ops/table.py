@@ -9,6 +9,7 @@ stand anywhere, also in lists. Everything else is passed as it is.
 from __future__ import annotations
 
 import importlib
+import itertools
 import pathlib
 import pkgutil
 import sys
@@ -160,19 +161,19 @@ def public(name: str):
     return function_for(REGISTRY[name])
 
 
-def to_tensors(tree, device="cpu", requires_grad=False, noncontiguous=False, library=torch):
-    """Arrays in a tree as tensors; the float ones may require grad or lie non-contiguously."""
+def to_tensors(tree, device="cpu", requires_grad=False, laid_out=np.copy, library=torch):
+    """Arrays in a tree as tensors, in memory as `laid_out` gives them; the float ones may require grad."""
     if isinstance(tree, np.ndarray):
-        made = library.from_numpy(spread_out(tree) if noncontiguous else tree.copy())
+        made = library.from_numpy(laid_out(tree))
         if library is torch:
             made = made.to(device)
         if requires_grad and tree.dtype.kind in "fc":
             made.requires_grad_()
         return made
     if isinstance(tree, (list, tuple)):
-        return type(tree)(to_tensors(item, device, requires_grad, noncontiguous, library) for item in tree)
+        return type(tree)(to_tensors(item, device, requires_grad, laid_out, library) for item in tree)
     if isinstance(tree, dict):
-        return {k: to_tensors(v, device, requires_grad, noncontiguous, library) for k, v in tree.items()}
+        return {k: to_tensors(v, device, requires_grad, laid_out, library) for k, v in tree.items()}
     return tree
 
 
@@ -184,6 +185,20 @@ def spread_out(array: np.ndarray) -> np.ndarray:
     view = big.transpose()[tuple(slice(None, None, 2) for _ in array.shape)]
     view[...] = array
     return view
+
+
+ORDERS = 6  # all of three dimensions
+
+
+def reordered(number: int) -> Callable[[np.ndarray], np.ndarray]:
+    """A layout: the same values without gaps, dimensions in one of ORDERS orders."""
+
+    def laid_out(array: np.ndarray) -> np.ndarray:
+        orders = list(itertools.permutations(range(array.ndim)))
+        order = orders[number * max(len(orders) // ORDERS, 1) % len(orders)]
+        return array.transpose(order).copy("C").transpose(np.argsort(order))
+
+    return laid_out
 
 
 def leaves(tree) -> list:

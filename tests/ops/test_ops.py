@@ -13,7 +13,7 @@ import torchlite as torch
 from torchlite._dispatch import NONDIFF, POINTWISE, REGISTRY
 from torchlite.autograd import grad, gradcheck, gradgradcheck
 
-from .table import COVERED, GOLDEN, ROWS, leaves, load_rows, to_tensors
+from .table import COVERED, GOLDEN, ORDERS, ROWS, leaves, load_rows, reordered, spread_out, to_tensors
 
 load_rows()
 CASES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]
@@ -105,8 +105,8 @@ def test_derivatives(name, i, device):
         gradgradcheck(of_inputs, inputs, fast_mode=True, atol=1e-3, rtol=2e-3)
 
 
-def _gradients(name, i, device, create_graph=False, noncontiguous=False):
-    args, kwargs, inputs = _inputs(name, i, device, noncontiguous=noncontiguous)
+def _gradients(name, i, device, create_graph=False, **how):
+    args, kwargs, inputs = _inputs(name, i, device, **how)
     torch.manual_seed(0)
     outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
     if not inputs or not outs:
@@ -138,9 +138,20 @@ def test_raw_and_tensor_formulas_agree(name, i, device):
 
 @pytest.mark.parametrize("name,i", [c for c in CASES if ROWS[c[0]].noncontiguous])
 def test_noncontiguous_inputs(name, i, device):
+    _compare_layouts(name, i, device, spread_out)
+
+
+@pytest.mark.parametrize("family", sorted({row.family for row in ROWS.values()}))
+def test_dimensions_in_other_orders(family):
+    for name, i in (c for c in CASES if ROWS[c[0]].family == family and ROWS[c[0]].noncontiguous):
+        for number in range(1, ORDERS):
+            _compare_layouts(name, i, "cpu", reordered(number))
+
+
+def _compare_layouts(name, i, device, laid_out):
     row = ROWS[name]
     _, _, plain = run(name, i, device)
-    _, _, spread = run(name, i, device, noncontiguous=True)
+    _, _, spread = run(name, i, device, laid_out=laid_out)
     for a, b in zip(leaves(plain), leaves(spread), strict=True):
         assert a.shape == b.shape and a.dtype is b.dtype
         if row.free is False and not row.random:
@@ -148,7 +159,7 @@ def test_noncontiguous_inputs(name, i, device):
                 a.detach().cpu().resolve_conj().numpy(), b.detach().cpu().resolve_conj().numpy(), rtol=1e-6, atol=1e-9
             )
     if differentiable(name) and row.free is False:
-        first, second = _gradients(name, i, device), _gradients(name, i, device, noncontiguous=True)
+        first, second = _gradients(name, i, device), _gradients(name, i, device, laid_out=laid_out)
         for (_, a), (_, b) in zip(first or (), second or (), strict=True):
             if a is not None:
                 np.testing.assert_allclose(
