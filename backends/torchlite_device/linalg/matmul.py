@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
@@ -160,7 +161,7 @@ def _reshaped(x: Array, shape: tuple[int, ...]) -> Array:
 
 def flattened(x: Array) -> Array:
     """(..., n) as (rows, n), copied where that is no view."""
-    return x if len(x.shape) == 2 else reshape(x, (x.size // x.shape[-1] if x.shape[-1] else 0, x.shape[-1]))
+    return x if len(x.shape) == 2 else reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _own(x: Array, shape: tuple[int, ...]) -> Array:
