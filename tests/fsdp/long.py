@@ -16,17 +16,14 @@ import sys
 import tempfile
 
 import torchlite as torch
-import torchlite.distributed as dist
 from torchlite import nn
 from torchlite.distributed.device_mesh import init_device_mesh
 from torchlite.distributed.fsdp import fully_shard
-from torchlite.nn import functional as F
 
-from ..ddp.long import GPT, Residual, models
+from ..ddp.long import STEPS, Residual, compare, models
 from ..ddp.starting import run
 from ..distributed.ranks import environment
 
-STEPS = 50
 OPTIMIZERS = {
     "SGD": functools.partial(torch.optim.SGD, lr=0.05, momentum=0.9),
     "Adam": functools.partial(torch.optim.Adam, lr=1e-3),
@@ -46,24 +43,7 @@ def losses_agree(rank, size):
                 if isinstance(module, Residual | nn.TransformerEncoderLayer):
                     fully_shard(module, mesh=mesh)
             fully_shard(parallel, mesh=mesh)
-            _compare(parallel, alone, make, rank, size, name)
-
-
-def _compare(parallel, alone, make, rank, size, name):
-    text = isinstance(alone, GPT)
-    nets = [(net, make(net.parameters())) for net in (parallel, alone)]
-    for step in range(STEPS):
-        x = torch.randint(32, (16, 16)) if text else torch.randn(16, 1, 8, 8)
-        y = x.roll(-1, 1) if text else torch.randint(10, (16,))
-        found = []
-        for (net, optimizer), part in zip(nets, (slice(rank, None, size), slice(None)), strict=True):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(net(x[part]), y[part])
-            loss.backward()
-            optimizer.step()
-            found.append(loss.detach())
-        dist.all_reduce(found[0])
-        assert abs(found[0].item() / size - found[1].item()) < 1e-4, (type(alone), name, step, found)
+            compare(parallel, alone, make, rank, size, name)
 
 
 def killed(folder: pathlib.Path, kill: bool) -> str:

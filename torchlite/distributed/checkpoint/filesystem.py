@@ -165,7 +165,26 @@ def _sync(stream: Any) -> None:
         os.sync()
 
 
-class _FileSystemWriter(StorageWriter):
+class _InFolder:
+    """What reading and writing of a checkpoint's folder have in common."""
+
+    fs: FileSystemBase
+    path: str | os.PathLike[str]
+
+    def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike[str]:
+        return self.fs.concat_path(self.path, _METADATA if rank is None else f"__{rank}{_METADATA}")
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+class _FileSystemWriter(_InFolder, StorageWriter):
     """Writes to a folder. A checkpoint that is there is replaced when the new one is whole."""
 
     def __init__(
@@ -299,18 +318,6 @@ class _FileSystemWriter(StorageWriter):
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self.save_id)
 
-    def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike[str]:
-        return self.fs.concat_path(self.path, _METADATA if rank is None else f"__{rank}{_METADATA}")
-
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
-
 
 class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
     """Writes a checkpoint to the folder `path`, and makes copies for `async_save`.
@@ -381,7 +388,7 @@ class _Slice(io.RawIOBase):
         return len(data)
 
 
-class FileSystemReader(StorageReader):
+class FileSystemReader(_InFolder, StorageReader):
     """Reads a checkpoint from the folder `path`.
 
     What the file `.metadata` and the parts are made of are PyTorch's classes by name: nothing of a checkpoint is run.
@@ -477,15 +484,3 @@ class FileSystemReader(StorageReader):
                 "torchlite reads them as they are alone"
             )
         return io.BufferedReader(_Slice(file, sinfo.offset, sinfo.length))  # type: ignore[return-value]
-
-    def _get_metadata_path(self, rank: int | None = None) -> str | os.PathLike[str]:
-        return self.fs.concat_path(self.path, _METADATA if rank is None else f"__{rank}{_METADATA}")
-
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
