@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from .reducing import reducing
-from .requests import Receiving, Request
+from .requests import Receiving, Request, moved
 
 
 def _bytes(array: np.ndarray) -> list[Any]:
@@ -37,13 +37,11 @@ class Communicator:
 
     def all_reduce(self, array: np.ndarray, op: str) -> Request:
         """Every rank's array becomes the reduction of all."""
-        array, datatype, how = reducing(array, op)
-        request = self._comm.Iallreduce(MPI.IN_PLACE, [array, datatype], how)
-        return Request(request, (array,), array.nbytes)
+        return Request(self._starting("all_reduce", array.dtype, op)(array, None), (array,), array.nbytes)
 
     def reduce(self, array: np.ndarray, op: str, root: int) -> Request:
         """The root's array becomes the reduction of all; the others' stay."""
-        array, datatype, how = reducing(array, op)
+        datatype, how = reducing(array.dtype, op)
         buffer = [array, datatype]
         mine = self.rank == root
         request = self._comm.Ireduce(MPI.IN_PLACE if mine else buffer, buffer if mine else None, how, root)
@@ -52,24 +50,21 @@ class Communicator:
     def reduce_scatter(self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int]) -> Request:
         """`out` becomes this rank's part of the reduction of all; rank r's part has `counts[r]` elements."""
         array = _apart(array, out)
-        array, datatype, how = reducing(array, op)
-        out = reducing(out, op)[0]
-        given, into = [array, datatype], [out, datatype]
         if len(set(counts)) == 1:
-            request = self._comm.Ireduce_scatter_block(given, into, how)
+            request = self._starting("reduce_scatter", array.dtype, op)(out, array)
         else:
-            request = self._comm.Ireduce_scatter(given, into, list(counts), how)
+            datatype, how = reducing(array.dtype, op)
+            request = self._comm.Ireduce_scatter([array, datatype], [out, datatype], list(counts), how)
         return Request(request, (array, out), array.nbytes)
 
     def broadcast(self, array: np.ndarray, root: int) -> Request:
         """Every rank's array becomes the root's."""
-        return Request(self._comm.Ibcast(_bytes(array), root), (array,), array.nbytes)
+        return Request(self._starting("broadcast", array.dtype, root)(array, None), (array,), array.nbytes)
 
     def all_gather(self, out: np.ndarray, array: np.ndarray) -> Request:
         """`out` becomes the arrays of all, one after the other."""
         array = _apart(array, out)
-        request = self._comm.Iallgather(_bytes(array), [out, MPI.BYTE])
-        return Request(request, (array, out), out.nbytes)
+        return Request(self._starting("all_gather", array.dtype, None)(out, array), (array, out), out.nbytes)
 
     def gather(self, out: np.ndarray | None, array: np.ndarray, root: int) -> Request:
         """The root's `out` becomes the arrays of all, one after the other; others give None."""
@@ -97,12 +92,56 @@ class Communicator:
 
     def send(self, array: np.ndarray, to: int, tag: int) -> Request:
         """Done when the array may be changed again."""
-        return Request(self._comm.Isend(_bytes(array), to, tag), (array,), array.nbytes)
+        request = self._starting("send", array.dtype, (to, tag))(None, array)
+        return Request(request, (array,), array.nbytes)
 
     def receive(self, array: np.ndarray, source: int | None, tag: int) -> Request:
         """A message of this size from a rank, or from any: the request's `source` says from whom."""
         source = MPI.ANY_SOURCE if source is None else source
         return Receiving(self._comm.Irecv(_bytes(array), source, tag), (array,), array.nbytes)
+
+    # Calls at once.
+
+    def prepared(self, call: str, dtype: np.dtype, how: Any) -> Callable[..., Request | None]:
+        """A function that does a call with the arrays which it is given: one to be written and one to be read, None
+        where a call has no such. It returns None when all is done, and a request where that takes longer. `how` is the
+        operation, the root, or rank and tag.
+        """
+        start = self._starting(call, dtype, how)
+
+        def run(out: Any, array: Any) -> Request | None:
+            request = start(out, array)
+            try:
+                if moved(request.Test):
+                    return None
+            except BaseException:  # MPI has the memory still
+                Request(request, (out, array))
+                raise
+            return Request(request, (out, array), (array if out is None else out).nbytes)
+
+        return run
+
+    def _starting(self, call: str, dtype: np.dtype, how: Any) -> Callable[[Any, Any], MPI.Request]:
+        """What begins a call: a function of the array that is written and the one that is read."""
+        comm, inplace, byte, size = self._comm, MPI.IN_PLACE, MPI.BYTE, self.size
+        match call:
+            case "all_reduce":
+                datatype, op = reducing(dtype, how)
+                return lambda out, _: comm.Iallreduce(inplace, [out, datatype], op)
+            case "reduce_scatter":
+                datatype, op = reducing(dtype, how)
+                return lambda out, array: comm.Ireduce_scatter_block([array, datatype], [out, datatype], op)
+            case "broadcast":
+                return lambda out, _: comm.Ibcast([out, byte], how)
+            case "all_gather":
+                return lambda out, array: comm.Iallgather([array, byte], [out, byte])
+            case "all_to_all":
+                return lambda out, array: comm.Ialltoallv(_equal(array, size), _equal(out, size))
+            case "send":
+                return lambda _, array: comm.Isend([array, byte], *how)
+            case "receive":
+                return lambda out, _: comm.Irecv([out, byte], *how)
+        raise ValueError(call)
 
     # Groups.
 
@@ -114,6 +153,11 @@ class Communicator:
         """The group is not used any more."""
         if not MPI.Is_finalized():
             self._comm.Free()
+
+
+def _equal(array: np.ndarray, ranks: int) -> list[Any]:
+    size = array.nbytes // ranks
+    return [array, ([size] * ranks, [size * i for i in range(ranks)]), MPI.BYTE]
 
 
 def _parts(array: np.ndarray, counts: Sequence[int]) -> list[Any]:

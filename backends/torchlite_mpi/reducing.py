@@ -34,14 +34,9 @@ def _propagating(name: str, code: str) -> MPI.Op:
     return MPI.Op.Create(apply, commute=True)
 
 
-def reducing(array: np.ndarray, name: str) -> tuple[np.ndarray, MPI.Datatype, MPI.Op]:
-    """The array as MPI reduces it, its datatype and the operation."""
-    datatype, how = _how(array.dtype, name)
-    return array.view(np.uint8) if array.dtype.kind == "b" else array, datatype, how
-
-
 @functools.cache
-def _how(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
+def reducing(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
+    """As what MPI reads elements of a dtype, and the operation that reduces them."""
     if dtype.kind == "b":
         return MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
     code = f"{dtype.kind}{dtype.itemsize}"

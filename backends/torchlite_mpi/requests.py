@@ -71,14 +71,9 @@ class Request:
         return True
 
     def _ask(self, times: int) -> None:
-        test = self._test
         try:
-            for i in range(times):
-                if self._finished or test():
-                    self._end()
-                    return
-                if i > _GREEDY:
-                    _yield()
+            if self._finished or moved(self._test, times):
+                self._end()
         except MPI.Exception as error:
             self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
             self._end()
@@ -94,6 +89,16 @@ class Request:
                 self._request.Cancel()
                 self._request.Wait()
                 self._end()
+
+
+def moved(test: Callable[[], bool], times: int = _EAGER) -> bool:
+    """Whether one of so many questions finds all arrived."""
+    for i in range(times):
+        if test():
+            return True
+        if i > _GREEDY:
+            _yield()
+    return False
 
 
 def _sweep() -> None:

@@ -194,6 +194,62 @@ def gradients():
     assert functional.wait_tensor(functional.all_reduce(torch.tensor(rank), "max", dist.group.WORLD)).item() == 3
 
 
+def counted(group):
+    """How many calls a group knows that go at once."""
+    return sum(found is not None for found in group._prepared.values())
+
+
+def at_once():
+    """Calls that are waited for: what goes the short way, what does not, and that ranks may differ in it."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    group = dist.new_group([0, 1, 2, 3])
+    x, gaps = torch.arange(4.0), torch.zeros(8)[::2]
+    before = x._version
+    dist.all_reduce(x, group=group)
+    assert counted(group) == 1 and x._version == before + 1 and x.tolist() == [0, 4, 8, 12]
+    for _ in range(3):  # one has gaps, another waits later, a third collects
+        mine = gaps.fill_(rank) if rank == 1 else torch.full((4,), float(rank))
+        if rank == 3:
+            with dist.distributed_c10d._coalescing_manager(group):
+                dist.all_reduce(mine, dist.ReduceOp(dist.ReduceOp.MAX), group)
+        else:
+            work = dist.all_reduce(mine, dist.ReduceOp.MAX, group, async_op=rank == 2)
+            assert work is None or work.wait()
+        assert mine.tolist() == [3.0] * 4
+    # Memory in common: a rank's own part of what it gathers, and scatters.
+    whole = torch.full((2 * size,), -1.0)
+    whole[2 * rank : 2 * rank + 2] = rank
+    dist.all_gather_into_tensor(whole, whole[2 * rank : 2 * rank + 2], group)
+    assert whole.tolist() == [float(r) for r in range(size) for _ in range(2)]
+    dist.reduce_scatter_tensor(whole[2 * rank : 2 * rank + 2], whole, group=group)
+    assert whole[2 * rank : 2 * rank + 2].tolist() == [4.0 * rank] * 2
+    rows = torch.arange(size * 2.0).view(size, 2) + 10 * rank
+    out = torch.empty(size, 2)
+    dist.all_to_all_single(out, rows, group=group)
+    assert out.tolist() == [[10 * r + 2 * rank, 10 * r + 2 * rank + 1] for r in range(size)]
+    dist.all_to_all_single(rows, rows, group=group)
+    assert torch.equal(rows, out)
+    known = counted(group)
+    for tensor, op in ((torch.ones(2, dtype=torch.bfloat16), dist.ReduceOp.SUM), (torch.ones(2), dist.ReduceOp.AVG)):
+        dist.all_reduce(tensor, op, group)
+        assert tensor.tolist() == [size if op is dist.ReduceOp.SUM else 1] * 2 and counted(group) == known
+    with pytest.raises(RuntimeError, match="Cannot use ReduceOp.BAND with non-integral dtype"):
+        dist.all_reduce(x, dist.ReduceOp.BAND, group)
+    with pytest.raises(TypeError, match="Invalid reduce op"):
+        dist.all_reduce(x, 0, group)
+    with pytest.raises(RuntimeError, match="does not divide equally"):
+        dist.all_to_all_single(torch.ones(size + 1), torch.ones(size + 1), group=group)
+    with torch.inference_mode():
+        frozen = torch.ones(1)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        dist.broadcast(frozen, 0, group)
+    for tag in range(600):  # what is known of a group has an end
+        if rank < 2:
+            (dist.send if rank == 0 else dist.recv)(x, 1 - rank, group, tag)
+    assert len(group._prepared) <= 500
+    dist.destroy_process_group(group)
+
+
 def meshes():
     rank = dist.get_rank()
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
@@ -235,6 +291,7 @@ def main():
     members()
     objects()
     messages()
+    at_once()
     meshes()
     gradients()
     wrong()

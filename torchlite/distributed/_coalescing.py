@@ -7,7 +7,12 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-_open = threading.local()
+
+class _Open(threading.local):
+    manager: _CoalescingManager | None = None  # that collects what this thread begins
+
+
+open_here = _Open()
 
 
 class _CoalescingManager:
@@ -29,7 +34,7 @@ class _CoalescingManager:
 
 def collected(work: Any) -> bool:
     """Whether an open manager waits for this work."""
-    manager = getattr(_open, "manager", None)
+    manager = open_here.manager
     if manager is not None:
         manager.append(work)
     return manager is not None
@@ -38,12 +43,11 @@ def collected(work: Any) -> bool:
 @contextlib.contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
     """Collectives inside begin, and are waited for at the end (with `async_ops` by the manager's `wait()`)."""
-    before = getattr(_open, "manager", None)
-    manager = _CoalescingManager()
-    _open.manager = manager
+    before, manager = open_here.manager, _CoalescingManager()
+    open_here.manager = manager
     try:
         yield manager
     finally:
-        _open.manager = before
+        open_here.manager = before
     if not async_ops:
         manager.wait()

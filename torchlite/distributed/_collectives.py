@@ -9,6 +9,7 @@ from typing import Any
 
 import torchlite as torch
 
+from ._at_once import at_once
 from ._coalescing import collected
 from ._process_group import ProcessGroup
 from ._reducing import (
@@ -97,8 +98,8 @@ def _given(work: Any, async_op: bool) -> Any:
     return None
 
 
-def _check_complex(op: Any, *tensors: torch.Tensor) -> None:
-    if tensors and tensors[0].dtype.is_complex and not supports_complex(op):
+def _check_complex(op: Any, dtype: torch.dtype) -> None:
+    if dtype.is_complex and not supports_complex(op):
         raise ValueError(f"all_reduce does not support {op} on complex tensors")
 
 
@@ -116,6 +117,8 @@ def broadcast(
         return None
     root = rank_in(found, src, group_src)
     check_tensor(tensor, "tensor")
+    if not async_op and at_once(found, "broadcast", root, tensor):
+        return None
     return _given(found.broadcast([tensor], BroadcastOptions(rootRank=root, asyncOp=async_op)), async_op)
 
 
@@ -127,8 +130,10 @@ def all_reduce(
     if _rank_not_in_group(group):
         warn_not_in_group("all_reduce")
         return None
-    _check_complex(op, tensor)
+    _check_complex(op, tensor.dtype)
     found = _group_or_default(group)
+    if not async_op and at_once(found, "all_reduce", op, tensor):
+        return None
     return _given(found.allreduce([tensor], AllreduceOptions(reduceOp=op, asyncOp=async_op)), async_op)
 
 
@@ -142,7 +147,7 @@ def all_reduce_coalesced(
     if _rank_not_in_group(group):
         warn_not_in_group("all_reduce_coalesced")
         return None
-    _check_complex(op, *tensors)
+    _check_complex(op, tensors[0].dtype if tensors else torch.float32)
     options = AllreduceCoalescedOptions(reduceOp=op, asyncOp=async_op)
     work = _group_or_default(group).allreduce_coalesced(tensors, options)
     if async_op:
@@ -166,7 +171,7 @@ def reduce(
         return None
     root = rank_in(found, dst, group_dst)
     check_tensor(tensor, "tensor")
-    _check_complex(op, tensor)
+    _check_complex(op, tensor.dtype)
     return _given(found.reduce([tensor], ReduceOptions(reduceOp=op, rootRank=root, asyncOp=async_op)), async_op)
 
 
@@ -194,6 +199,8 @@ def all_gather_into_tensor(
         warn_not_in_group("all_gather_into_tensor")
         return None
     found = _group_or_default(group)
+    if not async_op and at_once(found, "all_gather", None, output_tensor, input_tensor):
+        return None
     return _given(found._allgather_base(output_tensor, input_tensor, AllgatherOptions(asyncOp=async_op)), async_op)
 
 
@@ -306,7 +313,7 @@ def reduce_scatter(
     if _rank_not_in_group(group):
         warn_not_in_group("reduce_scatter")
         return None
-    _check_complex(op, output)
+    _check_complex(op, output.dtype)
     options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
     return _given(_group_or_default(group).reduce_scatter([output], [input_list], options), async_op)
 
@@ -324,9 +331,12 @@ def reduce_scatter_tensor(
     if _rank_not_in_group(group):
         warn_not_in_group("reduce_scatter_tensor")
         return None
-    _check_complex(op, input)
+    _check_complex(op, input.dtype)
+    found = _group_or_default(group)
+    if not async_op and at_once(found, "reduce_scatter", op, output, input):
+        return None
     options = ReduceScatterOptions(reduceOp=op, asyncOp=async_op)
-    return _given(_group_or_default(group)._reduce_scatter_base(output, input, options), async_op)
+    return _given(found._reduce_scatter_base(output, input, options), async_op)
 
 
 def _reduce_scatter_base(
@@ -355,6 +365,8 @@ def all_to_all_single(
     check_tensor(input, "input")
     check_dtypes(output, input)
     found = _group_or_default(group)
+    if not (async_op or output_split_sizes or input_split_sizes) and at_once(found, "all_to_all", None, output, input):
+        return None
     work = found.alltoall_base(
         output, input, output_split_sizes or [], input_split_sizes or [], AllToAllOptions(asyncOp=async_op)
     )

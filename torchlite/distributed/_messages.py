@@ -362,6 +362,24 @@ class Messages:
 
     # What they share.
 
+    def prepared(self, call: str, how: Any, dtype: torch.dtype) -> Callable[..., Any] | None:
+        """What does an engine's call with elements of a dtype in the host's memory as they are; None where they are
+        reduced as others, the engine has no such way, or something is wrong.
+        """
+        prepare = getattr(self._communicator, "prepared", None)
+        if prepare is None or dtype.np.kind not in "biufc":
+            return None
+        if call in ("all_reduce", "reduce_scatter"):
+            if how.__class__ is not RedOpType or how.name != _ENGINES[how] or not self.staging.is_wide(dtype):
+                return None
+            self._check_op(how, dtype)
+            return prepare(call, dtype.np, how.name)
+        if call in ("send", "receive") and (how[1] < 0 or not 0 <= how[0] < self.size()):
+            return None
+        if call == "broadcast" and not 0 <= how < self.size():
+            return None
+        return prepare(call, dtype.np, how)
+
     def _work(
         self,
         request: Request,
@@ -379,19 +397,19 @@ class Messages:
 
     def _before(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
         """What is reduced in a tensor's place: itself, or wider or scaled elements."""
-        kind, dtype = op.op, tensor.dtype
-        if kind is RedOpType.SUM and self.staging.is_wide(dtype):
-            return tensor
+        self._check_op(op.op, tensor.dtype)
+        wide = self.staging.widened(tensor)
+        if op.op is RedOpType.PREMUL_SUM:
+            with torch.no_grad():
+                wide = (wide * op.factor).to(wide.dtype)
+        return wide
+
+    def _check_op(self, kind: RedOpType, dtype: torch.dtype) -> None:
         if kind in _BITS and (dtype.is_floating_point or dtype.is_complex):
             raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
         if dtype.is_complex and kind in (RedOpType.MIN, RedOpType.MAX, RedOpType.PRODUCT, *_BITS):
             if kind is not RedOpType.PRODUCT:
                 raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
-        wide = self.staging.widened(tensor)
-        if kind is RedOpType.PREMUL_SUM:
-            with torch.no_grad():
-                wide = (wide * op.factor).to(wide.dtype)
-        return wide
 
     def _reduced(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
         """Memory in which a tensor is reduced, and what brings the result into it."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import torchlite as torch
 
+from ._at_once import at_once
 from ._coalescing import collected
 from ._collectives import check_tensor, rank_in
 from ._process_group import ProcessGroup
@@ -30,10 +31,14 @@ def isend(
     if _rank_not_in_group(found):
         warn_not_in_group("isend")
         return None
-    to = rank_in(found, dst, group_dst)
+    return found.send([tensor], _receiver(found, tensor, dst, group_dst), tag)
+
+
+def _receiver(group: ProcessGroup, tensor: torch.Tensor, dst: int | None, group_dst: int | None) -> int:
+    to = rank_in(group, dst, group_dst)
     check_tensor(tensor, "tensor")
-    _check_not_self(found, to, "destination")
-    return found.send([tensor], to, tag)
+    _check_not_self(group, to, "destination")
+    return to
 
 
 def irecv(
@@ -51,9 +56,13 @@ def irecv(
         return None
     if src is None and group_src is None:
         return found.recv_anysource([tensor], tag)
-    source = rank_in(found, src, group_src)
-    _check_not_self(found, source, "source")
-    return found.recv([tensor], source, tag)
+    return found.recv([tensor], _sender(found, src, group_src), tag)
+
+
+def _sender(group: ProcessGroup, src: int | None, group_src: int | None) -> int:
+    source = rank_in(group, src, group_src)
+    _check_not_self(group, source, "source")
+    return source
 
 
 def send(
@@ -64,7 +73,14 @@ def send(
     group_dst: int | None = None,
 ) -> None:
     """Send a tensor to the rank `dst`; it may be changed afterwards."""
-    work = isend(tensor, dst, group, tag, group_dst)
+    found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("isend")
+        return
+    to = _receiver(found, tensor, dst, group_dst)
+    if at_once(found, "send", (to, tag), None, tensor):
+        return
+    work = found.send([tensor], to, tag)
     if work is not None and not collected(work):
         work.wait()
 
@@ -77,15 +93,20 @@ def recv(
     group_src: int | None = None,
 ) -> int:
     """Receive a tensor of the sent one's size and dtype from the rank `src`, without one from any: who sent it."""
-    work = irecv(tensor, src, group, tag, group_src)
-    if work is None:
-        return -1
+    check_tensor(tensor, "tensor")
     found = _group_or_default(group)
+    if _rank_not_in_group(found):
+        warn_not_in_group("irecv")
+        return -1
     if src is None and group_src is None:
+        work = found.recv_anysource([tensor], tag)
         work.wait()
         return get_global_rank(found, work._source_rank())
-    if not collected(work):
-        work.wait()
+    source = _sender(found, src, group_src)
+    if not at_once(found, "receive", (source, tag), tensor):
+        work = found.recv([tensor], source, tag)
+        if not collected(work):
+            work.wait()
     return rank_in(found, src, group_src, of_world_wanted=True)
 
 

@@ -52,6 +52,7 @@ class ProcessGroup:
     __module__ = "torch.distributed.distributed_c10d"
     BackendType = BackendType
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, CUSTOM = BackendType
+    _prepared: dict[Any, Any] | None = None  # by call, what `_at_once` knows of it; None where nothing goes so
 
     def __init__(self, *args: Any) -> None:
         numbers = [value for value in args if isinstance(value, int)]  # a store may come first
@@ -67,7 +68,7 @@ class ProcessGroup:
     @classmethod
     def _made(cls, name: str, ranks: list[int], rank: int, backends: dict[str, Any], **words: Any) -> ProcessGroup:
         made = cls(rank, len(ranks))
-        made._name, made._ranks, made._backends = name, ranks, backends
+        made._name, made._ranks, made._backends, made._prepared = name, ranks, backends, {}
         for key, value in words.items():
             setattr(made, key, value)
         return made
@@ -124,6 +125,7 @@ class ProcessGroup:
 
     def _register_backend(self, device: Any, backend_type: Any, backend: Any) -> None:
         self._backends[torch.device(device).type] = backend
+        self._prepared = None if self._prepared is None else {}
 
     def _set_default_backend(self, backend_type: Any) -> None:
         """Devices say which backend serves them."""
@@ -159,7 +161,7 @@ class ProcessGroup:
 
     def shutdown(self) -> None:
         """Free what carries the group's messages."""
-        parts, self._backends = self._parts(), {}
+        parts, self._backends, self._prepared = self._parts(), {}, None
         for backend in parts:
             if hasattr(backend, "shutdown"):
                 backend.shutdown()
