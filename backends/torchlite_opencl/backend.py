@@ -50,6 +50,12 @@ class OpenCLBackend(DeviceBackend):
                 self._runtimes[index] = Runtime(self.device(index))
             return self._runtimes[index]
 
+    def recorded(self, index: int, function: Any, given: tuple) -> Any:
+        """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
+        from .launches import recorded
+
+        return recorded(self.device(index), function, given)
+
     def describe(self, index: int) -> str:
         """One line about a device."""
         from . import drivers

@@ -30,20 +30,22 @@ _DONE = cl.command_execution_status.COMPLETE
 class Function:
     """A kernel on PyOpenCL; see `torchlite_device.machinery.device.Function`."""
 
-    __slots__ = ("device", "kernel", "name", "signature", "_packers", "_lock")
+    __slots__ = ("device", "kernel", "name", "signature", "_enqueue", "_packers", "_lock")
 
     def __init__(self, device: Device, kernel: Any, signature: str):
         self.device, self.kernel, self.signature = device, kernel, signature
         self.name = kernel.function_name
         self._packers = [None if code in "px" else struct.Struct(code).pack for code in signature]
         self._lock = threading.Lock()
+        self._enqueue = enqueue_nd_range_kernel  # `launches.Recorder` changes it and the kernel, under the lock
 
     def __repr__(self) -> str:
         return f"<OpenCL kernel {self.name}({self.signature}) on {self.device.name}>"
 
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
-        kernel, queue, at = self.kernel, self.device.queue, 0
+        queue, at = self.device.queue, 0
         with self._lock:
+            kernel = self.kernel
             for pack, value in zip(self._packers, arguments, strict=True):
                 if pack is not None:
                     kernel._set_arg_buf(at, pack(value))
@@ -54,11 +56,12 @@ class Function:
                     at += 1
                     kernel._set_arg_buf(at, pack_offset(value.offset))
                 at += 1
-            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
+            self._enqueue(queue, kernel, global_size, local_size)
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        kernel, queue, at = self.kernel, self.device.queue, len(buffers)
+        queue, at = self.device.queue, len(buffers)
         with self._lock:
+            kernel = self.kernel
             if at == 2:
                 kernel._set_arg_multi((0, buffers[0], 1, buffers[1]))
             elif at == 3:
@@ -69,7 +72,7 @@ class Function:
             for value in values:
                 kernel._set_arg_buf(at, value)
                 at += 1
-            enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
+            self._enqueue(queue, kernel, global_size, local_size)
 
     def max_group(self) -> int:
         return self.kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, self.device.cl_device)
@@ -79,6 +82,7 @@ class Device(shared.Device):
     """An OpenCL device with one queue that works in order."""
 
     type, label = "opencl", "OpenCL"
+    recorder: Any = None  # the `launches.Recorder` that is entered
 
     def __init__(self, index: int, cl_device: Any):
         super().__init__(index)
@@ -111,6 +115,11 @@ class Device(shared.Device):
         if self.waiting.steps:
             self.waiting.start()
         return self._queue
+
+    @property
+    def capturing(self) -> bool:
+        """Whether what the calling thread starts is recorded, and does not run."""
+        return self.recorder is not None and self.recorder.is_here()
 
     # -- kernels --
 

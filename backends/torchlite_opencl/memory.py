@@ -32,6 +32,7 @@ class Memory:
         self.reserved_peak = 0
         self.retries = 0
         self.failures = 0
+        self.emptied = 0  # how often free blocks were given back: then others may get their handles
 
     def allocate(self, nbytes: int, array: Any = None):
         """A block. OutOfMemoryError with the sizes when there is none, after the pool was emptied."""
@@ -64,6 +65,7 @@ class Memory:
         """Give the pool's free blocks back to the device."""
         self.reserved_peak = max(self.reserved_peak, self.pool.managed_bytes)
         self._device.queue.finish()
+        self.emptied += 1
         self.pool.free_held()
 
     def _exhausted(self, nbytes: int) -> OutOfMemoryError:

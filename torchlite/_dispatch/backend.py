@@ -133,6 +133,13 @@ class Backend(Protocol):
         """A device as that module asks for it: what `torchlite._device.accelerators.Runtime` lists."""
         ...
 
+    def recorded(self, index: int, function: Any, given: tuple) -> Any:
+        """What `function(*given)`, which gets arrays and returns a tuple of them, starts on a device, without running
+        it: an object whose `run(arrays)` starts all of it again and gives the results, or None where the arrays lie
+        otherwise in their memory. `recording.Unrecordable` where the host has a part in it.
+        """
+        ...
+
     # Only of "cuda":
 
     def cuda_array_interface(self, raw: Any) -> dict[str, Any]:

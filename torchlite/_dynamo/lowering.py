@@ -98,7 +98,7 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
     writer.space["publish"] = publish
     for number, raw in program.constants.items():
         writer.lines.append(f"v{number} = {writer.object(table.clone, 'clone')}({writer.object(raw, 'constant')})")
-    last = _last_uses(program)
+    last = last_uses(program)
     shown = ""
     for place, step in enumerate(program.steps):
         if step.line and step.line != shown:
@@ -118,7 +118,7 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
     return compiled(name, text, writer.space)
 
 
-def _last_uses(program: Program) -> dict[int, list[int]]:
+def last_uses(program: Program) -> dict[int, list[int]]:
     """The slots that die at each step; those of inputs and constants too, but for what is returned."""
     kept = set(program.outputs)
     last: dict[int, int] = {}

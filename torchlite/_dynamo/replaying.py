@@ -11,6 +11,7 @@ from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_m
 from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
+from .launching import with_parts
 from .lowering import lowered
 from .passes import is_pure, with_chains, without_dead_code
 from .program import Captured, Program, Result
@@ -98,6 +99,8 @@ def _publish(owners: tuple, grads: tuple) -> None:
 def optimized(program: Program, layouts: dict, table: Any) -> Program:
     """The program after the passes."""
     program = without_dead_code(program)
+    if hasattr(table.backend, "recorded"):
+        return with_parts(program, table)
     blockwise = getattr(table.backend, "blockwise", None)
     if blockwise is None or table.backend.engine() != "numpy":
         return program

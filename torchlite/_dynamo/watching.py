@@ -61,6 +61,7 @@ class Watcher:
     def __init__(self, codes: set, capture: Any) -> None:
         self.codes, self.capture = codes, capture
         self.verdicts: dict[Any, str | None] = {}
+        self.libraries: set = set()  # codes that are neither the program's nor torchlite's
         self.reads_gradients = False
 
     def __enter__(self) -> Watcher:
@@ -78,7 +79,8 @@ class Watcher:
             why = self.verdicts[code]
             if why is None and code is _START and not self.capture.depth:
                 why = "it starts a thread"
-            if why is not None:
+            # What a kernel calls (a compiler, files of built programs) is its own affair.
+            if why is not None and not (self.capture.depth and code in self.libraries):
                 self._refuse(why, frame)
         elif event == "c_call":
             if code in self.codes:
@@ -109,6 +111,8 @@ class Watcher:
                 return f"it calls {module.replace('torchlite', 'torch', 1)}.{code.co_name}"
             if module.startswith(_ROOMS):
                 return None
+        else:
+            self.libraries.add(code)
         return f"it runs {code.co_name} of {module or code.co_filename}"
 
     def _refuse(self, why: str, frame: Any) -> None:

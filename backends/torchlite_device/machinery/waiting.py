@@ -103,6 +103,19 @@ class Waiting:
                 self.steps = []
                 self._starting = False
 
+    def hold(self) -> None:
+        """Start nothing for other threads until the calling one says `release`."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """The end of `hold`."""
+        self._lock.release()
+
+    def forget(self) -> None:
+        """Give up the steps, whose results nobody will read."""
+        with self._lock:
+            self.steps = []
+
     def _start_several(self) -> None:
         steps, inputs, chains = self.steps, self._inputs(), self.device.kept("chains")
         results, read = (

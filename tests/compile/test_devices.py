@@ -1,0 +1,196 @@
+"""Captures on the test's device: on OpenCL their kernels are launches that are recorded once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import torchlite as torch
+from torchlite import nn
+from torchlite._dynamo.frames import Frame
+from torchlite.nn import functional as F
+
+pytestmark = pytest.mark.usefixtures("on_device")
+
+
+def same(a, b):
+    return a.dtype is b.dtype and a.stride() == b.stride() and torch.equal(a, b)
+
+
+def chained(x, y):
+    return ((x * 2 + y).tanh() * x - y).relu()
+
+
+def rows(x, y):
+    return (x * y[0] + y[:, :1]).exp().sum(1), x.mean(), F.softmax(x, -1), F.layer_norm(x, x.shape[1:])
+
+
+def views(x, y):
+    z = x @ y.t()
+    return z[1:], z.t(), y.view(-1), x
+
+
+def written(x, y):
+    x.add_(y)
+    z = x * 2
+    y[0] = 1
+    return z, x[1]
+
+
+def drawn(x, y):
+    return F.dropout(x, 0.5) + torch.rand_like(y), torch.randn(3)
+
+
+def branched(x, y):
+    return x + y if x.sum() > 0 else x - y
+
+
+@pytest.mark.parametrize("function", [chained, rows, views, written, drawn, branched])
+@pytest.mark.parametrize("shape", [(4, 6), (400, 500)])
+def test_results_are_eager_ones_and_stay_what_they_are(function, shape):
+    frame = Frame(function, "f", fullgraph=True)
+    kept = []
+    for k in range(7):
+        torch.manual_seed(k)
+        x, y = torch.randn(shape), torch.randn(shape)
+        a, b = x.clone(), y.clone()
+        torch.manual_seed(k)
+        want = function(x, y)
+        torch.manual_seed(k)
+        found = frame(a, b)
+        want, found = ([r] if isinstance(r, torch.Tensor) else list(r) for r in (want, found))
+        kept.append(([*want, x, y], [*found, a, b], torch.rand(1) if k % 2 else None))
+    for want, found, _ in kept:
+        assert all(same(s, t) for s, t in zip(want, found, strict=True))
+    assert frame.replays >= 3
+
+
+def test_arguments_lie_anywhere():
+    frame = Frame(chained, "f", fullgraph=True)
+    memory = torch.randn(6, 20, 30)
+    x, y = torch.randn(20, 30), torch.randn(20, 30)
+    for a, b in [(x, y), (x, y), (x, y), (memory[1], y), (y, memory[2]), (memory[3], memory[4]), (x, y)] * 2:
+        assert same(frame(a, b), chained(a, b))
+    twice = Frame(lambda a, b: a * b + a, "g", fullgraph=True)
+    for a, b in [(x, x), (x, x), (x, x), (y, y), (memory[0], memory[0])]:
+        assert same(twice(a, b), a * b + a)
+
+
+def test_results_in_the_memory_of_arguments_are_views_of_them():
+    frame = Frame(lambda x: (x.add_(1), x[1:].t()), "f", fullgraph=True)
+    for _ in range(5):
+        x = torch.zeros(3, 4)
+        given, view = frame(x)
+        assert given is x and view._base is x and x.tolist() == torch.ones(3, 4).tolist()
+        x.mul_(3)
+        assert view.tolist() == torch.full((4, 2), 3.0).tolist()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
+def test_training_gives_the_losses_of_eager_steps(whole, optimizer):
+    losses = []
+    for wrap in (lambda f, name: f, lambda f, name: Frame(f, name, fullgraph=True)):
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2), nn.Linear(64, 5)
+        )
+        used = optimizer(model.parameters(), lr=0.01)
+        called = model if whole else wrap(model, "model")
+
+        def step(x, y, model=called, used=used):
+            used.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            used.step()
+            return loss.detach()
+
+        step = wrap(step, "step") if whole else step
+        losses.append([step(torch.randn(8, 2, 6, 6), torch.randint(0, 5, (8,))).item() for _ in range(12)])
+        if not losses[1:]:
+            continue
+        assert (step if whole else called).replays >= 8
+    torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-5, atol=0)
+
+
+def test_gradients_that_are_kept_and_added_to():
+    weight = torch.randn(5, 5, requires_grad=True)
+    other = weight.detach().clone().requires_grad_()
+    frame = Frame(lambda x: (x @ weight).tanh().sum(), "f", fullgraph=True)
+    for k in range(8):
+        x = torch.randn(3, 5)
+        frame(x).backward()
+        (x @ other).tanh().sum().backward()
+        assert same(weight.grad, other.grad)
+        if k % 3 == 2:
+            weight.grad = other.grad = None
+
+
+def test_bad_indices_raise_as_they_do_without():
+    table = torch.randn(4, 3)
+    frame = Frame(lambda i: F.embedding(i, table), "f", fullgraph=True)
+    for _ in range(4):
+        assert same(frame(torch.tensor([1, 2])), table[1:3])
+    with pytest.raises((IndexError, RuntimeError), match="out of"):
+        frame(torch.tensor([1, 7])).tolist()
+    assert same(frame(torch.tensor([0, 1])), table[:2])
+
+
+def test_shapes_that_depend_on_elements_are_those_of_the_elements():
+    def repeated(x, n):
+        return torch.repeat_interleave(x, n, 0).exp() * 2
+
+    frame = Frame(repeated, "f")
+    x = torch.randn(3, 4)
+    for n in [(1, 2, 1), (1, 2, 1), (1, 2, 1), (2, 2, 3), (0, 1, 0), (1, 2, 1)]:
+        n = torch.tensor(n)
+        assert same(frame(x, n), repeated(x, n))
+
+
+def test_threads_that_compute_meanwhile_are_not_recorded(device):
+    x = torch.randn(300, 600)
+    want = chained(x, x).sum().item()
+    stop, found = threading.Event(), []
+
+    def work():
+        with torch.device(device):
+            while not stop.is_set():
+                found.append(chained(x, x).sum().item())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for n in range(6):
+            function = lambda a, n=n: (a * n).exp().sum(0) + torch.rand(600)
+            frame = Frame(function, "f")
+            for _ in range(4):
+                torch.manual_seed(n)
+                value = frame(x)
+                torch.manual_seed(n)
+                assert same(value, function(x))
+    finally:
+        stop.set()
+        thread.join()
+    assert found and set(found) == {want}
+
+
+def test_results_of_several_threads_are_their_own():
+    frame = Frame(lambda a: (a * 2 + 1).exp() - a, "f", fullgraph=True)
+    arguments = [torch.randn(50, 60) for _ in range(4)]
+    for a in arguments:
+        frame(a)
+    wrong = []
+
+    def work(a):
+        want = (a * 2 + 1).exp() - a
+        for _ in range(30):
+            if not same(frame(a), want):
+                wrong.append(a)
+
+    threads = [threading.Thread(target=work, args=(a,)) for a in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

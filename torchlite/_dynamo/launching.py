@@ -1,0 +1,127 @@
+"""Programs of devices: kernels that follow each other are recorded as launches, and started again by one call."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from torchlite._dispatch.recording import Unrecordable
+
+from .lowering import last_uses, lowered
+from .program import Program, Slot, Step
+
+
+class Part:
+    """Kernels of a program that follow each other, as one kernel of the arrays that they read from outside.
+
+    The first call records what they start. Where one of them needs the host (it reads elements, say), it is a part of
+    its own, which runs as it is, and so are those before and after it. varies: whether it gets what such a kernel made,
+    whose shape may be another one in each call.
+    """
+
+    def __init__(self, program: Program, table: Any, varies: bool = False) -> None:
+        self.program, self.table, self.varies = program, table, varies
+        self._lock = threading.Lock()
+        self._launches: Any = None
+        self._parts: Any = None  # a function over parts
+        self._plain: Any = None  # the kernels one by one
+
+    def __call__(self, *given: Any) -> tuple:
+        launches = self._launches
+        if launches is None and self._parts is None:
+            with self._lock:
+                if self._launches is None and self._parts is None:
+                    self._record(given)
+            launches = self._launches
+        if launches is None:
+            return self._parts(*given)
+        fits = not self.varies or self._layouts == [(x.shape, x.strides) for x in given]
+        found = launches.run(given) if fits else None
+        if found is None:
+            if self._plain is None:
+                self._plain = lowered("kernels", self.program, self.table, set())
+            found = self._plain(*given)
+        return found
+
+    def _record(self, given: tuple) -> None:
+        """Find what is started; twice, because what comes for the first time is put together the second time."""
+        steps = _Steps(self.program)
+        self._layouts = [(x.shape, x.strides) for x in given]
+        try:
+            for _ in range(2):
+                self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given)
+        except Unrecordable:
+            self._launches = None
+            self._parts = lowered("parts", self._apart(steps.place), self.table, set())
+
+    def _apart(self, place: int) -> Program:
+        """The program with what comes before and after a step in parts."""
+        program = self.program
+        steps = [*_parts(program, 0, place, self.table, self.varies), program.steps[place]]
+        return replace(program, steps=steps + _parts(program, place + 1, len(program.steps), self.table, True))
+
+
+class _Steps:
+    """The steps of a program as a function of its inputs; `place` is the step that runs, or that failed. Arrays die
+    where they were used last.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.place = program, 0
+        self.last = last_uses(program)
+
+    def __call__(self, *given: Any) -> tuple:
+        arrays = dict(zip(self.program.inputs, given, strict=True))
+        for place, step in enumerate(self.program.steps):
+            self.place = place
+            _run(step, arrays)
+            for number in self.last.get(place, ()):
+                arrays.pop(number, None)
+        return tuple([arrays[number] for number in self.program.outputs])
+
+
+def _run(step: Step, arrays: dict) -> None:
+    result = step.kernel(
+        *[_filled(value, arrays) for value in step.args],
+        **{name: _filled(value, arrays) for name, value in step.kwargs.items()},
+    )
+    if step.out.__class__ is Slot:
+        arrays[step.out.number] = result
+    elif step.out is not None:
+        arrays.update((slot.number, raw) for slot, raw in zip(step.out, result, strict=True) if slot is not None)
+
+
+def _filled(value: Any, arrays: dict) -> Any:
+    """An argument with arrays in the places of Slots."""
+    cls = value.__class__
+    if cls is Slot:
+        return arrays[value.number]
+    if cls is tuple or cls is list:
+        return cls([_filled(item, arrays) for item in value])
+    if cls is slice:
+        return slice(_filled(value.start, arrays), _filled(value.stop, arrays), _filled(value.step, arrays))
+    return value
+
+
+def with_parts(program: Program, table: Any) -> Program:
+    """The program with its kernels in parts: all between two steps that are none."""
+    steps: list[Step] = []
+    begin = 0
+    for place, step in enumerate(program.steps):
+        if step.kind != "kernel":
+            steps += [*_parts(program, begin, place, table), step]
+            begin = place + 1
+    return replace(program, steps=steps + _parts(program, begin, len(program.steps), table))
+
+
+def _parts(program: Program, begin: int, end: int, table: Any, varies: bool = False) -> list[Step]:
+    """The steps of a range as one, none where there are none."""
+    steps = program.steps[begin:end]
+    if not steps:
+        return []
+    later = {n for step in program.steps[end:] for n in step.uses()} | set(program.outputs)
+    made = list(dict.fromkeys(n for step in steps for n in step.makes()))
+    given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in made))
+    part = Part(Program(steps, given, {}, [n for n in made if n in later]), table, varies)
+    return [Step("launches", part, tuple(map(Slot, given)), {}, tuple(map(Slot, part.program.outputs)), steps[0].line)]
