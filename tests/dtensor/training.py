@@ -159,7 +159,7 @@ def mlp(mesh, steps):
 
 
 def gpt(mesh, steps, sequence):
-    """With the loss computed where the classes lie."""
+    """With the loss computed where the classes lie; its target plain or a DTensor."""
     torch.manual_seed(0)
     alone = GPT()
     model = parallelize_module(copy.deepcopy(alone), mesh, _plan(sequence))
@@ -168,7 +168,7 @@ def gpt(mesh, steps, sequence):
         with loss_parallel():
             scores = net(x)
             assert scores.placements == (Shard(2),)
-            target = distribute_tensor(y.flatten(), mesh)
+            target = y.flatten() if sequence else distribute_tensor(y.flatten(), mesh)
             return F.cross_entropy(scores.flatten(0, 1), target)
 
     losses = [parallel, lambda net, x, y: F.cross_entropy(net(x).flatten(0, 1), y.flatten())]

@@ -34,6 +34,7 @@ R = Replicate()
 
 class _Mode(threading.local):
     replicates = 0  # > 0: plain tensors beside DTensors are the same on all processes
+    replicating_ops: frozenset[str] = frozenset()  # ops for which they are so in any case
 
 
 MODE = _Mode()
@@ -191,7 +192,7 @@ def _taken(op: Op, value: Any, mesh: Any, writes: bool) -> Any:
             "distributed enviroment.",
             stacklevel=2,
         )
-    if value.numel() == 1 or MODE.replicates:
+    if value.numel() == 1 or MODE.replicates or op.name in MODE.replicating_ops:
         return replicated(value, mesh)
     raise RuntimeError(_MIXED.format(op.name))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from .._dispatch import MODE
+
 __all__ = ["loss_parallel"]
 
 
@@ -13,7 +15,7 @@ def loss_parallel() -> Iterator[None]:
     """Inside, `cross_entropy` of a DTensor whose classes are cut over the mesh is computed without gathering them; call
     backward inside as well.
 
-    Here it is computed so outside too: the context is for programs that say it.
+    Here it is computed so outside too. Targets and weights may be plain tensors, the same on all processes of the mesh.
 
     >>> import torchlite as torch
     >>> import torchlite.distributed as dist
@@ -22,12 +24,15 @@ def loss_parallel() -> Iterator[None]:
     >>> dist.init_process_group("gloo", rank=0, world_size=1)
     >>> mesh = dist.init_device_mesh("cpu", (1,))
     >>> scores = distribute_tensor(torch.zeros(2, 4), mesh, [Shard(1)]).requires_grad_()
-    >>> target = distribute_tensor(torch.tensor([0, 1]), mesh)
     >>> with loss_parallel():
-    ...     loss = torch.nn.functional.cross_entropy(scores, target)
+    ...     loss = torch.nn.functional.cross_entropy(scores, torch.tensor([0, 1]))
     ...     loss.backward()
     >>> loss.item(), scores.grad.to_local()[0]
     (1.3862943649291992, tensor([-0.3750,  0.1250,  0.1250,  0.1250]))
     >>> dist.destroy_process_group()
     """
-    yield
+    before, MODE.replicating_ops = MODE.replicating_ops, frozenset({"cross_entropy", "nll_loss"})
+    try:
+        yield
+    finally:
+        MODE.replicating_ops = before
