@@ -29,6 +29,7 @@ class ParameterGroup:
         self.reduces = self.reduces_copies = True
         self.divisor: float | None = None
         self.hook: Callable[[torch.Tensor], None] | None = None
+        self.comm_hook: Callable[..., Any] | None = None  # which takes the mean over the ranks in our place
         self._unreduced: list[tuple[ShardedParameter, torch.Tensor]] = []  # not yet summed over the copies
 
     # -- parameters
@@ -83,7 +84,7 @@ class ParameterGroup:
             for parameter in self.parameters:
                 grad = parameter.take_gradient()
                 if grad is not None:
-                    out, work = parameter.reduce(grad, self.precision.reduce_dtype or grad.dtype)
+                    out, work = parameter.reduce(grad, self.precision.reduce_dtype or grad.dtype, self.comm_hook)
                     begun.append((parameter, out, work))
         return Reduction(self, begun) if begun else None
 
@@ -109,16 +110,18 @@ class Reduction:
     def poll(self) -> None:
         """Move messages on."""
         for _, _, work in self.begun:
-            work.is_completed()
+            if work is not None:
+                work.is_completed()
 
     def finish(self) -> None:
         """The shards have their gradients."""
         group, lanes = self.group, self.group.lanes
         for _, _, work in self.begun:
-            work.wait()
+            if work is not None:
+                work.wait()
         parts = [(parameter, group.summed(parameter, part)) for parameter, part, _ in self.begun]
         self.begun = []
-        if lanes.copies is not None:
+        if lanes.copies is not None and group.comm_hook is None:
             if not group.reduces_copies:
                 for parameter, part in parts:
                     group.keep(parameter, part)
@@ -127,6 +130,7 @@ class Reduction:
             for work in works:
                 work.wait()
         divisor = lanes.total if group.divisor is None else group.divisor
+        divisor = divisor if group.comm_hook is None else 1
         with torch.no_grad():
             for parameter, part in parts:
                 if divisor != 1:

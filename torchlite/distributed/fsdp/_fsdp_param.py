@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
@@ -230,8 +231,12 @@ class ShardedParameter:
         """Whether a whole gradient waits to be reduced."""
         return self._parameter is not None and self._parameter.grad is not None
 
-    def reduce(self, grad: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, Any]:
-        """Begin to sum a gradient over the ranks: where this rank's part of it comes to, and the work."""
+    def reduce(
+        self, grad: torch.Tensor, dtype: torch.dtype, hook: Callable[..., Any] | None = None
+    ) -> tuple[torch.Tensor, Any]:
+        """Begin to sum a gradient over the ranks: where this rank's part of it comes to, and the work. A hook has no
+        work.
+        """
         grad = grad.to(dtype)
         if self.dim:
             sent = torch.cat(grad.chunk(self.lanes.size, self.dim)).contiguous()
@@ -241,8 +246,18 @@ class ShardedParameter:
             sent = torch.zeros(self.rows * self.lanes.size, *self.local_size[1:], dtype=dtype, device=grad.device)
             sent[: self.local_size[0]].copy_(grad)
         out = torch.empty(self._shape, dtype=dtype, device=grad.device)
+        if hook is not None:
+            return self._hooked(hook, sent.view(-1), out.view(-1)).view(self._shape), None
         work = dist.reduce_scatter_tensor(out.view(-1), sent.view(-1), group=self.lanes.group, async_op=True)
         return out, work
+
+    def _hooked(self, hook: Callable[..., Any], grad: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+        """What a hook makes of a flat gradient: in its place where there are copies alone, else in a part."""
+        if self.lanes.copies is not None:
+            hook(grad)
+            return grad
+        hook(grad, part)
+        return part
 
     def add_gradient(self, part: torch.Tensor) -> None:
         """This rank's part of the gradient is there."""

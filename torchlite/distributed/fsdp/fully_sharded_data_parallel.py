@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -224,8 +225,22 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         return clip_gradients(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Not there: gradients are averaged in `MixedPrecision.reduce_dtype`."""
-        raise NotImplementedError("torchlite has no communication hooks of FullyShardedDataParallel")
+        """Have `hook(state, gradient, part)` write this rank's part of the mean of a flat gradient, whose last elements
+        may only fill it up, into `part`; with NO_SHARD `hook(state, gradient)` writes the mean in its place. Gradients
+        come parameter by parameter. `torch.distributed.algorithms._comm_hooks.default_hooks` has some.
+        """
+        if not self.check_is_root():
+            raise AssertionError("register_comm_hook can only be called on a root instance.")
+        wrappers = self.fsdp_modules(self)
+        if any(one.sharding_strategy in _HYBRID for one in wrappers):
+            raise AssertionError("Communication hook is not supported for hybrid strategies")
+        groups = [group for one in wrappers if (group := one._state().group) is not None]
+        if any(group.comm_hook is not None for group in groups):
+            raise AssertionError("A communication hook is already registered")
+        if not callable(hook):
+            raise ValueError(f"The communication hook must be callable but got {hook}")
+        for group in groups:
+            group.comm_hook = functools.partial(hook, state)
 
 
 def _ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | None) -> tuple[set[nn.Module], set[Any]]:

@@ -1,0 +1,92 @@
+"""Hooks for `FullyShardedDataParallel.register_comm_hook`: the mean, in the gradients' dtype or in another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+import torchlite.distributed as dist
+
+__all__ = [
+    "DefaultState", "LowPrecisionState", "allreduce_hook", "bf16_compress_hook", "fp16_compress_hook",
+    "reduce_scatter_hook",
+]  # fmt: skip
+
+
+class DefaultState:
+    """The group of a hook, and the two numbers that divide before and after a sum: their product is its size, so that
+    neither small nor large gradients of low precision are lost.
+
+    >>> import torchlite as torch
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> DefaultState(torch.distributed.group.WORLD).gradient_predivide_factor
+    1.0
+    >>> torch.distributed.destroy_process_group()
+    """
+
+    __slots__ = ["gradient_postdivide_factor", "gradient_predivide_factor", "process_group", "world_size"]
+
+    def __init__(self, process_group: Any) -> None:
+        if process_group is None:
+            raise ValueError(f"Expected to pass in an explicit ProcessGroup to {self}.")
+        self.process_group, self.world_size = process_group, dist.get_world_size(process_group)
+        self.gradient_predivide_factor = self._get_gradient_predivide_factor(self.world_size)
+        self.gradient_postdivide_factor = self.world_size / self.gradient_predivide_factor
+
+    @staticmethod
+    def _get_gradient_predivide_factor(world_size: int) -> float:
+        """A power of two near the square root."""
+        factor = 1
+        while world_size % factor == 0 and world_size / factor > factor:
+            factor *= 2
+        return float(factor)
+
+
+class LowPrecisionState(DefaultState):
+    """Of hooks that send gradients in another dtype: `parameter_type` is what they come back in."""
+
+    __slots__ = ["parameter_type"]
+
+    def __init__(self, process_group: Any, parameter_type: torch.dtype = torch.float32) -> None:
+        super().__init__(process_group)
+        self.parameter_type = parameter_type
+
+
+def _divide(tensor: torch.Tensor, factor: float) -> None:
+    if factor > 1:
+        tensor.div_(factor)
+
+
+def allreduce_hook(state: DefaultState, grad: torch.Tensor) -> None:
+    """`grad` becomes the mean over the group."""
+    _divide(grad, state.gradient_predivide_factor)
+    dist.all_reduce(grad, group=state.process_group)
+    _divide(grad, state.gradient_postdivide_factor)
+
+
+def reduce_scatter_hook(state: DefaultState, grad: torch.Tensor, output: torch.Tensor) -> None:
+    """`output` becomes this rank's part of the mean over the group."""
+    _divide(grad, state.gradient_predivide_factor)
+    dist.reduce_scatter_tensor(output, grad, group=state.process_group)
+    _divide(output, state.gradient_postdivide_factor)
+
+
+def _in(dtype: torch.dtype, state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None) -> None:
+    grad.data = grad.data.to(dtype)
+    if output is None:
+        allreduce_hook(state, grad)
+        grad.data = grad.data.to(state.parameter_type)
+        return
+    output.data = output.data.to(dtype)
+    reduce_scatter_hook(state, grad, output)
+    output.data = output.data.to(state.parameter_type)
+
+
+def fp16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
+    """The mean, sent in float16: `allreduce_hook` where there is no `output`."""
+    _in(torch.float16, state, grad, output)
+
+
+def bf16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
+    """The mean, sent in bfloat16: `allreduce_hook` where there is no `output`."""
+    _in(torch.bfloat16, state, grad, output)
