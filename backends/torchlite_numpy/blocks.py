@@ -25,8 +25,11 @@ from .blas import single_threaded
 # and four float32 buffers of the smaller size fit in 1 MiB of cache. Yet where two threads take turns in Python a
 # few long calls are better: of 2^20 elements halves of softmax, layer norm and their backward passes took 0.65 of the
 # time that blocks of 2^16 took, on two cores with 1 MiB of cache each and 32 in common. The numbers of blocks do not
-# depend on that of threads: what a kernel does with a block may depend on what is in it.
-BLOCK, LARGEST_BLOCK, _HALVES = 1 << 16, 1 << 18, 2
+# depend on that of threads: what a kernel does with a block may depend on what is in it. A thread that wants Python
+# while the other has it sleeps for about 25 us: of two threads that call for 20 us each, both take twice as long, with
+# 80 us a tenth longer. So where many rows are summed and gone over again blocks are longer still (2^22 elements of
+# layer norm: 1.12 ms, with blocks of 2^18 1.6; Zen 5, two cores with 1 MiB each and 32 in common).
+BLOCK, LARGEST_BLOCK, ROWS_BLOCK, _HALVES = 1 << 16, 1 << 18, 1 << 19, 2
 # Below this many elements a kernel runs inline, in one piece: waking a thread costs as much as the work.
 SMALL = 1 << 16
 # Up to this many elements of kernels of many passes one thread is as good as two, and up to more where passes are few
@@ -158,15 +161,22 @@ def _inline(work: Callable[[], None]) -> None:
         _local.is_worker = False
 
 
-def run(body: Callable[[int, int], None], rows: int, row_size: int, block: int = 0, worth: int = WORTH) -> None:
-    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements (0: what suits), on
-    several threads from `worth` elements on.
+def run(
+    body: Callable[[int, int], None],
+    rows: int,
+    row_size: int,
+    block: int = 0,
+    worth: int = WORTH,
+    most: int = LARGEST_BLOCK,
+) -> None:
+    """Call `body(start, stop)` for blocks that cover `range(rows)`, each of about `block` elements (0: what suits,
+    up to `most`), on several threads from `worth` elements on.
     """
     if rows * row_size <= SMALL:
         if rows:
             body(0, rows)
         return
-    block = block or min(max(BLOCK, -(-rows * row_size // _HALVES)), LARGEST_BLOCK)
+    block = block or min(max(BLOCK, -(-rows * row_size // _HALVES)), most)
     step = max(1, block // max(row_size, 1))
     count = -(-rows // step)
     # Operands that broadcast along rows are copied into NumPy's buffers when a row is shorter than these; for long rows

@@ -11,7 +11,7 @@ from . import blocks
 from .blas import product_function
 from .blocks import buffer
 from .products import steady_dot
-from .rows import F32, F64, SMALL, is_half, ones, refuse, row_dots, row_sums, times_vector
+from .rows import F32, F64, SMALL, is_half, near, ones, refuse, row_dots, row_sums, times_vector
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
 # channels.
@@ -34,6 +34,12 @@ def _check(x, kernel):
 
 def _narrow(x, dtype):
     return x if x is None or x.dtype == dtype else x.astype(dtype)
+
+
+def _like(x, shape):
+    """A new array of a shape, of its own memory so that it may become a gradient, and its rows as those of `x` are."""
+    whole = np.empty(shape, x.dtype)
+    return whole, whole.reshape(x.shape)
 
 
 class _ColumnSums:
@@ -75,6 +81,7 @@ def _layer_norm(input, weight, bias, n_dims, eps):
 
     def block(start, stop):
         rows, centre, inverse = x[start:stop], mean[start:stop, 0], rstd[start:stop, 0]
+        rows = lines.laid(rows, out[start:stop])
         plain = _variances(rows, centre, inverse)
         np.add(inverse, eps, out=inverse)
         np.sqrt(inverse, out=inverse)
@@ -84,7 +91,7 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         else:
             lines.multiply_add(_centred(rows, centre), inverse, None, out[start:stop])
 
-    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEWEST)
+    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEWEST)
     return _narrow(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
@@ -134,6 +141,10 @@ class Lines:
             self.factors, self.terms = np.zeros((2, columns), dtype), np.zeros((2, columns), dtype)
             self.factors[0] = self.terms[0] = weight
             self.terms[1] = 0 if bias is None else bias
+
+    def laid(self, rows, out):
+        """The rows, in `out` where `multiply_add` goes over them there."""
+        return rows if self.factors is not None else near(rows, out)
 
     def multiply(self, rows, by, out):
         """out = rows * by * weight; `by` is a vector over rows."""
@@ -197,7 +208,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     grad, x = _wide(grad).reshape(-1, columns), _wide(input).reshape(-1, columns)
     weight = None if weight is None else _wide(weight).reshape(columns)
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
-    out = np.empty_like(x) if needs[0] else None
+    whole, out = _like(x, input.shape) if needs[0] else (None, None)
     weight_sums, bias_sums = _ColumnSums(), _ColumnSums()
     lines = Lines(columns, x.dtype, weight)
     one = ones(columns, x.dtype) if weight is None else weight
@@ -207,14 +218,17 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         # gx = s (g w - mean(g w) - n mean(g w n)).
         g, rows, inverse, centre = grad[start:stop], x[start:stop], rstd[start:stop], mean[start:stop]
         distance = np.multiply(centre, inverse)
-        if not (np.multiply(distance, distance) <= FAR).all():
+        result = None if out is None else out[start:stop]
+        if (np.multiply(distance, distance) <= FAR).all():
+            rows = rows if result is None else near(rows, result)
+        else:
             rows, centre, distance = _centred(rows, centre), np.zeros_like(centre), np.zeros_like(distance)
         product = np.multiply(g, rows, out=buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product) - np.dot(distance, g)
         if needs[2]:
             bias_sums.parts[start] = np.dot(ones(stop - start, x.dtype), g)
-        if out is None:
+        if result is None:
             return
         average = times_vector(g, one)
         average /= columns
@@ -222,14 +236,14 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         projection /= columns
         projection -= average * centre
         projection *= -inverse * inverse * inverse
-        np.multiply(rows, projection[:, None], out=product)
-        np.subtract(product, (average * inverse + projection * centre)[:, None], out=product)
-        lines.multiply(g, inverse, out[start:stop])
-        np.add(out[start:stop], product, out=out[start:stop])
+        np.multiply(rows, projection[:, None], out=result)
+        np.subtract(result, (average * inverse + projection * centre)[:, None], out=result)
+        lines.multiply(g, inverse, product)
+        np.add(result, product, out=result)
 
-    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEW)
+    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEW)
     return (
-        _narrow(out.reshape(input.shape), dtype) if needs[0] else None,
+        _narrow(whole, dtype),
         _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
         _narrow(bias_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[2] else None,
     )
@@ -258,7 +272,7 @@ def _rms_norm(input, weight, n_dims, eps):
         np.divide(1, inverse, out=inverse)
         lines.multiply(rows, inverse, out[start:stop])
 
-    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEWEST)
+    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEWEST)
     return _narrow(out.reshape(input.shape), input.dtype), rstd.reshape(small)
 
 
@@ -271,26 +285,28 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
     grad, x = _wide(grad).reshape(-1, columns), _wide(input).reshape(-1, columns)
     weight = None if weight is None else _wide(weight).reshape(columns)
     rstd = rstd.reshape(-1)
-    out = np.empty_like(x) if needs[0] else None
+    whole, out = _like(x, input.shape) if needs[0] else (None, None)
     weight_sums, lines = _ColumnSums(), Lines(columns, x.dtype, weight)
 
     def block(start, stop):
         # With s = 1 / (root mean square): gx = s g w - x s^3 mean(g w x).
         g, rows, inverse = grad[start:stop], x[start:stop], rstd[start:stop]
+        result = None if out is None else out[start:stop]
+        rows = rows if result is None else near(rows, result)
         product = np.multiply(g, rows, out=buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product)
-        if out is None:
+        if result is None:
             return
         projection = times_vector(product, ones(columns, x.dtype) if weight is None else weight)
         projection *= -inverse * inverse * inverse / columns
-        np.multiply(rows, projection[:, None], out=product)
-        lines.multiply(g, inverse, out[start:stop])
-        np.add(out[start:stop], product, out=out[start:stop])
+        np.multiply(rows, projection[:, None], out=result)
+        lines.multiply(g, inverse, product)
+        np.add(result, product, out=result)
 
-    blocks.run(block, *x.shape, blocks.LARGEST_BLOCK, blocks.WORTH_OF_FEW)
+    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEW)
     return (
-        _narrow(out.reshape(input.shape), dtype) if needs[0] else None,
+        _narrow(whole, dtype),
         _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
     )
 
@@ -409,9 +425,8 @@ def _affine_rows(x, scale, shift, layout):
 
     def block(start, stop):
         result = out[start:stop]
-        scratch = buffer(0, result.shape, result.dtype)
-        np.multiply(x[start:stop], layout.part(scale, start, stop), out=scratch)
-        np.add(scratch, layout.part(shift, start, stop), out=result)
+        np.multiply(near(x[start:stop], result), layout.part(scale, start, stop), out=result)
+        np.add(result, layout.part(shift, start, stop), out=result)
 
     layout.run(block)
     return out
@@ -459,9 +474,9 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     if needs[0]:
         # (g - mean(g) - xhat mean(g xhat)) w / std, as a line in g and x for each channel.
         of_grad = rstd if weight is None else rstd * weight
-        of_x = -of_grad * rstd * product / layout.count
-        constant = -of_grad * total / layout.count - of_x * mean
-        out = _lines(grad, x, of_grad, of_x, constant, layout).reshape(input.shape)
+        of_x = -rstd * product / layout.count
+        constant = -total / layout.count - of_x * mean
+        out = _lines(grad, x, of_grad, of_x, constant, layout, input.shape)
     return (
         _narrow(out, given),
         _narrow(product, given) if needs[1] else None,
@@ -488,17 +503,17 @@ def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
     return out, product if needs[1] else None, total if needs[2] else None
 
 
-def _lines(grad, x, of_grad, of_x, constant, layout):
-    out = np.empty_like(x)
+def _lines(grad, x, of_grad, of_x, constant, layout, shape):
+    """(x * of_x + grad + constant) * of_grad as an array of a shape; the factors are vectors over channels."""
+    whole, out = _like(x, shape)
     of_grad, of_x, constant = (layout.spread(v) for v in (of_grad, of_x, constant))
 
     def block(start, stop):
         result, part = out[start:stop], layout.part
-        scratch = buffer(0, result.shape, result.dtype)
-        np.multiply(x[start:stop], part(of_x, start, stop), out=scratch)
-        np.add(scratch, part(constant, start, stop), out=scratch)
-        np.multiply(grad[start:stop], part(of_grad, start, stop), out=result)
-        np.add(result, scratch, out=result)
+        np.multiply(near(x[start:stop], result), part(of_x, start, stop), out=result)
+        np.add(result, grad[start:stop], out=result)
+        np.add(result, part(constant, start, stop), out=result)
+        np.multiply(result, part(of_grad, start, stop), out=result)
 
     layout.run(block)
-    return out
+    return whole

@@ -6,15 +6,14 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .blocks import WORTH, WORTH_OF_FEW, buffer
-from .rows import ZERO, exp_and_sums, refuse, row_sums, rowwise
+from .blocks import ROWS_BLOCK, WORTH, WORTH_OF_FEW, buffer
+from .rows import ZERO, exp_and_sums, near, refuse, row_dots, row_sums, rowwise
 
 
 def _softmax_block(out, x, axis=-1):
-    weights = buffer(0, x.shape, x.dtype)
-    total, _ = exp_and_sums(x, weights, axis)
+    total, _ = exp_and_sums(x, out, axis)
     np.divide(1, total, out=total)
-    np.multiply(weights, total, out=out)
+    np.multiply(out, total, out=out)
 
 
 def _softmax(input, dim):
@@ -23,15 +22,17 @@ def _softmax(input, dim):
             refuse(input, "softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.ones_like(input)
-    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, worth=2 * WORTH)
+    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * WORTH)
 
 
 def _softmax_backward_block(result, grad, out, axis=-1):
-    np.multiply(grad, out, out=result)
-    total = row_sums(result, axis)
-    scratch = buffer(0, out.shape, out.dtype)
-    np.multiply(out, total, out=scratch)
-    np.subtract(result, scratch, out=result)
+    if axis == -1:
+        grad = near(grad, result)
+        total = row_dots(grad, out)[..., None]
+    else:
+        total = row_sums(np.multiply(grad, out, out=result), axis)
+    np.subtract(grad, total, out=result)
+    np.multiply(result, out, out=result)
 
 
 def _softmax_backward(grad, out, dim):
@@ -39,7 +40,7 @@ def _softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, worth=WORTH_OF_FEW)
+    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=WORTH_OF_FEW)
 
 
 def _log_softmax_block(out, x, axis=-1):
@@ -58,7 +59,7 @@ def _log_softmax(input, dim):
             refuse(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
-    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, worth=2 * WORTH)
+    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * WORTH)
 
 
 def _log_softmax_backward_block(result, grad, out, axis=-1):
@@ -73,4 +74,6 @@ def _log_softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_log_softmax_backward_block, "log_softmax_backward", dim, grad, out, worth=WORTH_OF_FEW)
+    return rowwise(
+        _log_softmax_backward_block, "log_softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=WORTH_OF_FEW
+    )
