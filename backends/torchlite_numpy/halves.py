@@ -66,8 +66,10 @@ def in_float32(kernel):
     return call
 
 
-def backward_in_float32(backward, table, g, node, get, get_out):
-    """A node's backward function, computed in float32 where the gradient and all that it saved have half precision."""
+def backward_in_float32(backward, table, g, node, get, get_out, wide=wide, narrowed=narrowed):
+    """A node's backward function, computed in float32 where the gradient and all that it saved have half precision.
+    wide, narrowed: what casts; a recorder of kernels puts its own there.
+    """
     half = half_among([g, *(getattr(value, "_data", None) for value in node._saved or ())])
     if half is None:
         return backward(table, g, node, get, get_out)

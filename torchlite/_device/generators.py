@@ -16,6 +16,7 @@ import numpy as np
 from .._dispatch import GLOBALS, call, table_of
 from .._dispatch.checks import wanting
 from .._dispatch.overlap import check_written
+from .._dispatch.recording import seen
 from .._dispatch.slots import SLOTS
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
@@ -77,7 +78,8 @@ class Generator:
     def get_state(self):
         """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
         table = table_of(device_type("cpu"))
-        return call.wrap(table, table.from_numpy(self._engine.get_state()), uint8)
+        raw = seen("get_state", _state_of, self)
+        return call.wrap(table, raw, uint8)
 
     def set_state(self, new_state) -> Generator:
         """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
@@ -86,7 +88,7 @@ class Generator:
         """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        self._engine.set_state(np.asarray(new_state.detach().cpu().numpy()).ravel())
+        seen("set_state", _go_to, self, new_state.detach().cpu()._data)
         return self
 
     def clone_state(self) -> Generator:
@@ -121,6 +123,15 @@ class Generator:
 
 
 Generator.__module__ = "torchlite._C"  # where programs find it
+
+
+def _state_of(generator: Generator):
+    """The state as an array of the CPU's."""
+    return table_of(device_type("cpu")).from_numpy(generator._engine.get_state())
+
+
+def _go_to(generator: Generator, state) -> None:
+    generator._engine.set_state(np.ascontiguousarray(table_of(device_type("cpu")).to_numpy(state)).ravel())
 
 
 def _restored(device: str, state: bytes) -> Generator:

@@ -8,6 +8,7 @@ straight through.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -51,8 +52,9 @@ class KernelRecorder:
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
         """A kernel ran."""
 
-    def read(self, raw: Any) -> None:
-        """The elements of an array were read."""
+    def read(self, raw: Any, found: Any, caller: Any) -> Any:
+        """The elements of an array were read, by the code of a frame: what that gets in the place of `found`."""
+        return found
 
     def as_one(self, call: Callable, owner: Any, args: tuple, kwargs: dict) -> Any:
         """Run `call(owner, *args, **kwargs)`, which asked for it, as one step with effects of its own."""
@@ -63,13 +65,14 @@ class KernelRecorder:
         """Say why what happens cannot be replayed; the first reason counts."""
         self.failure = self.failure or why
 
-    def note(self, hook: Callable, *arguments: Any) -> None:
-        """Call a method above, unless recording has failed."""
+    def note(self, hook: Callable, *arguments: Any) -> Any:
+        """What a method above returns; None where recording has failed, before or with it."""
         if self.failure is None:
             try:
-                hook(*arguments)
+                return hook(*arguments)
             except Unrecordable as error:
                 self.fail(str(error))
+        return None
 
     def __enter__(self) -> Any:
         if not _lock.acquire(blocking=False):
@@ -89,6 +92,11 @@ class KernelRecorder:
                 copy_into=functools.partial(_seen, self, "copy_into", before["copy_into"]),
                 _move=functools.partial(_moved, self, before["_move"]),
             )
+            if before.get("in_float32") is not None:
+                table.__dict__.update(
+                    in_float32=functools.partial(_in_float32, self, before["in_float32"]),
+                    backward_in_float32=functools.partial(_backward_in_float32, self, before["backward_in_float32"]),
+                )
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -116,6 +124,12 @@ def _seen(recorder: KernelRecorder, name: str, kernel: Any, *args: Any, **kwargs
     return result
 
 
+def seen(name: str, kernel: Any, *args: Any) -> Any:
+    """Call something that a replay is to call too, as it does kernels: a recorder of this thread is told of it."""
+    recorder = recorder_here()
+    return kernel(*args) if recorder is None else _seen(recorder, name, kernel, *args)
+
+
 def _as_arrays(table: Table, result: Any) -> Any:
     """NumPy's scalars as arrays: some are one object for a whole program, and so could not be told apart."""
     if isinstance(result, np.generic):
@@ -126,9 +140,50 @@ def _as_arrays(table: Table, result: Any) -> Any:
 
 
 def _read(recorder: KernelRecorder, to_numpy: Any, raw: Any) -> Any:
+    found = to_numpy(raw)
     if not recorder.depth and recorder.thread == threading.get_ident():
-        recorder.note(recorder.read, raw)
-    return to_numpy(raw)
+        told = recorder.note(recorder.read, raw, found, sys._getframe(1).f_code)
+        return found if told is None else told
+    return found
+
+
+@functools.lru_cache(1024)
+def _once(wrap: Any, kernel: Any) -> Any:
+    return wrap(kernel)
+
+
+def _in_float32(recorder: KernelRecorder, wrap: Any, kernel: Any) -> Any:
+    """A kernel that computes half precision in float32, told to the recorder as one call."""
+    if getattr(kernel, "func", None) is _seen:
+        return functools.partial(_seen, recorder, kernel.args[1], _once(wrap, kernel.args[2]))
+    return wrap(kernel)
+
+
+def _backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
+    """A node's backward in float32, whose casts the recorder is told of."""
+    casts = run.__kwdefaults__ or dict(zip(("wide", "narrowed"), run.__defaults__, strict=True))
+
+    def wide(value: Any, half: Any) -> Any:
+        if not (value.__class__ is recorder.table.array and value.dtype == half):
+            return casts["wide"](value, half)
+        return _seen(recorder, "_wide", casts["wide"], value, half)
+
+    def narrowed(value: Any, half: Any) -> Any:
+        return _seen(recorder, "_narrowed", casts["narrowed"], value, half)
+
+    return run(*arguments, wide=wide, narrowed=narrowed)
+
+
+def as_one(method: Any) -> Any:
+    """A method of an object outside, which a recorder takes for one step with effects of its own: a replay calls it."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if RECORDERS and (recorder := recorder_here()) is not None:
+            return recorder.as_one(run, self, args, kwargs)
+        return method(self, *args, **kwargs)
+
+    return run
 
 
 def _moved(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
@@ -137,4 +192,4 @@ def _moved(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
     return move(raw, to)
 
 
-__all__ = ["RECORDERS", "KernelRecorder", "Unrecordable", "recorder_here", "table_of"]
+__all__ = ["RECORDERS", "KernelRecorder", "Unrecordable", "as_one", "recorder_here", "seen", "table_of"]

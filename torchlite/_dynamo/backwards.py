@@ -24,7 +24,7 @@ class _Anything(dict):
         return True
 
 
-_ANYTHING = _Anything()
+ANYTHING = _Anything()
 
 
 @dataclass
@@ -179,7 +179,9 @@ class Boundary:
         owners = {id(owner_of(capture.kept[n])) for n in found.saved if hasattr(capture.kept[n], "base")}
         found.checked_outside = [i for i, t in enumerate(capture.outside) if id(owner_of(t._data)) in owners]
         found.checked_results = [
-            i for i, t in enumerate(leaves) if results[i].outside < 0 and id(owner_of(t._data)) in owners
+            i
+            for i, t in enumerate(leaves)
+            if isinstance(t, Tensor) and results[i].outside < 0 and id(owner_of(t._data)) in owners
         ]
 
 
@@ -237,7 +239,7 @@ class CompiledFunctionBackward(Node):
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
         function, args, kwargs, outside = self._again
         with recording(True):
-            made = flattened(function(*args, **kwargs), _ANYTHING)[0]
+            made = flattened(function(*args, **kwargs), ANYTHING)[0]
             used = [(made[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
             wanted = [outside[i] for i in self._backward.wanted]
             return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, wanted, False))

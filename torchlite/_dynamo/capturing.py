@@ -16,12 +16,14 @@ from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
 
+from .backwards import ANYTHING as _ANYTHING
 from .backwards import Boundary
+from .elements import Element, Elements, is_returned, plain
 from .exc import Unsupported
 from .passes import is_pure
 from .program import Captured, Program, Result, Slot, Step
 from .trees import flattened
-from .walking import State
+from .walking import SIMPLE, State
 from .watching import Watcher, place_of
 
 # What kernels get besides arrays.
@@ -44,9 +46,11 @@ class Capture(KernelRecorder):
         self.count = 0  # of slots
         self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
         self.constants: dict[int, Any] = {}
+        self.is_open = True  # whether the program's own code still runs
         self.writes = False  # whether anything was written or drawn, which no later miss could take back
         self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
         self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
+        self.elements: list[Any] = []  # numbers that were given out, and nobody has looked at; with their slots
         self.watcher = Watcher(state.codes, self)
         self.first_grads = [t.grad for t in outside]
         self.inputs = [self.new_slot(t._data).number for t in outside]
@@ -108,6 +112,9 @@ class Capture(KernelRecorder):
         cls = value.__class__
         if cls is self.table.array:
             return self.slot(value)
+        if isinstance(value, Element):
+            value.look()
+            return plain(value)
         if isinstance(value, tuple) or cls is list:
             items = [self.encoded(item) for item in value]
             return items if cls is list else tuple(items)
@@ -140,18 +147,62 @@ class Capture(KernelRecorder):
         self.writes = self.writes or not is_pure(step)
         self.steps.append(step)
 
-    def read(self, raw: Any) -> None:
+    def read(self, raw: Any, found: Any, caller: Any) -> Any:
+        if caller is _ITEM:
+            # A copy: what is returned at the end is what was there when it was asked for.
+            self.slot(raw)
+            frame = sys._getframe(4)
+            own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
+            return Elements(found, lambda number: self._element(number, raw, found), own and is_returned(frame))
+        self._look(raw, found)
+        return found
+
+    def _look(self, raw: Any, found: Any) -> None:
+        """The elements of an array decide what the program does."""
         if self.writes:
             raise Unrecordable("elements are read after something was written or drawn")
         if raw.size > _READ:
             raise Unrecordable("elements are read")
-        expected = np.array(self.table.to_numpy.args[1](raw))  # the table's own
-        self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=expected))
+        self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
+
+    def _element(self, number: Any, raw: Any, found: Any) -> Any:
+        """Give out a number; what is to be called when it is looked at."""
+        if number is None:
+            return lambda: self.note(self._look, raw, found)
+        self.depth += 1
+        kept, clone = self.table.clone(raw), self.table.clone
+        self.depth -= 1
+        step = Step("clone", clone.args[2], (self.slot(raw),), {}, self.new_slot(kept))
+        self.steps.append(step)
+        self.elements.append((number, step.out.number))
+        read = Step("read", None, (step.out,), {}, None, kind="read", expected=np.array(found))
+        is_late = self.writes
+
+        def look() -> None:
+            if self.is_open and self.failure is None:
+                if is_late:
+                    self.fail("elements are read after something was written or drawn")
+                else:
+                    self.steps.insert(1 + next(i for i, one in enumerate(self.steps) if one is step), read)
+
+        return look
+
+    def look_at_all(self) -> None:
+        """Something that cannot be seen may use the numbers that were given out."""
+        for number, _ in self.elements:
+            number.look()
 
     def as_one(self, call: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
-        """An optimizer's step: what it counts and how it moves is its own, so that a replay calls it too."""
-        if args or kwargs or self.failure is not None or id(owner) not in self.state.leaves:
-            self.fail("an optimizer steps that is not one of the function's own, or with a closure")
+        """An optimizer's step, or a schedule's: what it counts and how it moves is its own, so that a replay calls it
+        too.
+        """
+        given = [*args, *kwargs.values()]
+        if (
+            self.failure is not None
+            or id(owner) not in self.state.leaves
+            or not all(isinstance(value, SIMPLE) or id(value) in self.state.leaves for value in given)
+        ):
+            self.fail(f"{owner.__class__.__name__} steps that is not one of the function's own, or with a closure")
             self.depth += 1
             try:
                 return call(owner, *args, **kwargs)
@@ -161,18 +212,23 @@ class Capture(KernelRecorder):
         grads = []
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
-            if grad is not self.first_grads[i]:
-                grads.append((i, None if grad is None else self.slot(grad._data)))
+            known = self.published.get(i, -1)
+            if known != -1 or grad is not self.first_grads[i]:
+                slot = None if grad is None else self.slot(grad._data)
+                if known == -1 or known != (None if slot is None else slot.number):
+                    grads.append((i, slot))
         self.writes, self.depth = True, 1
+        args = tuple([plain(value) if isinstance(value, Element) else value for value in args])
         try:
-            result = call(owner)
+            result = call(owner, *args, **kwargs)
         finally:
             self.depth = 0
         if result is not None or any(t._data is not raw for t, raw in zip(self.outside, before[1], strict=True)):
             self.fail("an optimizer's step that does more than write")
         for i, tensor in enumerate(self.outside):
             self.apart[i] = self.apart.get(i, 0) + root_of(tensor).n - before[0][i]
-        self.steps.append(Step("step", owner.step, (), {}, None, kind="object", grads=tuple(grads)))
+        method = getattr(owner, call.__name__)
+        self.steps.append(Step(call.__name__, method, args, kwargs, None, kind="object", grads=tuple(grads)))
         self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
         return result
 
@@ -186,7 +242,7 @@ class Capture(KernelRecorder):
         with self:
             with self.watcher:
                 result = function(*args, **kwargs)
-            captured = None
+            captured, self.is_open = None, False
             if self.failure is None:
                 try:
                     captured = self._finished(result, before, start)
@@ -194,7 +250,23 @@ class Capture(KernelRecorder):
                     self.fail(str(error))
                 except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
                     self.fail(f"its backward pass cannot be recorded: {error}")
-        return result, captured if self.failure is None else None
+        return self._without_elements(result), captured if self.failure is None else None
+
+    def _without_elements(self, result: Any) -> Any:
+        """The result with Python's own numbers."""
+        if not self.elements:
+            return result
+        try:
+            leaves, rebuild, _ = flattened(result, _ANYTHING)
+        except Unsupported:
+            return result
+        finally:
+            numbers, self.elements = self.elements, []
+        if any(isinstance(t, Element) for t in leaves):
+            result = rebuild([plain(t) if isinstance(t, Element) else t for t in leaves])
+        for number, _ in numbers:
+            plain(number)
+        return result
 
     def _finished(self, result: Any, before: list, start: int) -> Captured:
         for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
@@ -205,6 +277,11 @@ class Capture(KernelRecorder):
         leaves, rebuild, shape = flattened(result, self.state.leaves)
         results = [self._result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
+        for i, number in self.published.items():
+            if number is not None and self.outside[i].grad is self.first_grads[i]:
+                if self.first_grads[i] is not None:
+                    raise Unsupported("a gradient is taken away and comes back")
+                grads[i] = None
         reads = bool(self.apart or self.watcher.reads_gradients)
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
@@ -225,7 +302,9 @@ class Capture(KernelRecorder):
                 bumps[-1 - i] = root_of(grad).n - n
         boundary = Boundary(self, start)
         backward = boundary.captured(
-            [t for t in leaves if t._node is not None and t._node is not LEAF], results, leaves
+            [t for t in leaves if isinstance(t, Tensor) and t._node is not None and t._node is not LEAF],
+            results,
+            leaves,
         )
         outputs = [r.slot for r in results if r.outside < 0] + [n for n in grads.values() if n is not None]
         if backward is not None:
@@ -242,6 +321,8 @@ class Capture(KernelRecorder):
         return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, backward)
 
     def _result(self, tensor: Any, leaves: list) -> Result:
+        if isinstance(tensor, Element):
+            return Result(next(n for one, n in self.elements if one is tensor), kind="item")
         for i, one in enumerate(self.outside):
             if one is tensor:
                 return Result(outside=i)
@@ -273,7 +354,7 @@ class Capture(KernelRecorder):
             source, base = self.outside[found.shares], base_of(tensor)
             if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
-        alike = [other for other in leaves if owner_of(other._data) is owner]
+        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._data) is owner]
         if len(alike) > 1 and found.shares < 0:
             if any(t._node is not None and kind_of(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
@@ -312,3 +393,6 @@ def table_for(tensors: list) -> Any:
 def is_plain(tensor: Any) -> bool:
     """Whether a tensor is of the classes that programs are captured over."""
     return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._signs
+
+
+_ITEM = Tensor.item.__code__

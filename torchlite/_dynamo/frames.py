@@ -80,6 +80,8 @@ class Frame:
     `fullgraph` it raises Unsupported.
     """
 
+    is_compiled = True
+
     def __init__(self, function: Any, name: str, fullgraph: bool = False, limit: int | None = None) -> None:
         self.function, self.name, self.fullgraph, self.limit = function, name, fullgraph, limit
         self.variants: dict[Any, list[Variant]] = {}

@@ -30,6 +30,8 @@ def without_dead_code(program: Program) -> Program:
 def is_pure(step: Step) -> bool:
     """Whether a step does nothing but give a result."""
     op = REGISTRY.get(step.name)
+    if step.name in ("_wide", "_narrowed"):  # casts between half precision and float32
+        return True
     return (
         step.kind == "kernel"
         and op is not None

@@ -124,7 +124,7 @@ class Result:
     shares: int = -1  # the tensor outside in whose memory it lies
     is_view: bool = False
     group: int = -1  # of results that lie in one memory
-    kind: str | None = None
+    kind: str | None = None  # of a view; "item" of a number that is read at the end
 
 
 @dataclass

@@ -142,7 +142,7 @@ class _Finish:
     def __init__(self, captured: Captured, table: Any) -> None:
         self.captured, self.table = captured, table
         self.plain = [
-            None if r.outside >= 0 or r.shares >= 0 or r.group >= 0 or r.grad == "leaf" else r.dtype
+            None if r.outside >= 0 or r.shares >= 0 or r.group >= 0 or r.grad == "leaf" or r.kind == "item" else r.dtype
             for r in captured.results
         ]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
@@ -163,6 +163,8 @@ class _Finish:
                 continue
             if dtype is not None:
                 made.append(call.wrap(table, raws[place], dtype))
+            elif result.kind == "item":
+                made.append(table.to_numpy(raws[place]).item())
             else:
                 made.append(self._related(result, raws[place], outside, groups))
             place += 1

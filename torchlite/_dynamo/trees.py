@@ -8,6 +8,7 @@ from typing import Any
 from torchlite._dispatch.call import Tensor
 from torchlite._types.layouts import Size
 
+from .elements import Element, plain
 from .exc import Unsupported
 from .walking import SIMPLE
 
@@ -49,7 +50,9 @@ def flattened(result: Any, leaves: dict[int, Any]) -> tuple[list, Callable[[list
 
 def _builder(value: Any, tensors: list, leaves: dict) -> tuple[Callable[[list], Any], Any]:
     cls = value.__class__
-    if isinstance(value, Tensor):
+    if isinstance(value, Element) and value.is_seen:
+        value, cls = plain(value), cls.__mro__[2]
+    if isinstance(value, (Tensor, Element)):
         index = next((i for i, t in enumerate(tensors) if t is value), len(tensors))
         if index == len(tensors):
             tensors.append(value)

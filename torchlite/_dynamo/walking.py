@@ -25,7 +25,13 @@ from torchlite._dispatch.record import Op
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
+from torchlite.amp.autocast_mode import autocast
+from torchlite.amp.grad_scaler import GradScaler
+from torchlite.autograd.grad_mode import _DecoratorContextManager
+from torchlite.autograd.graph import saved_tensors_hooks
+from torchlite.nn.modules._module_hooks import _WrappedHook
 from torchlite.nn.modules.module import Module
+from torchlite.optim.lr_scheduler import LRScheduler
 from torchlite.optim.optimizer import Optimizer
 
 from .exc import Unsupported
@@ -39,6 +45,8 @@ _CONSTANT_CLASSES = (
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
     Op, Generator,
 )  # fmt: skip
+_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
+_OF_OPTIMIZERS = frozenset(("param_groups", "defaults", "state"))
 _ABSENT = object()
 # Modules whose functions are known: what they do is judged when it is done (`watching.py`).
 _KNOWN = frozenset((
@@ -65,6 +73,7 @@ class Reads:
         self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
         for one in self.codes:  # which grows
             self.codes += [c for c in one.co_consts if isinstance(c, types.CodeType)]
+            self.attributes.update(c for c in one.co_consts if isinstance(c, str) and c in _OF_OPTIMIZERS)
             chain: tuple[str, ...] = ()
             for instruction in dis.get_instructions(one):
                 name = instruction.opname
@@ -157,6 +166,7 @@ class State:
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
         self._modules: list[Any] = []
+        self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
 
     def walk(self, *roots: Any) -> State:
@@ -171,6 +181,11 @@ class State:
                 done.update((id(module), n) for n in names)
                 if names:
                     self._hold(_names, (vars(module), tuple(names)))
+            for name in sorted(_OF_OPTIMIZERS & self._attributes):  # what programs read of optimizers
+                for optimizer in self._optimizers:
+                    if (id(optimizer), name) not in done:
+                        done.add((id(optimizer), name))
+                        self._pending.append(getattr(optimizer, name))
         return self
 
     def is_same(self) -> bool:
@@ -224,6 +239,10 @@ class State:
             if cls is not Tensor and cls is not Parameter:
                 raise Unsupported(f"a tensor of the class {cls.__name__} is read")
             self.tensors[id(value)] = value
+            meta = value._meta
+            if meta is not None and meta.__class__ is not tuple:
+                for hooks in (meta.hooks, meta.post_hooks):
+                    self._pending += [*hooks.values()] if isinstance(hooks, dict) else [*(hooks or ())]
         elif isinstance(value, types.FunctionType):
             self._function(value)
         elif cls in (dict, OrderedDict, defaultdict):
@@ -327,11 +346,29 @@ class State:
         if not is_known(module.__name__):
             self._modules.append(module)
 
+    def _scaler(self, scaler: GradScaler) -> None:
+        """What is made with the first loss stays; which steps there were is the scaler's own."""
+        self.leaves[id(scaler)] = scaler
+        names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
+        self._hold(_names, (vars(scaler), tuple(names)))
+
     def _object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known(cls.__module__):
                 raise Unsupported(f"an optimizer of a class of its own, {cls.__name__}, is read")
             self.leaves[id(value)] = value
+            self._optimizers.append(value)
+        elif isinstance(value, LRScheduler):
+            self.leaves[id(value)] = value
+            self._pending.append(value.optimizer)
+        elif isinstance(value, GradScaler):
+            self._scaler(value)
+        elif isinstance(value, _WrappedHook):
+            self.leaves[id(value)] = value
+            self._pending.append(value.hook)
+        elif getattr(cls, "is_compiled", False):
+            self.leaves[id(value)] = value
+            self._pending.append(value.function)
         elif isinstance(value, _CONSTANT_CLASSES) or cls.__module__ == "typing":
             self.leaves[id(value)] = value
         elif isinstance(value, Module) or (hasattr(value, "__dict__") and cls.__flags__ & 1 << 9):
@@ -341,7 +378,7 @@ class State:
             self._hold(_items, value.__dict__)
             if not is_known(cls.__module__):
                 self._class(cls)
-            elif not isinstance(value, Module):
+            elif not isinstance(value, (Module, _MANAGERS)):
                 raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")
         else:
             raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")

@@ -17,25 +17,23 @@ from typing import Any
 _ROOMS = tuple(f"torchlite.{name}" for name in (
     "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
     "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
-    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward",
+    "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward", "func", "_functorch",
+    "random", "utils.checkpoint", "utils._backward_hook",
 ))  # fmt: skip
 # Of these rooms what reads elements without a kernel's table, or keeps something.
 _REFUSED_ROOMS = tuple(f"torchlite.{name}" for name in (
     "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.capsules", "_tensor.pickling",
-    "_tensor.shared_memory", "_tensor.printing", "amp.grad_scaler", "optim.lr_scheduler", "optim.swa_utils",
+    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._scheduler", "optim.swa_utils",
     "autograd.profiler", "autograd.anomaly", "_device.accelerators", "_device.streams", "autograd.gradcheck",
-    "nn.parallel", "autograd.function", "autograd.forward_ad", "autograd._forward", "nn.utils.parametrize",
-    "nn.utils.prune", "nn.utils.spectral_norm",
-    "nn.utils.weight_norm", "nn.utils.memory_format", "nn.utils.stateless",
+    "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
 ))  # fmt: skip
 _REFUSED_NAMES = frozenset((
-    "manual_seed", "seed", "initial_seed", "get_state", "set_state", "clone_state", "get_rng_state", "set_rng_state",
-    "get_offset", "set_offset", "fork_rng", "numpy", "__array__", "__array_ufunc__", "__array_function__", "__dlpack__",
-    "data_ptr", "untyped_storage", "storage", "register_hook", "register_post_accumulate_grad_hook", "retain_grad",
-    "share_memory_", "graph_break", "set_", "resize_", "load_state_dict", "requires_grad_", "detach_",
+    "manual_seed", "seed", "initial_seed", "clone_state", "get_offset", "set_offset", "numpy", "__array__",
+    "__array_ufunc__", "__array_function__", "__dlpack__",
+    "data_ptr", "untyped_storage", "storage", "share_memory_", "graph_break", "set_", "resize_", "load_state_dict",
 ))  # fmt: skip
 # Functions of those rooms that look at no element.
-_QUESTIONS = frozenset(("is_foreign", "offset_of", "<module>", "is_pinned"))
+_QUESTIONS = frozenset(("is_foreign", "offset_of", "<module>", "is_pinned", "noted"))
 _LIBRARIES = frozenset("""
     numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
     _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
@@ -72,24 +70,28 @@ class Watcher:
         sys.setprofile(None)
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
-        code = frame.f_code
+        code, depth = frame.f_code, self.capture.depth
+        if depth and code is not _START:  # of kernels and of what a replay calls as one: what these do, they do again
+            return
         if event == "call":
             if code not in self.verdicts:
                 self.verdicts[code] = self._verdict(code, frame.f_globals.get("__name__") or "")
             why = self.verdicts[code]
-            if why is None and code is _START and not self.capture.depth:
+            if why is None and code is _START and not depth:
                 why = "it starts a thread"
             # What a kernel calls (a compiler, files of built programs) is its own affair.
             if why is not None and not (self.capture.depth and code in self.libraries):
                 self._refuse(why, frame)
         elif event == "c_call":
             if code in self.codes:
+                self.capture.look_at_all()
                 why = _of_c(argument)
                 if why is not None:
                     self._refuse(why, frame)
             elif argument is _WARN:
                 self._refuse("it warns", frame)
         elif event == "return" and code in _MAKERS and argument is not None:
+            self.capture.look_at_all()
             self.capture.keep_constant(argument)
 
     def _verdict(self, code: Any, module: str) -> str | None:

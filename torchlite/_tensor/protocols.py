@@ -52,7 +52,7 @@ class Protocols(History):
         value = self._table.to_numpy(data).item()
         return (
             value
-            if value.__class__ in (float, int, bool, complex)
+            if isinstance(value, (float, int, complex))
             else self.dtype.category >= 3 and complex(value) or float(value)
         )
 

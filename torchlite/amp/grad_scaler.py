@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import Tensor
 from .._dispatch.graph import bump
+from .._dispatch.recording import as_one
 from .autocast_mode import _cuda_is_available
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ class GradScaler:
 
     # -- the gradients
 
+    @as_one
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
         `step`, which else does it.
@@ -197,6 +199,7 @@ class GradScaler:
 
     # -- the step
 
+    @as_one
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
         Returns what that returns.
@@ -250,6 +253,7 @@ class GradScaler:
 
     # -- the scale
 
+    @as_one
     def update(self, new_scale: Any = None) -> None:
         """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
         one element).

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
+from .._dispatch.recording import as_one
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ class LRScheduler:
         _note_steps(optimizer)
         self._initial_step()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = as_one(cls.__dict__["step"])  # type: ignore[method-assign]
+
     def _initial_step(self):
         self._step_count = 0
         self._is_initial = True
@@ -99,6 +105,7 @@ class LRScheduler:
         """The rates for `last_epoch`, one for each group."""
         raise NotImplementedError
 
+    @as_one
     def step(self, epoch: int | None = None) -> Any:
         """Go to the next epoch (or to `epoch`) and set the groups' rates."""
         if self._step_count == 1 and not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
@@ -107,7 +114,7 @@ class LRScheduler:
                 "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
                 "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         elif self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(
@@ -116,11 +123,11 @@ class LRScheduler:
                 "to do this will result in PyTorch skipping the first value of the learning rate schedule. See more "
                 "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
