@@ -153,3 +153,17 @@ def test_parameters_and_copies_are_not_watched():
     x = torch.ones(3, requires_grad=True)
     leaves = [x.detach().requires_grad_(), torch.nn.Parameter(x.detach()), torch.ones(3).requires_grad_(), module]
     assert len(GLOBALS["WATCHED"]) == before and leaves
+
+
+@pytest.mark.parametrize("reduced", ["scatter", "without self", "index", "segments"])
+def test_second_derivatives_of_products_with_zeros(reduced):
+    """PyTorch refuses two zeros at one place."""
+    places = torch.tensor([0, 0, 1, 2, 2])
+    function = {
+        "scatter": lambda x, factors: x.scatter_reduce(0, places, factors, "prod"),
+        "without self": lambda x, factors: x.scatter_reduce(0, places, factors, "prod", include_self=False),
+        "index": lambda x, factors: x.index_reduce(0, places, factors, "prod"),
+        "segments": lambda x, factors: x * torch.segment_reduce(factors, "prod", lengths=torch.tensor([2, 1, 2])),
+    }[reduced]
+    given = leaf([1.0, 2.0, 3.0]), leaf([0.0, 0.0, 1.5, 0.0, 2.0])
+    assert torch.autograd.gradcheck(function, given) and torch.autograd.gradgradcheck(function, given)

@@ -259,30 +259,39 @@ def _places_kept(F, g, dim, index, include_self):
     return g if include_self else F.scatter(g, dim, index, F.new_zeros(g, index.shape))
 
 
-def _product_vjp(F, g, input, dim, index, src, include_self, out):
-    """The product of all but one factor is the product of the factors that are not zero, if no other one is zero."""
+def ones_for_zeros(F, x):
+    """What a product's factors that are not zero are."""
+    return F._where(F.eq(x, 0), F.ones_like(x), x)
 
-    def ones_for_zeros(x):
-        return F._where(F.eq(x, 0), F.ones_like(x), x)
 
-    def zeros_in(x):
-        return F.to(F.eq(x, 0), F.dtype_of(g))
+def zeros_beside(F, x, added):
+    """What the zeros among the other factors of a product make of it: 1 where there are none, 0 otherwise, and so that
+    one zero has its derivative (the third one misses three zeros). added(f): the sum of f over all factors, for each.
+    """
+    zero = F.eq(x, 0)
+    count = F.sub(added(lambda x: F.to(F.eq(x, 0), F.dtype_of(x))), F.to(zero, F.dtype_of(x)))
+    own = lambda x: F._where(F.eq(x, 0), x, F.zeros_like(x))
+    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F.zeros_like(x))
+    return F._where(F.eq(count, 0), F.ones_like(x), other)
 
+
+def _product_vjp(F, g, input, dim, index, src, include_self):
+    """The product of all but one factor, without dividing by zero."""
     start = (
         input
         if include_self
         else F.scatter(input, dim, index, F.ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
     )
-    zeros = F.scatter_add(zeros_in(start), dim, index, zeros_in(src))
-    product = F.scatter_reduce(ones_for_zeros(start), dim, index, ones_for_zeros(src), "prod", include_self=True)
+    plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
+    product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
 
-    def others(x, count, total):
-        lone = F.logical_or(F.eq(count, 0), F.logical_and(F.eq(count, 1), F.eq(x, 0)))
-        return F._where(lone, F.div(total, ones_for_zeros(x)), F.zeros_like(x))
+    def others(x, plain, at):
+        zeros = zeros_beside(F, x, lambda f: at(F.scatter_add(f(start), dim, index, f(src))))
+        return F.mul(F.div(at(product), plain), zeros)
 
-    for_input = _places_kept(F, F.mul(g, others(start, zeros, product)), dim, index, include_self)
-    for_src = F.mul(F.gather(g, dim, index), others(src, F.gather(zeros, dim, index), F.gather(product, dim, index)))
-    return for_input, for_src
+    for_input = _places_kept(F, F.mul(g, others(start, plain[0], lambda x: x)), dim, index, include_self)
+    at_src = lambda x: F.gather(x, dim, index)
+    return for_input, F.mul(at_src(g), others(src, plain[1], at_src))
 
 
 def _scatter_mean_vjp(F, g, dim, index, src, include_self):
@@ -312,7 +321,7 @@ def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out)
     if reduce == "mean":
         return _scatter_mean_vjp(F, g, dim, index, src, include_self)
     if reduce == "prod":
-        return _product_vjp(F, g, input, dim, index, src, include_self, out)
+        return _product_vjp(F, g, input, dim, index, src, include_self)
     return _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
 
 

@@ -9,6 +9,7 @@ from torchlite._dispatch.checks import everywhere
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import FLOAT, float32, int64
+from .scatter import ones_for_zeros, zeros_beside
 
 # What an empty segment gives where nothing is said of it.
 _EMPTY = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
@@ -95,8 +96,12 @@ def _segments(F, data, segment, axis, segments, reduce, start):
 
 def _counted(F, mask, segment, axis, like):
     """How many elements of each element's segment a mask holds."""
-    mask = F.to(mask, F.dtype_of(like))
-    return F.gather(F.scatter_add(F.zeros_like(like), axis, segment, mask), axis, segment)
+    return _added(F, F.to(mask, F.dtype_of(like)), segment, axis, like)
+
+
+def _added(F, values, segment, axis, like):
+    """For each element the sum of the values of its segment."""
+    return F.gather(F.scatter_add(F.zeros_like(like), axis, segment, values), axis, segment)
 
 
 def _segments_vjp(F, g, data, segment, out, axis, segments, reduce, start):
@@ -109,14 +114,11 @@ def _segments_vjp(F, g, data, segment, out, axis, segments, reduce, start):
         share = F.div(F.to(hit, F.dtype_of(data)), F.maximum(_counted(F, hit, segment, axis, out), F.ones_like(g)))
         return F.mul(g, share)
     # The product of the others, right where there are zeros and NaNs.
-    zero, unknown = F.eq(data, 0), F.isnan(data)
-    odd = F.logical_or(zero, unknown)
-    plain = F._where(odd, F.ones_like(data), data)
-    others = F.div(F.gather(_segments(F, plain, segment, axis, segments, reduce, start), axis, segment), plain)
-    dtype = F.dtype_of(data)
-    zeros = F.sub(_counted(F, zero, segment, axis, out), F.to(zero, dtype))
-    unknowns = F.sub(_counted(F, unknown, segment, axis, out), F.to(unknown, dtype))
-    others = F._where(F.gt(zeros, 0), F.zeros_like(data), others)
+    unknown = F.isnan(data)
+    plain = F._where(unknown, F.ones_like(data), ones_for_zeros(F, data))
+    product = F.gather(_segments(F, plain, segment, axis, segments, reduce, start), axis, segment)
+    others = F.mul(F.div(product, plain), zeros_beside(F, data, lambda f: _added(F, f(data), segment, axis, out)))
+    unknowns = F.sub(_counted(F, unknown, segment, axis, out), F.to(unknown, F.dtype_of(data)))
     return F.mul(g, F._where(F.gt(unknowns, 0), F.full_like(data, math.nan), others))
 
 
