@@ -185,11 +185,11 @@ def ops_apart(device: str) -> Iterator[None]:
         return
     from torchlite_device.machinery import waiting
 
-    before, waiting.LEAST = waiting.LEAST, 1 << 62
+    before, waiting.Waiting.least = waiting.Waiting.least, 1 << 62
     try:
         yield
     finally:
-        waiting.LEAST = before
+        waiting.Waiting.least = before
 
 
 def timed(f: Callable, device: str, seconds: float) -> float:

@@ -221,7 +221,7 @@ class Simulator:
         self.kernels = shipped()
         self.of: dict[int, set[str]] = {}
         self.blocks: list = []
-        waiting.LEAST = 256
+        waiting.Waiting.least = 256
         simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
         drivers.devices = lambda: simulated  # type: ignore[assignment]
         drivers.why_not = lambda: ""  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from torchlite._types.dtypes import ALL
 
@@ -209,9 +210,36 @@ def _called(text: str, types: Types) -> str:
     return names + complex_functions.text_of(text) + special_functions.text_of(text)
 
 
-def chain_source_of(device, links, kind: str, width: int, inputs: int, written) -> str:
-    """The program of several rules over contiguous arrays of one kind: (rule, its operands, what its parameters are,
-    see `waiting.references`); `written` says whose results are stored.
+class ChainWalk(NamedTuple):
+    """How the arrays of a chain are walked: text that finds a work-item's elements, the places of its inputs and
+    outputs, whether an input's element stands for all, and the layout's length.
+    """
+
+    prologue: str
+    inputs: list[str]
+    outputs: list[str]
+    single: list[bool]
+    length: int
+
+
+def flat_chain_walk(inputs: int, outputs: int) -> ChainWalk:
+    """Contiguous arrays of one shape."""
+    count = inputs + outputs
+    places = [f"l.v[{j}] + i" for j in range(count)]
+    prologue = f"    const int n = l.v[{count}];\n{_START}"
+    return ChainWalk(prologue, places[:inputs], places[inputs:], [False] * inputs, count + 1)
+
+
+def row_chain_walk(modes: list[str], outer: int) -> ChainWalk:
+    """Rows of inputs with these modes ("v", "s") and, last, of the outputs."""
+    prologue, places, length = row_walk(["T"] * (len(modes) - 1), modes, outer)
+    inputs = [places[letter] for letter in LETTERS[: len(modes) - 1]]
+    return ChainWalk(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
+
+
+def chain_source_of(device, links, kind: str, width: int, inputs: int, written, walk: ChainWalk) -> str:
+    """The program of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
+    `waiting.references`); `written` says whose results are stored.
     """
     lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
     vector: list[str] = []
@@ -234,21 +262,23 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written) 
         if written[at]:
             stores.append(at)
     pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in stores)]
-    count = len(pointers)
     lines += [
-        f"typedef struct {{ int v[{count + 1}]; }} Layout;",
+        f"typedef struct {{ int v[{walk.length}]; }} Layout;",
         f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
-        f"    const int n = l.v[{count}];\n{_START}".replace("PER", str(width)),
+        walk.prologue.replace("PER", str(width)),
     ]
 
+    def load(j: int, w: str) -> str:
+        text = f"T_LD{'' if walk.single[j] else w}(i{j}_, {walk.inputs[j]})"
+        return f"({KINDS[kind].computed}{w})({text})" if w and walk.single[j] else text
+
     def body(w: str, calls: list[str]) -> list[str]:
-        loads = [f"const {KINDS[kind].computed}{w} i{j} = T_LD{w}(i{j}_, l.v[{j}] + i);" for j in range(inputs)]
         return [
             "        " + line
             for line in (
-                *loads,
+                *(f"const {KINDS[kind].computed}{w} i{j} = {load(j, w)};" for j in range(inputs)),
                 *calls,
-                *(f"T_ST{w}(o{at}_, l.v[{inputs + k}] + i, r{at});" for k, at in enumerate(stores)),
+                *(f"T_ST{w}(o{at}_, {walk.outputs[k]}, r{at});" for k, at in enumerate(stores)),
             )
         ]
 

@@ -21,6 +21,7 @@ from torchlite._dispatch.recording import Unrecordable
 from torchlite_device.elements.random import Drawn
 from torchlite_device.machinery.array import Array
 
+_LEAST = 256  # elements from which on ops by themselves are computed in vectors, as chains are
 _recording = threading.Lock()  # one recorder at a time
 _getrefcount = sys.getrefcount
 _new = object.__new__
@@ -98,6 +99,7 @@ class Recorder:
         device.waiting.start()
         # Ops of other threads that would wait have to wait until this is over: they would start in this thread.
         device.waiting.hold()
+        device.waiting.least, device.waiting.takes_rows = _LEAST, True
         for function in list(device.functions.values()):
             self._listen(function)
         self._before = device.allocate, device.kernel
@@ -119,6 +121,7 @@ class Recorder:
             device.waiting.start()
         else:
             device.waiting.forget()
+        del device.waiting.least, device.waiting.takes_rows
         errors = device.state.get("errors")
         self.noted = errors is not None and errors.asked
         if errors is not None:
@@ -176,8 +179,8 @@ class Recorder:
 
 
 class LaunchList:
-    """Launches over what a function gets and returns. `run(arrays)` gives what it returns; None where arrays lie in
-    their memory otherwise than those that it was recorded with.
+    """Launches over what a function gets and returns. `run(arrays)` gives what it returns; None for arrays of other
+    shapes, or that lie otherwise in their memory, than those that it was recorded with.
     """
 
     def __init__(self, recorder: Recorder, given: tuple, returned: tuple) -> None:
@@ -192,7 +195,7 @@ class LaunchList:
                 else:
                     kernel.set_arg(at, value)
                     uses.setdefault(id(value), []).append((kernel, at))
-        self.offsets = tuple([x.offset for x in given])
+        self.layouts = [(x.offset, x.shape, x.steps) for x in given]
         first: dict[int, int] = {}
         self.twins = [(i, first[id(x.buffer)]) for i, x in enumerate(given) if first.setdefault(id(x.buffer), i) != i]
         self.inputs = [(i, uses.get(buffer, ())) for buffer, i in first.items()]
@@ -229,9 +232,8 @@ class LaunchList:
 
     def run(self, given: tuple) -> tuple | None:
         """Start everything; the arrays that are returned."""
-        for x, offset in zip(given, self.offsets, strict=True):
-            if x.offset != offset:
-                return None
+        if [(x.offset, x.shape, x.steps) for x in given] != self.layouts:
+            return None
         for i, first in self.twins:
             if given[i].buffer is not given[first].buffer:
                 return None

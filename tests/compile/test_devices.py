@@ -145,7 +145,12 @@ def test_shapes_that_depend_on_elements_are_those_of_the_elements():
     x = torch.randn(3, 4)
     for n in [(1, 2, 1), (1, 2, 1), (1, 2, 1), (2, 2, 3), (0, 1, 0), (1, 2, 1)]:
         n = torch.tensor(n)
-        assert same(frame(x, n), repeated(x, n))
+        results = []
+        for f in (frame, repeated):
+            given = x.clone().requires_grad_()
+            found = f(given, n)
+            results.append((found, *torch.autograd.grad(found.sum(), given)))
+        assert all(same(a, b) for a, b in zip(*results, strict=True))
 
 
 def test_threads_that_compute_meanwhile_are_not_recorded(device):

@@ -135,8 +135,8 @@ class Backend(Protocol):
 
     def recorded(self, index: int, function: Any, given: tuple) -> Any:
         """What `function(*given)`, which gets arrays and returns a tuple of them, starts on a device, without running
-        it: an object whose `run(arrays)` starts all of it again and gives the results, or None where the arrays lie
-        otherwise in their memory. `recording.Unrecordable` where the host has a part in it.
+        it: an object whose `run(arrays)` starts all of it again and gives the results, or None for arrays of
+        other shapes, or that lie otherwise in their memory. `recording.Unrecordable` where the host has a part in it.
         """
         ...
 

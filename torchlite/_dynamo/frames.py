@@ -193,7 +193,10 @@ class Frame:
         result, captured = self._captured(variant, outside, args, kwargs)
         if captured is None:
             return result
-        found = next((v for v in self.variants[key] if v.guard is variant.guard and _alike(captured, v.captured)), None)
+        table: Any = table_for(outside)
+        found = next(
+            (v for v in self.variants[key] if v.guard is variant.guard and _alike(captured, v.captured, table)), None
+        )
         if found is None and any(_reads_otherwise(captured, v.captured) for v in self.variants[key]):
             self.variants[key].append(variant.branch(captured))
             return result
@@ -203,7 +206,7 @@ class Frame:
                 raise Unsupported(self.reasons[-1])
             return result
         found.captured, found.is_same = captured, found.state.test()
-        found.replay = replay_for(_identifier(self.name), captured, variant.sources, len(tensors), table_for(outside))
+        found.replay = replay_for(_identifier(self.name), captured, variant.sources, len(tensors), table)
         logs.write("code", found.replay.forward.text)
         return result
 
@@ -241,14 +244,14 @@ def _reads_otherwise(a: Captured, b: Any) -> bool:
     return False
 
 
-def _alike(a: Captured, b: Any) -> bool:
+def _alike(a: Captured, b: Any, table: Any) -> bool:
     """Whether two captures of calls did the same."""
     if not same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
         return False
     if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
         return False
     for number, raw in a.program.constants.items():
-        if raw.tobytes() != b.program.constants[number].tobytes():
+        if table.to_numpy(raw).tobytes() != table.to_numpy(b.program.constants[number]).tobytes():
             return False
     if a.backward is None or b.backward is None:
         return True

@@ -16,12 +16,11 @@ class Part:
     """Kernels of a program that follow each other, as one kernel of the arrays that they read from outside.
 
     The first call records what they start. Where one of them needs the host (it reads elements, say), it is a part of
-    its own, which runs as it is, and so are those before and after it. varies: whether it gets what such a kernel made,
-    whose shape may be another one in each call.
+    its own, which runs as it is, and so are those before and after it.
     """
 
-    def __init__(self, program: Program, table: Any, varies: bool = False) -> None:
-        self.program, self.table, self.varies = program, table, varies
+    def __init__(self, program: Program, table: Any) -> None:
+        self.program, self.table = program, table
         self._lock = threading.Lock()
         self._launches: Any = None
         self._parts: Any = None  # a function over parts
@@ -36,8 +35,7 @@ class Part:
             launches = self._launches
         if launches is None:
             return self._parts(*given)
-        fits = not self.varies or self._layouts == [(x.shape, x.strides) for x in given]
-        found = launches.run(given) if fits else None
+        found = launches.run(given)
         if found is None:
             if self._plain is None:
                 self._plain = lowered("kernels", self.program, self.table, set())
@@ -47,7 +45,6 @@ class Part:
     def _record(self, given: tuple) -> None:
         """Find what is started; twice, because what comes for the first time is put together the second time."""
         steps = _Steps(self.program)
-        self._layouts = [(x.shape, x.strides) for x in given]
         try:
             for _ in range(2):
                 self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given)
@@ -58,8 +55,8 @@ class Part:
     def _apart(self, place: int) -> Program:
         """The program with what comes before and after a step in parts."""
         program = self.program
-        steps = [*_parts(program, 0, place, self.table, self.varies), program.steps[place]]
-        return replace(program, steps=steps + _parts(program, place + 1, len(program.steps), self.table, True))
+        steps = [*_parts(program, 0, place, self.table), program.steps[place]]
+        return replace(program, steps=steps + _parts(program, place + 1, len(program.steps), self.table))
 
 
 class _Steps:
@@ -115,7 +112,7 @@ def with_parts(program: Program, table: Any) -> Program:
     return replace(program, steps=steps + _parts(program, begin, len(program.steps), table))
 
 
-def _parts(program: Program, begin: int, end: int, table: Any, varies: bool = False) -> list[Step]:
+def _parts(program: Program, begin: int, end: int, table: Any) -> list[Step]:
     """The steps of a range as one, none where there are none."""
     steps = program.steps[begin:end]
     if not steps:
@@ -123,5 +120,5 @@ def _parts(program: Program, begin: int, end: int, table: Any, varies: bool = Fa
     later = {n for step in program.steps[end:] for n in step.uses()} | set(program.outputs)
     made = list(dict.fromkeys(n for step in steps for n in step.makes()))
     given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in made))
-    part = Part(Program(steps, given, {}, [n for n in made if n in later]), table, varies)
+    part = Part(Program(steps, given, {}, [n for n in made if n in later]), table)
     return [Step("launches", part, tuple(map(Slot, given)), {}, tuple(map(Slot, part.program.outputs)), steps[0].line)]

@@ -79,8 +79,7 @@ class Watcher:
             why = self.verdicts[code]
             if why is None and code is _START and not depth:
                 why = "it starts a thread"
-            # What a kernel calls (a compiler, files of built programs) is its own affair.
-            if why is not None and not (self.capture.depth and code in self.libraries):
+            if why is not None and not (code in self.libraries and self._is_of_backend(frame)):
                 self._refuse(why, frame)
         elif event == "c_call":
             if code in self.codes:
@@ -116,6 +115,15 @@ class Watcher:
         else:
             self.libraries.add(code)
         return f"it runs {code.co_name} of {module or code.co_filename}"
+
+    def _is_of_backend(self, frame: Any) -> bool:
+        """Whether a backend called what runs (a compiler, files of built programs): that is its own affair."""
+        while frame is not None and frame.f_code not in self.codes:
+            module = frame.f_globals.get("__name__") or ""
+            if module.startswith("torchlite"):
+                return module.startswith("torchlite_")
+            frame = frame.f_back
+        return False
 
     def _refuse(self, why: str, frame: Any) -> None:
         self.capture.fail_at(why, place_of(frame, self.codes))

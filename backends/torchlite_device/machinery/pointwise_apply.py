@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import struct
 
 from torchlite._dispatch.layouts import iterated
@@ -28,9 +29,8 @@ from torchlite_kernels.pointwise import (
     typed_names,
 )
 
-from . import waiting
 from .array import Array, dtype_of_kind, empty, is_row_major, kind_of, row_major
-from .pointwise_plan import GROUP, Plan, launch, launch_flat
+from .pointwise_plan import GROUP, Plan, launch, launch_flat, row_grid
 from .steps import broadcast_shape, broadcast_steps, collapse
 
 # Below these sizes a launch costs more than the work, and the one program for all layouts serves.
@@ -77,10 +77,12 @@ def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = 
         plan = _make_plan(device, rule, operands, arrays, out, out_kind, flat)
         device.plans[found] = plan
     if flat:
-        if plan.waits and out is None and first.size >= waiting.LEAST:
+        if plan.waits and out is None and first.size >= device.waiting.least:
             return device.waiting.add(rule, plan, operands, numbers, first)
         return launch_flat(device, plan, arrays, operands, numbers, first, out)
     if out is None:
+        if plan.waits and device.waiting.takes_rows:
+            return device.waiting.add_rows(rule, plan, operands, numbers)
         out = empty(device, plan.shape, plan.kind)
         if plan.steps is not None:
             out.steps, out.contiguous = plan.steps, is_row_major(plan.shape, plan.steps)
@@ -218,16 +220,20 @@ def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> Plan:
         plan.tail = b""
         width = _width(device, rule, kind, [*kinds, plan.kind])
         _build(device, plan, rule, kind, types, kinds, width, flat_walk(kinds), {})
-        how = KINDS[kind]
-        plan.waits = (
-            device.chains
-            and bool(width)
-            and not rule.masks
-            and how.stored == how.computed == types.computed
-            and all(k in ("", kind) for k in (*kinds, plan.kind))
-        )
-    plan.local_size = (GROUP,)
+        plan.waits = _may_wait(device, plan, rule, kind, types, kinds, width)
+    plan.local_size, plan.global_size = (GROUP,), None
     return plan
+
+
+def _may_wait(device, plan, rule, kind, types, kinds, width: int) -> bool:
+    how = KINDS[kind]
+    return (
+        device.chains
+        and bool(width)
+        and not rule.masks
+        and how.stored == how.computed == types.computed
+        and all(k in ("", kind) for k in (*kinds, plan.kind))
+    )
 
 
 def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
@@ -260,16 +266,9 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Plan:
     outer = len(sizes) - 1
     by_letter = dict(zip([*slots(kinds), "o"], modes, strict=True))
     _build(device, plan, rule, kind, types, kinds, width, row_walk(kinds, modes, outer), by_letter)
-    across, down = -(-sizes[-1] // plan.per_item), 1
-    for n in sizes[:-1]:
-        down *= n
-    lx = 1
-    while lx < GROUP and lx < across:
-        lx *= 2
-    ly = GROUP // lx
-    plan.local_size = (lx, ly)
-    plan.global_size = (-(-across // lx) * lx, -(-down // ly) * ly)
-    tail = [sizes[-1], down, *sizes[:-1]]
+    plan.global_size, plan.local_size = row_grid(sizes, plan.per_item)
+    plan.waits = plan.steps is None and "g" not in modes and _may_wait(device, plan, rule, kind, types, kinds, width)
+    tail = [sizes[-1], math.prod(sizes[:-1]), *sizes[:-1]]
     for mode, s in zip(modes, steps, strict=True):
         tail += s if mode == "g" else s[:-1]
     plan.tail = struct.pack(f"{len(tail)}i", *tail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .array import Array
@@ -21,7 +22,7 @@ class Plan:
 
     start: Any
     per_item: int
-    global_size: tuple[int, ...]
+    global_size: Any  # None where it depends on the arrays' size
     local_size: tuple[int, ...] | None
     tail: Any
     pack: Any
@@ -33,6 +34,16 @@ class Plan:
     numbers: Any
     count: int
     waits: bool  # whether it may wait for what reads its result
+
+
+def row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The global and the local size for work-items along the innermost dimension and over all outer ones."""
+    across, down = -(-sizes[-1] // per_item), math.prod(sizes[:-1])
+    lx = 1
+    while lx < GROUP and lx < across:
+        lx *= 2
+    ly = GROUP // lx
+    return (-(-across // lx) * lx, -(-down // ly) * ly), (lx, ly)
 
 
 def flat_result(device, plan: Plan, like: Array) -> Array:

@@ -4,20 +4,25 @@ through memory.
 A step is an op that has not started; its result has its memory already. The steps of a device read one another and have
 one shape. They start, together, before anything else is started or read on the device, so that no program can see that
 they waited. A chain that comes for the first time starts op by op: its own program is built when it comes again.
+
+Where a program's launches are recorded (`torchlite_opencl.launches`) smaller ops wait too, and those that read rows,
+columns or single elements again and again (`takes_rows`): there a program is built once for many runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import struct
 import threading
 import weakref
 from typing import Any
 
-from torchlite_kernels.pointwise import chain_source_of
+from torchlite_kernels.pointwise import ChainWalk, chain_source_of, flat_chain_walk, row_chain_walk
 
-from .array import Array
-from .pointwise_plan import GROUP, Plan, flat_result, launch_flat
+from .array import Array, empty, row_major
+from .pointwise_plan import GROUP, Plan, flat_result, launch, launch_flat, row_grid
+from .steps import broadcast_steps, collapse
 
 LEAST = 1 << 17  # elements from which on the way through memory costs more than waiting does
 _MOST, _MOST_ARRAYS = 12, 8
@@ -26,15 +31,29 @@ _MOST, _MOST_ARRAYS = 12, 8
 class Step:
     """One op: what it reads (arrays, earlier steps, Python numbers) and its result, which may be gone by now."""
 
-    __slots__ = ("rule", "plan", "operands", "numbers", "result")
+    __slots__ = ("rule", "plan", "operands", "numbers", "result", "shape")
 
     def __init__(self, rule, plan: Plan, operands, numbers: tuple, result: Array):
         self.rule, self.plan, self.operands, self.numbers = rule, plan, operands, numbers
-        self.result = weakref.ref(result)
+        self.result, self.shape = weakref.ref(result), result.shape
+
+    def launch(self, device: Any, operands: list, result: Array | None) -> Array:
+        """Start the op by itself."""
+        arrays, plan = [x for x in operands if x.__class__ is Array], self.plan
+        if plan.global_size is None:
+            return launch_flat(device, plan, arrays, operands, self.numbers, arrays[0], result)
+        out = empty(device, self.shape, plan.kind) if result is None else result
+        layout = plan.pack(*[x.offset for x in arrays], out.offset) + plan.tail
+        launch(plan, arrays, operands, self.numbers, out, layout, plan.global_size)
+        return out
 
 
 class Waiting:
-    """The steps of one device."""
+    """The steps of one device. least: the elements from which on ops wait; takes_rows: whether those do whose operands
+    have other shapes than their results.
+    """
+
+    least, takes_rows = LEAST, False
 
     def __init__(self, device: Any):
         self.device = device
@@ -45,12 +64,18 @@ class Waiting:
 
     def add(self, rule, plan: Plan, operands: tuple, numbers: tuple, like: Array) -> Array:
         """The result of an op over contiguous arrays of the shape and kind of `like`, and Python numbers."""
-        result = flat_result(self.device, plan, like)
+        return self._added(rule, plan, operands, numbers, flat_result(self.device, plan, like))
+
+    def add_rows(self, rule, plan: Plan, operands: tuple, numbers: tuple) -> Array:
+        """The result of an op over arrays that are broadcast, by its plan for rows."""
+        return self._added(rule, plan, operands, numbers, empty(self.device, plan.shape, plan.kind))
+
+    def _added(self, rule, plan: Plan, operands: tuple, numbers: tuple, result: Array) -> Array:
         with self._lock:
             given: Any = operands
             lane = self.device.lane()
             if self.steps:
-                given = self._joined(operands) if lane == self._lane else None
+                given = self._joined(operands, result.shape) if lane == self._lane else None
                 if given is None:
                     self.start()
                     given = operands
@@ -58,9 +83,10 @@ class Waiting:
             self.steps.append(Step(rule, plan, given, numbers, result))
         return result
 
-    def _joined(self, operands: tuple) -> list | None:
+    def _joined(self, operands: tuple, shape: tuple) -> list | None:
         """The operands with steps in the place of their results. None where the op does not belong to what waits: it
-        reads none of their results, or one as another array on its memory, or they are many.
+        reads none of their results, or one as another array on its memory or for a result of another shape, or they are
+        many.
         """
         if len(self.steps) >= _MOST:
             return None
@@ -69,9 +95,9 @@ class Waiting:
             if x.__class__ is Array:
                 for step in self.steps:
                     result = step.result()
-                    if result is x:
+                    if result is x and x.shape == shape:
                         given[at], joins = step, True
-                    elif x.base is not None and result is x.base:
+                    elif result is x or x.base is not None and result is x.base:
                         return None
         return given if joins and len(self._inputs(given)) <= _MOST_ARRAYS else None
 
@@ -123,21 +149,28 @@ class Waiting:
             {x for step in steps for x in step.operands if x.__class__ is Step},
         )
         written = tuple([result is not None or step not in read for step, result in zip(steps, results, strict=True)])
-        key = (tuple([(step.rule, *references(step, steps, inputs)) for step in steps]), written, inputs[0].kind)
+        shape = steps[0].shape
+        key: tuple = (
+            tuple([(step.rule, *references(step, steps, inputs)) for step in steps]), written, inputs[0].kind,
+        )  # fmt: skip
+        flat = all(x.contiguous and x.shape == shape for x in inputs)
+        if not flat:
+            key = (*key, shape, *[(x.shape, x.steps) for x in inputs])
         if key not in chains:
             chains[key] = None
             return self._one_by_one(results)
         chain = chains[key]
         if chain is None:
-            chain = chains[key] = Chain(self.device, steps, inputs, written)
+            chain = chains[key] = (Chain if flat else RowChain)(self.device, steps, inputs, written)
+        if not chain.fits:
+            return self._one_by_one(results)
         chain.start(steps, inputs, [r for r, w in zip(results, written, strict=True) if w])
 
     def _one_by_one(self, results: list[Array | None]) -> None:
         done: dict[Step, Array] = {}
         for step, result in zip(self.steps, results, strict=True):
             operands = [done[x] if x.__class__ is Step else x for x in step.operands]
-            arrays = [x for x in operands if x.__class__ is Array]
-            done[step] = launch_flat(self.device, step.plan, arrays, operands, step.numbers, arrays[0], result)
+            done[step] = step.launch(self.device, operands, result)
 
 
 def references(step: Step, steps: list[Step], inputs: list[Array]) -> list[str]:
@@ -152,25 +185,64 @@ def references(step: Step, steps: list[Step], inputs: list[Array]) -> list[str]:
 
 
 class Chain:
-    """The launch of several steps as one kernel."""
+    """The launch of several steps over contiguous arrays of one shape as one kernel."""
 
-    __slots__ = ("_start", "_per_item", "_pack", "_number")
+    fits = True
 
     def __init__(self, device, steps: list[Step], inputs: list[Array], written: tuple[bool, ...]):
+        self._build(device, steps, inputs, written, flat_chain_walk(len(inputs), sum(written)))
+        self._pack = struct.Struct(f"{len(inputs) + sum(written) + 1}i").pack
+
+    def _build(
+        self, device, steps: list[Step], inputs: list[Array], written: tuple[bool, ...], walk: ChainWalk
+    ) -> None:
         kind = inputs[0].kind
         links = [(step.rule, len(step.operands), references(step, steps, inputs)) for step in steps]
-        source = chain_source_of(device, links, kind, device.width, len(inputs), written)
+        source = chain_source_of(device, links, kind, device.width, len(inputs), written, walk)
         self._start = device.function(source, "run", "", (device.width,), T=kind).start
         self._per_item = device.width
-        self._pack = struct.Struct(f"{len(inputs) + sum(written) + 1}i").pack
         self._number: Any = next((step.plan.numbers for step in steps if step.plan.numbers is not None), None)
 
     def start(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> None:
+        """Start it over the results that are written; None for one that nobody refers to."""
         like = inputs[0]
         arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
-        values = [self._pack(*[x.offset for x in arrays], like.size)]
+        items = -(-like.size // self._per_item)
+        layout = self._pack(*[x.offset for x in arrays], like.size)
+        self._start(
+            (-(-items // GROUP) * GROUP,), (GROUP,), [x.buffer for x in arrays], [layout, *self._numbers(steps)]
+        )
+
+    def _numbers(self, steps: list[Step]) -> list[bytes]:
+        values = []
         for step in steps:
             values += [self._number(x) for x in step.operands if x.__class__ is not Array and x.__class__ is not Step]
             values += map(self._number, step.numbers)
-        items = -(-like.size // self._per_item)
-        self._start((-(-items // GROUP) * GROUP,), (GROUP,), [x.buffer for x in arrays], values)
+        return values
+
+
+class RowChain(Chain):
+    """The same where operands are broadcast. It does not fit where the innermost dimension is no multiple of what a
+    work-item takes: there elements would be computed one by one that ops by themselves compute in vectors.
+    """
+
+    def __init__(self, device, steps: list[Step], inputs: list[Array], written: tuple[bool, ...]):
+        shape = steps[0].shape
+        walks = [broadcast_steps(x.shape, x.steps, shape) for x in inputs]
+        sizes, steps_of = collapse(list(shape), *walks, row_major(shape)[1])
+        modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps_of]
+        self.fits = not sizes[-1] % device.width and "g" not in modes
+        if not self.fits:
+            return
+        self._build(device, steps, inputs, written, row_chain_walk(modes, len(sizes) - 1))
+        self._global_size, self._local_size = row_grid(sizes, device.width)
+        down = math.prod(sizes[:-1])
+        tail = [sizes[-1], down, *sizes[:-1], *[n for s in steps_of for n in s[:-1]]]
+        self._tail = struct.pack(f"{len(tail)}i", *tail)
+        self._pack = struct.Struct(f"{len(inputs) + 1}i").pack
+
+    def start(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> None:
+        device, plan, shape = inputs[0].device, steps[-1].plan, steps[0].shape
+        arrays = inputs + [empty(device, shape, plan.kind) if r is None else r for r in results]
+        layout = self._pack(*[x.offset for x in inputs], 0) + self._tail  # results are new arrays
+        self._start(self._global_size, self._local_size, [x.buffer for x in arrays], [layout, *self._numbers(steps)])
