@@ -102,3 +102,14 @@ def test_flags_that_make_no_sense(tmp_path):
         with pytest.raises((ValueError, OSError), match=words):
             launcher.run(launcher.get_args_parser().parse_args(flags))
         assert launcher.main(flags) == 2
+
+
+@needs_mpi
+def test_the_older_launcher_gives_the_local_rank(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nsys.stdout.write(repr(sys.argv[1:]) + '\\n')\n")
+    for flags, words in (([], ["--local-rank={}", "--lr", "1"]), (["--use_env"], ["--lr", "1"])):
+        command = [sys.executable, "-m", "torchlite.distributed.launch", "--nproc_per_node=2", *flags]
+        ended = finish([*command, str(program), "--lr", "1"], seconds=60)
+        expected = [repr([word.format(rank) for word in words]) for rank in range(2)]
+        assert sorted(ended.stdout.split("\n")[:2]) == sorted(expected), ended.stdout

@@ -1,10 +1,27 @@
-"""`python -m torchlite.distributed.launch`: the older name of `torchlite.distributed.run`."""
+"""`python -m torchlite.distributed.launch`: the older form of `torchlite.distributed.run`, which gives the program
+`--local-rank=N` as its first argument unless it is told `--use-env`.
+"""
+
+from __future__ import annotations
 
 import sys
 
-from .run import main
+from .run import get_args_parser, run_or_say
 
 __all__ = ["main"]
+
+
+def main(args: list[str] | None = None) -> int:
+    """The command line: the exit code."""
+    parser = get_args_parser()
+    parser.add_argument("--use-env", "--use_env", action="store_true", help="the program reads LOCAL_RANK itself")
+    parsed = parser.parse_args(args)
+    if not parsed.use_env:
+        if parsed.no_python:
+            parser.error("When using the '--no-python' flag, you must also set the '--use-env' flag.")
+        parsed.training_script_args.insert(0, "--local-rank=${local_rank}")
+    return run_or_say(parsed)
+
 
 if __name__ == "__main__":
     sys.exit(main())

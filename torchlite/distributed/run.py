@@ -151,14 +151,18 @@ def _say(started: Run, code: int, left: int) -> None:
     print(f"torchlite-run: {words}\ntorchlite-run: {after}", file=sys.stderr, flush=True)
 
 
-def main(args: list[str] | None = None) -> int:
-    """The command line: the exit code. A flag that makes no sense is said in one line."""
-    parsed = get_args_parser().parse_args(args)
+def run_or_say(args: argparse.Namespace) -> int:
+    """`run`; a flag that makes no sense is said in one line."""
     try:
-        return run(parsed)
+        return run(args)
     except (ValueError, RuntimeError, OSError) as error:
         print(f"torchlite-run: {error}", file=sys.stderr)
         return 2
+
+
+def main(args: list[str] | None = None) -> int:
+    """The command line: the exit code."""
+    return run_or_say(get_args_parser().parse_args(args))
 
 
 if __name__ == "__main__":

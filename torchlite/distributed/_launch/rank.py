@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import string
 import subprocess
 import sys
 import tempfile
@@ -104,8 +105,9 @@ def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[s
 
 
 def main(options: dict[str, Any], command: list[str]) -> int:
-    """Run the program's process and return its exit code."""
+    """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
     at = place()
+    command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
     with tempfile.TemporaryDirectory(prefix="torchlite_") as folder:
         error_file = os.path.join(folder, "error.json")
         streams = _streams(options, at)
