@@ -108,11 +108,12 @@ def _lines(x, plan, block):
     lines[:at] = 0
     lines[at + max(end - begin, 0) :] = 0
     if end > begin:
-        turn = transposing_copy(x.dtype)
-        count = (end - begin) * width
-        for i in range(first, last):
-            source, target = _address(x[i, :, begin:end]), _address(lines[at:, :, i - first])
-            turn(channels, count, source, height * width, target, images * channels)
+        # The channels of all images are rows of one matrix. A call for each image would have the threads wait for each
+        # other's Python.
+        source, target = _address(x[first, :, begin:]), _address(lines[at:])
+        transposing_copy(x.dtype)(
+            images * channels, (end - begin) * width, source, height * width, target, images * channels
+        )
     return lines
 
 
@@ -180,11 +181,10 @@ class _Outputs:
         lines = lines[: end - begin]
         if bias is not None:
             lines += bias
-        turn = transposing_copy(out.dtype)
-        count = len(lines) * width
-        for i in range(first, last):
-            source, target = _address(lines[:, :, i - first]), _address(out[i, :, begin:end])
-            turn(count, filters, source, images * filters, target, height * width)
+        source, target = _address(lines), _address(out[first, :, begin:])
+        transposing_copy(out.dtype)(
+            len(lines) * width, images * filters, source, images * filters, target, height * width
+        )
         flat = lines.reshape(-1)
         return bool(np.isfinite(flat.dot(flat)))
 
@@ -291,16 +291,9 @@ def _gradients(g, plan, block, wide, out):
     lines[:, width:] = 0
     turn = transposing_copy(g.dtype)
     whole = width == 2 * wide
-    for i in range(first, last):
-        for row, count in ((begin, (end - begin) * width),) if whole else [(r, width) for r in range(begin, end)]:
-            turn(
-                filters,
-                count,
-                _address(g[i, :, row:]),
-                height * width,
-                _address(lines[row - begin :, :, i - first]),
-                images * filters,
-            )
+    for row, count in ((begin, (end - begin) * width),) if whole else [(r, width) for r in range(begin, end)]:
+        source, target = _address(g[first, :, row:]), _address(lines[row - begin :])
+        turn(images * filters, count, source, height * width, target, images * filters)
     half = buffer(1, (4, rows, 2 * wide, images * filters), g.dtype)
     _combine(_GRADIENT, lines.reshape(2 * rows, -1), rows, half.reshape(4, rows, -1))
     for row in range(4):
