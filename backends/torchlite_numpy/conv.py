@@ -21,12 +21,12 @@ from numpy.lib.stride_tricks import as_strided
 
 from . import compiled, conv_depthwise, conv_patches, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
-from .blocks import buffer, run, sum_of_shares
+from .blocks import WORTH, buffer, parallel, run, share_evenly, sum_of_shares
 from .rows import row_sums
 
 # Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
 BLOCK = 1 << 19
-# Elements that one thread copies at a time.
+# Elements from which the gradient of a bias is a sum of rows on several threads.
 _PIECE = 1 << 16
 # Output rows shorter than this are gathered with the batch innermost.
 _SHORT_ROW = 12
@@ -135,13 +135,18 @@ def _padded(x, plan):
     if not max(plan.padding):
         return x
     memory = make((plan.batch, plan.channels, *plan.padded), x.dtype)
-    run(
-        lambda a, b: np.copyto(memory[(slice(a, b), slice(None), *inside)], x[a:b]),
-        plan.batch,
-        x.size // plan.batch,
-        _PIECE,
-    )
+    _copied(memory[(slice(None), slice(None), *inside)], x)
     return memory
+
+
+def _copied(out, source):
+    """Copy an array: on the threads that are free, in one call each, where it is large. Short calls of two threads wait
+    for each other's Python.
+    """
+    if source.size > WORTH and parallel():
+        share_evenly(lambda a, b: np.copyto(out[a:b], source[a:b]), len(out))
+    else:
+        np.copyto(out, source)
 
 
 def _windows(padded, plan):
@@ -165,7 +170,7 @@ def _gather(windows, plan, block):
     else:
         source = piece.transpose(*range(1, spatial + 2), 0, *range(spatial + 2, 2 * spatial + 2))
     columns = buffer(0, source.shape, source.dtype)
-    run(lambda a, b: np.copyto(columns[a:b], source[a:b]), plan.channels, columns.size // plan.channels, _PIECE)
+    _copied(columns, source)
     return columns.reshape(plan.groups, plan.channels // plan.groups * plan.taps, -1)
 
 
@@ -180,7 +185,7 @@ def _to_rows(g, plan, block, slot=1):
     spatial = len(plan.size)
     source = piece.transpose((1, *range(2, 2 + spatial), 0) if plan.batch_inner else (1, 0, *range(2, 2 + spatial)))
     rows = buffer(slot, source.shape, g.dtype)
-    run(lambda a, b: np.copyto(rows[a:b], source[a:b]), g.shape[1], rows.size // g.shape[1], _PIECE)
+    _copied(rows, source)
     return rows.reshape(plan.groups, g.shape[1] // plan.groups, -1)
 
 

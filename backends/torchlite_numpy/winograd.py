@@ -168,7 +168,7 @@ class _Outputs:
 
     def finish(self, bias, out):
         """Write them into `out`; whether all of them are finite."""
-        first, last, top, bottom = self.block
+        first, _, top, bottom = self.block
         rows, wide, images, filters = self.shape
         height, width = self.plan.out
         begin, end = 2 * top, min(2 * bottom, height)
