@@ -50,6 +50,10 @@ typedef long long whole;
         return failed; \
     }
 static inline whole least(whole a, whole b) { return a < b ? a : b; }
+// Asks for the memory `bytes` behind a place, which may be none of the program's.
+static inline void ask(const void* from, whole bytes) {
+    __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)bytes));
+}
 // Of NaN and of the larger one there is one order: that of these whole numbers. Zeros are equal.
 static inline int32_t ordered(float x) {
     int32_t bits;

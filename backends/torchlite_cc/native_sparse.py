@@ -57,7 +57,9 @@ struct Products {
 template <class T> static int products_at(const Products& of, whole begin, whole end) {
     typedef Vector<T> X;
     const int W = X::W;
+    const whole AHEAD = 8, line = of.width * sizeof(T);
     for (whole k = begin; k < end; k++) {
+        if (k + AHEAD < end) for (whole i = 0; i < line; i += 64) ask(of.right, of.columns[k + AHEAD] * line + i);
         const uint64_t one = of.rows[k], two = of.columns[k];
         if (one >= (uint64_t)of.left_rows || two >= (uint64_t)of.right_rows) return 1;
         const T *a = (const T*)of.left + one * of.width, *b = (const T*)of.right + two * of.width;

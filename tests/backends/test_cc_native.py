@@ -50,6 +50,16 @@ def test_gather(engine, numbers, dtype, dim):
     assert out.dtype == x.dtype and (out == np.take_along_axis(x, index, dim)).all()
 
 
+@pytest.mark.parametrize("picked", [1, 3, 64, 128, 129, 700])
+def test_gather_asks_ahead_within_its_rows(engine, numbers, picked):
+    """What is read later is asked for rows before, or within long rows: any number of rows may be left then."""
+    for rows in (1, 2, 50, 130):
+        x, index = numbers(rows, 33), _places(rows, picked, below=33)
+        assert (native_picking.gather(engine, x, 1, index) == np.take_along_axis(x, index, 1)).all()
+    index[-1, -1] = 33
+    assert native_picking.gather(engine, x, 1, index) is None
+
+
 @pytest.mark.parametrize("bad", [-1, 9, 1 << 40])
 @pytest.mark.parametrize("dim", [0, 1])
 def test_bad_places_are_refused(engine, numbers, bad, dim):
@@ -70,8 +80,9 @@ def test_rows_by_index(engine, numbers, dtype, kind):
         index = _places(17, below=x.shape[dim]).astype(kind)
         out = native_picking.index_select(engine, x, dim, index)
         assert out.dtype == x.dtype and (out == np.take(x, index, dim)).all()
-    table, index = numbers(40, 5, dtype=dtype), _places(3, 50, below=40).astype(kind)
-    assert (native_picking.embedding(engine, table, index) == table[index]).all()
+    for width in (5, 127, 128, 1000, 2500):
+        table, index = numbers(40, width, dtype=dtype), _places(3, 50, below=40).astype(kind)
+        assert (native_picking.embedding(engine, table, index) == table[index]).all()
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
