@@ -47,6 +47,15 @@ class CUDABackend(DeviceBackend):
                 self._runtimes[index] = Runtime(self.device(index))
             return self._runtimes[index]
 
+    def records(self, mode: str) -> bool:
+        return mode in ("reduce-overhead", "max-autotune")
+
+    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
+        """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
+        from .recorded import Recorded
+
+        return Recorded(self.runtime(index), function, given)
+
     def describe(self, index: int) -> str:
         """One line about a device."""
         has, cudnn = self.device(index).properties, self.cudnn_version()

@@ -94,6 +94,11 @@ class Graph:
         if self._noted and errors is not None:  # its kernels may note an index that does not fit
             errors.asked = True
 
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers."""
+        return bool(self._draws.places)
+
     def reset(self) -> None:
         """Give up what was captured, and its memory."""
         self._graph = self.pool = self._draws = None

@@ -50,7 +50,10 @@ class OpenCLBackend(DeviceBackend):
                 self._runtimes[index] = Runtime(self.device(index))
             return self._runtimes[index]
 
-    def recorded(self, index: int, function: Any, given: tuple) -> Any:
+    def records(self, mode: str) -> bool:
+        return True
+
+    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
         """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
         from .launches import recorded
 

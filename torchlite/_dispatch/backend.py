@@ -133,10 +133,15 @@ class Backend(Protocol):
         """A device as that module asks for it: what `torchlite._device.accelerators.Runtime` lists."""
         ...
 
-    def recorded(self, index: int, function: Any, given: tuple) -> Any:
+    def records(self, mode: str) -> bool:
+        """Whether `recorded` serves programs that are compiled in a mode of `torch.compile`."""
+        ...
+
+    def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
         """What `function(*given)`, which gets arrays and returns a tuple of them, starts on a device, without running
         it: an object whose `run(arrays)` starts all of it again and gives the results, or None for arrays of
         other shapes, or that lie otherwise in their memory. `recording.Unrecordable` where the host has a part in it.
+        After a call `function.touched` are the arrays that kernels may have written to.
         """
         ...
 

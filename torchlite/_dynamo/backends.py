@@ -12,21 +12,21 @@ from .exc import InvalidBackend
 COMPILERS, DEBUGGERS = ("inductor",), ("eager", "aot_eager")
 
 
-def frame_for(backend: Any, fullgraph: bool = False, limit: int | None = None) -> Any:
+def frame_for(backend: Any, fullgraph: bool = False, limit: int | None = None, mode: str | None = None) -> Any:
     """What makes a compiled function of a function. InvalidBackend for a name that is none."""
     backend = PROCESS.backend if backend is None else backend
     if backend in ("eager", *_OF_OTHERS) or callable(backend):
         return lambda function: function
     if backend not in (*COMPILERS, *DEBUGGERS):
         raise InvalidBackend(backend)
-    return functools.partial(_frame, fullgraph, limit)
+    return functools.partial(_frame, fullgraph, limit, mode)
 
 
 # Compilers of PyTorch's that torchlite lacks: functions run as they are written.
 _OF_OTHERS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex")
 
 
-def _frame(fullgraph: bool, limit: int | None, function: Any) -> Any:
+def _frame(fullgraph: bool, limit: int | None, mode: str | None, function: Any) -> Any:
     from .frames import Frame, name_of
 
-    return Frame(function, name_of(function), fullgraph, limit)
+    return Frame(function, name_of(function), fullgraph, limit, mode)

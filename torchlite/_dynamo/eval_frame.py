@@ -92,7 +92,7 @@ def compile(
         )  # fmt: skip
     if disable:
         return model
-    make = frame_for(backend, fullgraph, recompile_limit)
+    make = frame_for(backend, fullgraph, recompile_limit, mode)
     if isinstance(model, Module):
         return OptimizedModule(model, make)
     if not callable(model):

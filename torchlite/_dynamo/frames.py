@@ -82,8 +82,10 @@ class Frame:
 
     is_compiled = True
 
-    def __init__(self, function: Any, name: str, fullgraph: bool = False, limit: int | None = None) -> None:
-        self.function, self.name, self.fullgraph, self.limit = function, name, fullgraph, limit
+    def __init__(
+        self, function: Any, name: str, fullgraph: bool = False, limit: int | None = None, mode: str | None = None
+    ) -> None:
+        self.function, self.name, self.fullgraph, self.limit, self.mode = function, name, fullgraph, limit, mode
         self.variants: dict[Any, list[Variant]] = {}
         self.reasons: list[str] = []  # why calls are not replayed
         self.gave_up = False
@@ -206,7 +208,9 @@ class Frame:
                 raise Unsupported(self.reasons[-1])
             return result
         found.captured, found.is_same = captured, found.state.test()
-        found.replay = replay_for(_identifier(self.name), captured, variant.sources, len(tensors), table)
+        found.replay = replay_for(
+            _identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default"
+        )
         logs.write("code", found.replay.forward.text)
         return result
 

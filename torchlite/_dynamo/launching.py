@@ -6,9 +6,11 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+from torchlite._dispatch.record import RANDOM, REGISTRY
 from torchlite._dispatch.recording import Unrecordable
 
 from .lowering import last_uses, lowered
+from .passes import is_pure
 from .program import Program, Slot, Step
 
 
@@ -19,8 +21,8 @@ class Part:
     its own, which runs as it is, and so are those before and after it.
     """
 
-    def __init__(self, program: Program, table: Any) -> None:
-        self.program, self.table = program, table
+    def __init__(self, program: Program, table: Any, mode: str) -> None:
+        self.program, self.table, self.mode = program, table, mode
         self._lock = threading.Lock()
         self._launches: Any = None
         self._parts: Any = None  # a function over parts
@@ -43,11 +45,10 @@ class Part:
         return found
 
     def _record(self, given: tuple) -> None:
-        """Find what is started; twice, because what comes for the first time is put together the second time."""
+        """Find what is started."""
         steps = _Steps(self.program)
         try:
-            for _ in range(2):
-                self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given)
+            self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given, self.mode)
         except Unrecordable:
             self._launches = None
             self._parts = lowered("parts", self._apart(steps.place), self.table, set())
@@ -55,27 +56,37 @@ class Part:
     def _apart(self, place: int) -> Program:
         """The program with what comes before and after a step in parts."""
         program = self.program
-        steps = [*_parts(program, 0, place, self.table), program.steps[place]]
-        return replace(program, steps=steps + _parts(program, place + 1, len(program.steps), self.table))
+        steps = [*_parts(program, 0, place, self.table, self.mode), program.steps[place]]
+        return replace(program, steps=steps + _parts(program, place + 1, len(program.steps), self.table, self.mode))
 
 
 class _Steps:
-    """The steps of a program as a function of its inputs; `place` is the step that runs, or that failed. Arrays die
-    where they were used last.
+    """The steps of a program as a function of its inputs; `place` is the step that runs, or that failed, and `touched`
+    the arrays that were given to kernels that may write. Arrays die where they were used last.
     """
 
     def __init__(self, program: Program) -> None:
         self.program, self.place = program, 0
         self.last = last_uses(program)
+        self.touched: list[Any] = []
 
     def __call__(self, *given: Any) -> tuple:
-        arrays = dict(zip(self.program.inputs, given, strict=True))
+        arrays, self.touched = dict(zip(self.program.inputs, given, strict=True)), []
         for place, step in enumerate(self.program.steps):
             self.place = place
+            if _may_write(step):
+                self.touched += [arrays[number] for number in step.uses()]
             _run(step, arrays)
             for number in self.last.get(place, ()):
                 arrays.pop(number, None)
         return tuple([arrays[number] for number in self.program.outputs])
+
+
+def _may_write(step: Step) -> bool:
+    """Whether a kernel may change what it gets: those that only draw numbers do not."""
+    op = REGISTRY.get(step.name)
+    draws = step.name.startswith("random_") or op is not None and op.tags & RANDOM and step.name[-1] != "_"
+    return not is_pure(step) and not draws
 
 
 def _run(step: Step, arrays: dict) -> None:
@@ -101,18 +112,18 @@ def _filled(value: Any, arrays: dict) -> Any:
     return value
 
 
-def with_parts(program: Program, table: Any) -> Program:
+def with_parts(program: Program, table: Any, mode: str) -> Program:
     """The program with its kernels in parts: all between two steps that are none."""
     steps: list[Step] = []
     begin = 0
     for place, step in enumerate(program.steps):
         if step.kind != "kernel":
-            steps += [*_parts(program, begin, place, table), step]
+            steps += [*_parts(program, begin, place, table, mode), step]
             begin = place + 1
-    return replace(program, steps=steps + _parts(program, begin, len(program.steps), table))
+    return replace(program, steps=steps + _parts(program, begin, len(program.steps), table, mode))
 
 
-def _parts(program: Program, begin: int, end: int, table: Any) -> list[Step]:
+def _parts(program: Program, begin: int, end: int, table: Any, mode: str) -> list[Step]:
     """The steps of a range as one, none where there are none."""
     steps = program.steps[begin:end]
     if not steps:
@@ -120,5 +131,5 @@ def _parts(program: Program, begin: int, end: int, table: Any) -> list[Step]:
     later = {n for step in program.steps[end:] for n in step.uses()} | set(program.outputs)
     made = list(dict.fromkeys(n for step in steps for n in step.makes()))
     given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in made))
-    part = Part(Program(steps, given, {}, [n for n in made if n in later]), table)
+    part = Part(Program(steps, given, {}, [n for n in made if n in later]), table, mode)
     return [Step("launches", part, tuple(map(Slot, given)), {}, tuple(map(Slot, part.program.outputs)), steps[0].line)]

@@ -96,22 +96,24 @@ def _publish(owners: tuple, grads: tuple) -> None:
         meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
 
 
-def optimized(program: Program, layouts: dict, table: Any) -> Program:
+def optimized(program: Program, layouts: dict, table: Any, mode: str) -> Program:
     """The program after the passes."""
     program = without_dead_code(program)
-    if hasattr(table.backend, "recorded"):
-        return with_parts(program, table)
+    if hasattr(table.backend, "records") and table.backend.records(mode):
+        return with_parts(program, table, mode)
     blockwise = getattr(table.backend, "blockwise", None)
     if blockwise is None or table.backend.engine() != "numpy":
         return program
     return with_chains(program, layouts, blockwise)
 
 
-def replay_for(name: str, captured: Captured, sources: list[Source], arguments: int, table: Any) -> Any:
+def replay_for(
+    name: str, captured: Captured, sources: list[Source], arguments: int, table: Any, mode: str = "default"
+) -> Any:
     """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
     and returns what it returned.
     """
-    program, backward = optimized(captured.program, captured.layouts, table), captured.backward
+    program, backward = optimized(captured.program, captured.layouts, table, mode), captured.backward
     forward = lowered(name, program, table, captured.scalars, _publish)
     space: dict[str, Any] = {"forward": forward, "finish": _Finish(captured, table)}
     for k, source in enumerate(sources):
@@ -120,7 +122,7 @@ def replay_for(name: str, captured: Captured, sources: list[Source], arguments: 
     if backward is not None and not backward.is_freed:
         for one in [backward.together, *backward.apart]:
             one.run = lowered(
-                f"{name}_backward", optimized(one.program, captured.layouts, table), table, captured.scalars
+                f"{name}_backward", optimized(one.program, captured.layouts, table, mode), table, captured.scalars
             )
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]

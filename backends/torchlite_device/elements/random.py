@@ -80,17 +80,17 @@ class Drawn:
 
     def __init__(self, device: Device):
         self._device = device
-        self._places: dict[Engine, tuple[Array, int]] = {}
+        self.places: dict[Engine, tuple[Array, int]] = {}
 
     def take(self, engine: Engine, blocks: int) -> tuple[Array, int]:
         """The engine's place, and how many blocks after the one that is written there the next ones begin."""
-        place, ahead = self._places.get(engine) or (empty(self._device, (2,), "i64"), 0)
-        self._places[engine] = place, ahead + blocks
+        place, ahead = self.places.get(engine) or (empty(self._device, (2,), "i64"), 0)
+        self.places[engine] = place, ahead + blocks
         return place, ahead
 
     def renew(self) -> None:
         """Before a replay: it draws what the engines would draw now, and they go on behind it."""
-        for engine, (place, blocks) in self._places.items():
+        for engine, (place, blocks) in self.places.items():
             low, high, first = engine.take(blocks)
             self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8), keep=True)
 

@@ -151,6 +151,14 @@ def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: in
     return out
 
 
+def like(x: Array) -> Array:
+    """Another array that lies as `x` does, without memory."""
+    made = _new(Array)
+    made.device, made.offset, made.shape, made.steps, made.size = x.device, x.offset, x.shape, x.steps, x.size
+    made.kind, made.dtype, made.base, made.contiguous = x.kind, x.dtype, None, x.contiguous
+    return made
+
+
 def held_bytes(x: Array) -> int:
     """The bytes of the storage that `x` lies in: from its owner's first to its last element."""
     owner = x if x.base is None else x.base

@@ -16,6 +16,7 @@ import math
 import struct
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from torchlite_kernels.pointwise import ChainWalk, chain_source_of, flat_chain_walk, row_chain_walk
@@ -129,13 +130,28 @@ class Waiting:
                 self.steps = []
                 self._starting = False
 
-    def hold(self) -> None:
-        """Start nothing for other threads until the calling one says `release`."""
+    def hold(self, least: int) -> None:
+        """Let the calling thread's ops wait from so many elements on, and those with broadcast operands, until it says
+        `release`. Until then ops of other threads do not join them: they would start in this thread.
+        """
         self._lock.acquire()
+        self.least, self.takes_rows = least, True
 
     def release(self) -> None:
-        """The end of `hold`."""
+        """The end of `hold`; what waits is started later."""
+        del self.least, self.takes_rows
         self._lock.release()
+
+    @contextlib.contextmanager
+    def joining(self, least: int) -> Iterator[None]:
+        """A block of `hold`, at whose end everything is started."""
+        self.start()
+        self.hold(least)
+        try:
+            yield
+            self.start()
+        finally:
+            self.release()
 
     def forget(self) -> None:
         """Give up the steps, whose results nobody will read."""

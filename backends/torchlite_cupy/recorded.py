@@ -1,0 +1,132 @@
+"""What a function starts on a device as a CUDA graph, which is launched in its place."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.recording import Unrecordable
+from torchlite_device.machinery.array import Array, bytes_of, held_bytes, like
+from torchlite_device.machinery.copying import copy_into
+
+_LEAST = 256  # elements from which on an elementwise op waits for the next one
+
+
+class Recorded:
+    """A function's graph. A graph knows addresses: an array that lies elsewhere than in the call that was recorded is
+    copied into memory of the graph's from then on, and the graph recorded anew. Results are copied out of it.
+    """
+
+    def __init__(self, runtime: Any, function: Callable, given: tuple) -> None:
+        self.runtime, self.function = runtime, function
+        self._lock = threading.Lock()
+        self._moving: set[int] = set()
+        self._warm = False
+        self._record(given)
+
+    def run(self, given: tuple) -> tuple | None:
+        """Launch the graph; the arrays that are returned. None for arrays of other shapes or steps, and where one that
+        is written to lies elsewhere.
+        """
+        if [(x.shape, x.steps) for x in given] != self._layouts:
+            return None
+        with self._lock:
+            moved = {
+                i
+                for i, (x, place) in enumerate(zip(given, self._places, strict=True))
+                if i not in self._moving and (x.buffer.ptr, x.offset) != place
+            }
+            if moved:
+                if moved & self._written:
+                    return None
+                self._moving |= moved
+                self._record(given)
+            for i in self._moving:
+                copy_into(self._given[i], given[i])
+            self._graph.replay()
+            return self._results(given)
+
+    def _record(self, given: tuple) -> None:
+        self._layouts = [(x.shape, x.steps) for x in given]
+        self._places = [(x.buffer.ptr, x.offset) for x in given]
+        self._given = tuple([_elsewhere(x) if i in self._moving else x for i, x in enumerate(given)])
+        self._capture()
+        if not self._warm and not self._written and not self._graph.draws:
+            # Nothing but results comes of it: it may run, so that programs of ops that are joined are built.
+            with self.runtime.device.waiting.joining(_LEAST):
+                for _ in range(2):
+                    self.function(*self._given)
+            self._warm = True
+            self._capture()
+
+    def _capture(self) -> None:
+        runtime = self.runtime
+        with runtime.device.waiting.joining(_LEAST if self._warm else runtime.device.waiting.least):
+            self._graph, self._returned = _captured(runtime, self.function, self._given)
+        touched = {id(x.buffer) for x in self.function.touched}  # type: ignore[attr-defined]
+        self._written = {i for i, x in enumerate(self._given) if id(x.buffer) in touched}
+
+    def _results(self, given: tuple) -> tuple:
+        """What is returned, in memory of its own."""
+        places = {id(x): i for i, x in enumerate(self._given)}
+        owners = {id(owner_of(x)): i for i, x in enumerate(self._given)}
+        copies: dict[int, Array] = {}
+        made = []
+        for x in self._returned:
+            if id(x) in places:
+                made.append(given[places[id(x)]])
+                continue
+            owner = owner_of(x)
+            if id(owner) in owners:
+                i = owners[id(owner)]
+                base, shift = owner_of(given[i]), given[i].offset - self._given[i].offset
+            else:
+                base, shift = copies.get(id(owner)), 0
+                if base is None:
+                    base = copies[id(owner)] = _copied(owner)
+            if x is owner:
+                made.append(base)
+                continue
+            view = like(x)
+            view.base, view.buffer, view.offset = base, base.buffer, x.offset + shift
+            made.append(view)
+        return tuple(made)
+
+
+def _elsewhere(x: Array) -> Array:
+    """An array with the shape and steps of `x` in memory of its own, which nothing is written to yet."""
+    made = like(x)
+    last = x.offset + sum(step * (n - 1) for n, step in zip(x.shape, x.steps, strict=True) if step > 0 and n)
+    made.buffer = x.device.allocate((last + 1) * x.itemsize, made)
+    return made
+
+
+def _copied(owner: Array) -> Array:
+    """A copy of an array that owns its memory, all of it."""
+    made = like(owner)
+    made.buffer = owner.device.allocate(owner.offset * owner.itemsize + held_bytes(owner), made)
+    copy_into(bytes_of(made), bytes_of(owner))
+    return made
+
+
+def _captured(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
+    """The graph of `function(*given)`, and what it returned, whose elements only a replay sets. Unrecordable where
+    something asks for the host.
+    """
+    before = runtime.current_stream()
+    runtime.device.finish()  # the stream that records waits for no other
+    runtime.use(runtime.new_stream())
+    try:
+        runtime.begin_capture()
+        try:
+            returned = function(*given)
+        except RuntimeError as error:
+            with contextlib.suppress(RuntimeError):
+                runtime.end_capture()
+            raise Unrecordable(str(error)) from error
+        return runtime.end_capture(), returned
+    finally:
+        runtime.use(before)
