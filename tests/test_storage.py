@@ -79,6 +79,14 @@ def test_meta_tensors_have_storages_too():
     for size in ((2**62, 2**62), (2**63,)):
         with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             torch.empty(size, device="meta")
+    # What reads a file later gives its tensors storages that have no memory yet, nor a size.
+    lazy = torch.UntypedStorage(0, device="meta")
+    made = torch._utils._rebuild_tensor_v2(
+        torch.TypedStorage(wrap_storage=lazy, dtype=torch.float32), 1, (4, 2), (2, 1), False, {}
+    )
+    assert made.is_meta and made.shape == (4, 2) and lazy.nbytes() == 36
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 0"):
+        torch._utils._rebuild_tensor_v2(torch.UntypedStorage(0), 0, (4,), (1,), False, {})
 
 
 @pytest.mark.parametrize("make", [torch.empty, torch.zeros, torch.ones, torch.rand])

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ._dispatch import call, table_of
+from ._dispatch.checks import storage_span
 from ._dispatch.slots import SLOTS
 from ._tensor import Parameter, Tensor
 from ._tensor.pickling import set_state
@@ -43,6 +44,8 @@ def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...]
 def _view(storage: UntypedStorage, d, offset, size, stride) -> Tensor:
     """A tensor on a loaded storage, every bound checked."""
     size, stride, offset = _geometry(size, stride, offset, d)
+    if storage.device.type == "meta":  # without memory it is as large as it has to be
+        storage.resize_(max(storage.nbytes(), storage_span(size, stride, d.itemsize, offset)))
     return tensor_in(storage, d, size, stride, offset)
 
 

@@ -71,6 +71,18 @@ def a_hook_of_ones_own(rank, size):
         outer.register_comm_hook(None, "no")
 
 
+def optimizers_made_before(rank, size):
+    """With `use_orig_params` the parameters stay the objects that an optimizer has."""
+    alone = Net()
+    model = copy.deepcopy(alone)
+    held = list(model.parameters())
+    early = torch.optim.Adam(held, lr=0.01)
+    model = FSDP(model, auto_wrap_policy=BLOCKS, use_orig_params=True)
+    assert all(one is other for one, other in zip(model.parameters(), held, strict=True))
+    optimizers = iter((early, torch.optim.Adam(alone.parameters(), lr=0.01)))
+    train(model, alone, rank, size, make=lambda _: next(optimizers))
+
+
 def scales_that_ranks_share(rank, size):
     """One rank's gradients overflow: no rank steps, and the scale falls for all."""
     alone = Net()

@@ -12,7 +12,7 @@ pytestmark = needs_mpi
 
 
 def test_two_ranks(tmp_path):
-    run(tmp_path, 2, reducing.hooks_of_communication, reducing.scales_that_ranks_share)
+    run(tmp_path, 2, reducing.hooks_of_communication, reducing.scales_that_ranks_share, reducing.optimizers_made_before)
 
 
 def test_three_ranks(tmp_path):

@@ -12,6 +12,7 @@ import torchlite as torch
 import torchlite.distributed as dist
 import torchlite.distributed.checkpoint as dcp
 from torchlite import nn
+from torchlite.distributed.checkpoint.optimizer import load_sharded_optimizer_state_dict
 from torchlite.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
 from torchlite.distributed.device_mesh import init_device_mesh
 from torchlite.distributed.fsdp import (
@@ -214,6 +215,12 @@ def goes_on(rank, size):
         states = get_state_dict(model, optimizer)
         state = {"model": states[0], "optimizer": states[1], "n": 0}
         dcp.load(state, checkpoint_id=_folder() / name)
+        again = load_sharded_optimizer_state_dict(states[0], "optimizer", dcp.FileSystemReader(_folder() / name))
+        for key, slots in state["optimizer"]["state"].items():
+            found = again["optimizer"]["state"][key]
+            assert isinstance(found["exp_avg"], DTensor) and found["step"] == slots["step"]
+            assert torch.equal(found["exp_avg"].to_local(), slots["exp_avg"].to_local())
+        assert again["optimizer"]["param_groups"] == state["optimizer"]["param_groups"]
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
         found = _steps(model, optimizer, rank, size, range(3, 6))
         assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (name, found, expected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
@@ -32,7 +32,17 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for tensor, attributes in ((t1, second), (t2, first)):
         tensor.__dict__.clear()
         tensor.__dict__.update(attributes)
-    for slot in _SLOTS:
-        old = getattr(t1, slot)
-        setattr(t1, slot, getattr(t2, slot))
-        setattr(t2, slot, old)
+    for slot in (vars(torch.Tensor)[name] for name in _SLOTS):  # a subclass may have something else by the name
+        for tensor, found in zip((t1, t2), (_taken(slot, t2), _taken(slot, t1)), strict=True):
+            for value in found:
+                slot.__set__(tensor, value)
+
+
+def _taken(slot: Any, tensor: Tensor) -> list[Any]:
+    """What a slot of a tensor had, in a list, which is empty where it had nothing."""
+    try:
+        found = [slot.__get__(tensor)]
+    except AttributeError:
+        return []
+    slot.__delete__(tensor)
+    return found

@@ -14,6 +14,7 @@ from .metadata import BytesStorageMetadata as BytesStorageMetadata
 from .metadata import ChunkStorageMetadata as ChunkStorageMetadata
 from .metadata import Metadata as Metadata
 from .metadata import TensorStorageMetadata as TensorStorageMetadata
+from .optimizer import load_sharded_optimizer_state_dict as load_sharded_optimizer_state_dict
 from .planner import LoadPlan as LoadPlan
 from .planner import LoadPlanner as LoadPlanner
 from .planner import ReadItem as ReadItem

@@ -13,6 +13,7 @@ from torchlite.distributed._parts import fill_part
 from torchlite.distributed.device_mesh import DeviceMesh
 from torchlite.distributed.tensor import DTensor, Shard
 from torchlite.distributed.tensor.placement_types import _StridedShard
+from torchlite.utils import swap_tensors
 
 from ._lanes import Lanes, rows_of, shard_of
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -53,15 +54,20 @@ class ShardedParameter:
         device: torch.device,
         precision: MixedPrecisionPolicy,
         offload: OffloadPolicy,
+        same: bool,
     ) -> None:
         self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
         self.precision = precision
         self.name = ""  # in the root, once that is known
+        self.sharded: Any = None
         self._whole: Whole | None = None
         self._parameter: Any = None  # the whole one
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
         self._part: Any = None  # of a few ranks, between forward and backward
         self._take(parameter, shard_of(shard))
+        if same:
+            swap_tensors(parameter, self.sharded)
+            self.sharded = parameter
         self.to_sharded()
 
     def _take(self, parameter: Any, shard: Shard) -> None:
@@ -94,7 +100,7 @@ class ShardedParameter:
         mine = part.clone(memory_format=torch.contiguous_format)
         mine = mine if mine.is_meta else mine.to(where)
         self.mesh, self.placements = mesh, placements
-        self.sharded: Any = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
+        self.sharded = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
         for name, value in vars(parameter).items() if hasattr(parameter, "__dict__") else ():
             if not name.startswith("_"):
                 setattr(self.sharded, name, value)

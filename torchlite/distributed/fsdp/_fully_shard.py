@@ -94,8 +94,11 @@ def attach(
     precision: MixedPrecisionPolicy,
     offload: OffloadPolicy,
     ignored: set[Any],
+    same: bool = False,
 ) -> None:
-    """Shard the parameters of modules that no inner one has for itself, and hang on their forwards."""
+    """Shard the parameters of modules that no inner one has for itself, and hang on their forwards. With `same` the
+    shards are the objects that the parameters were: an optimizer may have them already.
+    """
     device = _device_of(lanes.mesh)
     managed = _managed(modules)
     for buffer in {id(b): b for part in managed for b in part.buffers(recurse=False)}.values():
@@ -104,7 +107,7 @@ def attach(
     parameters = []
     for parameter, places in _places(managed, ignored):
         shard = None if placement is None else placement(parameter)
-        parameters.append(ShardedParameter(parameter, places, lanes, shard, device, precision, offload))
+        parameters.append(ShardedParameter(parameter, places, lanes, shard, device, precision, offload, same))
     group = ParameterGroup(parameters, modules, lanes, precision) if parameters else None
     if isinstance(reshards, int) and not isinstance(reshards, bool):
         if group is not None:

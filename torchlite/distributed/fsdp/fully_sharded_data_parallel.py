@@ -51,9 +51,10 @@ _KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStr
 
 class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
     """A module whose parameters lie in parts over the ranks of a group, as `fully_shard` has it. Make the optimizer
-    afterwards.
+    afterwards, or with `use_orig_params` before.
 
-    Parameters are DTensors, each by itself, whatever `use_orig_params` says: none are joined into flat ones.
+    Parameters are DTensors, each by itself: none are joined into flat ones. With `use_orig_params` they are the objects
+    that were the module's parameters before.
     auto_wrap_policy: which modules inside are wrapped each for itself (see `torch.distributed.fsdp.wrap`).
     sharding_strategy: FULL_SHARD by default. sync_module_states: rank 0's parameters and buffers go to all.
     param_init_fn: gives memory to modules on the device "meta"; `to_empty` and `reset_parameters` otherwise.
@@ -119,7 +120,7 @@ class FullyShardedDataParallel(nn.Module, OptimizerStates, KindOfState):
         offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
         reshards = False if strategy in _KEEPS else None
         without = parameters | {p for one in ignored for p in one.parameters()}
-        attach((self,), lanes, reshards, None, policy, offload, without)
+        attach((self,), lanes, reshards, None, policy, offload, without, same=use_orig_params)
         hook_states(self)
 
     @property
