@@ -59,19 +59,18 @@ class ShardedParameter:
         self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
         self.precision = precision
         self.name = ""  # in the root, once that is known
-        self.sharded: Any = None
         self._whole: Whole | None = None
         self._parameter: Any = None  # the whole one
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
         self._part: Any = None  # of a few ranks, between forward and backward
-        self._take(parameter, shard_of(shard))
+        self.sharded = self._take(parameter, shard_of(shard))
         if same:
             swap_tensors(parameter, self.sharded)
             self.sharded = parameter
         self.to_sharded()
 
-    def _take(self, parameter: Any, shard: Shard) -> None:
-        """Cut the parameter, which each rank has."""
+    def _take(self, parameter: Any, shard: Shard) -> Any:
+        """Cut the parameter, which each rank has: this rank's shard."""
         whole = parameter.detach()
         self.tensor_parallel = whole if isinstance(whole, DTensor) else None
         placements, mesh = self.lanes.placements(shard), self.lanes.mesh
@@ -100,10 +99,11 @@ class ShardedParameter:
         mine = part.clone(memory_format=torch.contiguous_format)
         mine = mine if mine.is_meta else mine.to(where)
         self.mesh, self.placements = mesh, placements
-        self.sharded = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
+        sharded: Any = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
         for name, value in vars(parameter).items() if hasattr(parameter, "__dict__") else ():
             if not name.startswith("_"):
-                setattr(self.sharded, name, value)
+                setattr(sharded, name, value)
+        return sharded
 
     def as_sharded(self, local: torch.Tensor) -> Any:
         """A rank's part as a DTensor."""
