@@ -142,13 +142,11 @@ class NumpyBackend:
     def owns(self, raw: np.ndarray) -> bool:
         return raw.base is None
 
-    def blockwise(self, body: Callable, shape: tuple, dtypes: tuple, arrays: tuple) -> tuple:
-        """New contiguous arrays of the dtypes that `body(*parts of them, *parts of arrays)` fills, part by part on
-        threads; all arrays are contiguous and have the shape.
-        """
-        from .parts import in_blocks
+    def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
+        """A function of arrays that goes over them in blocks of rows, see `parts.Blocks`."""
+        from .parts import Blocks
 
-        return in_blocks(body, shape, dtypes, arrays)
+        return Blocks(body, outs, arrays, rows, size)
 
     def why_no_kernels(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""

@@ -43,16 +43,30 @@ def in_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None
 _IN_CACHE = 1 << 17
 
 
-def in_blocks(body: Any, shape: tuple, dtypes: tuple, arrays: tuple) -> tuple:
-    """New arrays that `body(*blocks of them, *blocks of arrays)` fills; all are contiguous and have the shape."""
-    outs = tuple([np.empty(shape, dtype) for dtype in dtypes])
-    flat = [a.reshape(-1) for a in (*outs, *arrays)]
+class Blocks:
+    """A function of contiguous arrays that gives new ones, which `body(*blocks of them, *blocks of the arrays)` fills,
+    on threads. All are seen as `rows` rows of `size` elements.
 
-    def part(start: int, stop: int) -> None:
-        body(*[a[start:stop] for a in flat])
+    outs: (shape, dtype, shape with the rows as first dimension); arrays: (shape as a block sees it, whether it is cut
+    into blocks of rows). text: what it does, for readers.
+    """
 
-    run(part, flat[0].size, 1, _IN_CACHE)
-    return outs
+    text = ""
+
+    def __init__(self, body: Any, outs: list, arrays: list, rows: int, size: int) -> None:
+        self.body, self.outs, self.arrays, self.rows, self.size = body, outs, arrays, rows, size
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        made = tuple([np.empty(shape, dtype) for shape, dtype, _ in self.outs])
+        cut = [array.reshape(seen) for array, (*_, seen) in zip(made, self.outs, strict=True)]
+        seen = [(array.reshape(shape), is_cut) for array, (shape, is_cut) in zip(arrays, self.arrays, strict=True)]
+        body = self.body
+
+        def part(start: int, stop: int) -> None:
+            body(*[a[start:stop] for a in cut], *[a[start:stop] if is_cut else a for a, is_cut in seen])
+
+        run(part, self.rows, self.size, _IN_CACHE)
+        return made
 
 
 def axis_to_cut(out: np.ndarray) -> int:

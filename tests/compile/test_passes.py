@@ -7,8 +7,10 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.recording import table_of
+from torchlite._dynamo.chains import with_chains
 from torchlite._dynamo.frames import Frame
-from torchlite._dynamo.passes import with_chains, without_dead_code
+from torchlite._dynamo.grouping import Group, grouped
+from torchlite._dynamo.passes import without_dead_code
 from torchlite._dynamo.program import Program, Slot, Step, same_program
 
 TABLE = table_of(torch.device("cpu"))
@@ -38,7 +40,7 @@ def test_chains_join_what_follows_each_other():
         Step("sum", TABLE.sum, (Slot(4), 0), {}, Slot(5)), step("exp", 6, Slot(3)),
     ]  # fmt: skip
     layouts = {n: (shape, np.dtype("float32"), True) for n in (0, 1, 2, 3, 4, 6)}
-    program = with_chains(Program(steps, [0, 1], {}, [5, 6]), layouts, TABLE.backend.blockwise)
+    program = with_chains(Program(steps, [0, 1], {}, [5, 6]), layouts, TABLE.backend)
     assert [one.name for one in program.steps] == ["mul_add_tanh", "sum", "exp"]
     chain = program.steps[0]
     assert chain.args == (Slot(0), Slot(1)) and chain.out == (Slot(3), Slot(4))
@@ -46,7 +48,71 @@ def test_chains_join_what_follows_each_other():
     np.testing.assert_array_equal(total, x * 2 + y)
     np.testing.assert_array_equal(bent, np.tanh(x * 2 + y))
     small = {n: ((2, 2), np.dtype("float32"), True) for n in layouts}
-    assert len(with_chains(Program(steps, [0, 1], {}, [5, 6]), small, TABLE.backend.blockwise).steps) == 5
+    assert len(with_chains(Program(steps, [0, 1], {}, [5, 6]), small, TABLE.backend).steps) == 5
+
+
+F32 = np.dtype("float32")
+
+
+def names(found):
+    return [[s.name for s in one.all()] if isinstance(one, Group) else one.name for one in found]
+
+
+def test_groups_wait_for_who_reads_them_and_end_where_something_is_written():
+    shape = (8, 4)
+    steps = [
+        step("mul", 2, Slot(0), 2.0), step("exp", 3, Slot(1)), step("matmul", 4, Slot(0), Slot(1)),
+        step("sin", 5, Slot(3)), step("add", 6, Slot(2), Slot(0)), step("sum", 7, Slot(5), 0),
+        step("cos", 8, Slot(6)), Step("add_", TABLE.add_, (Slot(0), Slot(1)), {}, None), step("tan", 9, Slot(8)),
+        step("abs", 10, Slot(9)), step("mul", 11, Slot(10), Slot(8)),
+    ]  # fmt: skip
+    layouts = dict.fromkeys(range(12), (shape, F32, True))
+    layouts[4], layouts[7] = ((8, 8), F32, True), ((4,), F32, True)
+    found = grouped(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 1)
+    assert names(found) == ["matmul", ["exp", "sin"], "sum", ["mul", "add", "cos"], "add_", ["tan", "abs", "mul"]]
+    assert found[3].given == [0] and found[3].outs == [8] and found[5].given == [8] and found[5].outs == [11]
+    assert names(grouped(Program(steps, [0, 1], {}, [4, 7, 8, 11]), layouts, 64))[:2] == ["mul", "exp"]
+
+
+def test_groups_of_one_shape_become_one_where_a_step_reads_both():
+    layouts = dict.fromkeys(range(8), ((8, 4), F32, True))
+    steps = [step("exp", 2, Slot(0)), step("sin", 3, Slot(1)), step("add", 4, Slot(2), Slot(3))]
+    assert names(grouped(Program(steps, [0, 1], {}, [4]), layouts, 1)) == [["exp", "sin", "add"]]
+    many = [step("exp", n + 1, Slot(n)) for n in range(80)]
+    sizes = [len(one.steps) for one in grouped(Program(many, [0], {}, [80]), dict.fromkeys(range(99), layouts[0]), 1)]
+    assert sizes == [32, 32, 16]
+
+
+def test_groups_end_with_a_reduction_of_rows():
+    layouts = {0: ((6, 8, 4), F32, True), 1: ((4,), F32, True), 2: ((6, 8, 4), F32, True), 3: ((6, 8), F32, True)}
+    for dim, joins in ((-1, True), (2, True), ((2,), True), ((1, 2), True), (1, False), (None, False), ((0, 2), False)):
+        steps = [step("mul", 2, Slot(0), Slot(1)), step("sum", 3, Slot(2), dim)]
+        found = grouped(Program(steps, [0, 1], {}, [3]), layouts, 1)
+        assert names(found) == ([["mul", "sum"]] if joins else ["mul", "sum"])
+
+
+@pytest.mark.parametrize("shapes", [
+    [(300, 40, 30), (30,), (300, 1, 1)], [(300, 40, 30), (40, 30), ()], [(1, 200000), (200000,), (1, 1)],
+    [(4, 100, 400), (4, 100, 1), (400,)], [(2, 100, 1000), (1, 100, 1), (1,)],
+])  # fmt: skip
+@pytest.mark.parametrize("end", ["", "sum", "mean", "amax", "softmax"])
+def test_chains_with_broadcasting_and_reductions(shapes, end):
+    def function(x, y, z):
+        found = ((x * y + z).tanh() - y) * z
+        return found if not end else getattr(found, end)(-1)
+
+    frame = Frame(function, "chain", fullgraph=True)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        given = [torch.randn(shape) for shape in shapes]
+        want, got = function(*given), frame(*given)
+    assert frame.replays == 1
+    replay = next(iter(frame.variants.values()))[0].replay
+    assert "mul_add_tanh" in replay.forward.text
+    if end in ("sum", "mean", "softmax"):  # the order of their sums may be another one in a block
+        torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-5)
+    else:
+        assert torch.equal(got, want) and got.stride() == want.stride()
 
 
 @pytest.mark.parametrize("function", [

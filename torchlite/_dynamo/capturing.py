@@ -18,9 +18,9 @@ from torchlite._types.layouts import layout, memory_format
 
 from .backwards import ANYTHING as _ANYTHING
 from .backwards import Boundary
+from .effects import is_pure
 from .elements import Element, Elements, is_returned, plain
 from .exc import Unsupported
-from .passes import is_pure
 from .program import Captured, Program, Result, Slot, Step
 from .trees import flattened
 from .walking import SIMPLE, State

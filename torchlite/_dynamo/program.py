@@ -109,6 +109,10 @@ def _is_same_method(a: Any, b: Any) -> bool:
     )
 
 
+# A layout is (shape, NumPy's dtype, whether it is contiguous); of arrays that have one, by slot.
+Layouts = dict[int, tuple[tuple, Any, bool]]
+
+
 @dataclass
 class Result:
     """A tensor that the function returned: how its replay is made.
@@ -143,7 +147,7 @@ class Captured:
     reads_gradients: bool
     gradients: list[tuple | None]
     scalars: set[int]  # slots of arrays without dimensions
-    layouts: dict[int, tuple[tuple, Any, bool]]  # of NumPy's arrays: shape, dtype, whether it is contiguous
+    layouts: Layouts
     backward: Any = None
 
 

@@ -11,9 +11,11 @@ from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_m
 from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
+from .chains import with_chains
+from .effects import is_pure
 from .launching import with_parts
 from .lowering import lowered
-from .passes import is_pure, with_chains, without_dead_code
+from .passes import without_dead_code
 from .program import Captured, Program, Result
 from .texts import compiled
 
@@ -101,10 +103,9 @@ def optimized(program: Program, layouts: dict, table: Any, mode: str) -> Program
     program = without_dead_code(program)
     if hasattr(table.backend, "records") and table.backend.records(mode):
         return with_parts(program, table, mode)
-    blockwise = getattr(table.backend, "blockwise", None)
-    if blockwise is None or table.backend.engine() != "numpy":
+    if not hasattr(table.backend, "blockwise") or table.backend.engine() != "numpy":
         return program
-    return with_chains(program, layouts, blockwise)
+    return with_chains(program, layouts, table.backend)
 
 
 def replay_for(

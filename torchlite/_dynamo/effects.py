@@ -1,0 +1,26 @@
+"""What steps do besides giving results."""
+
+from __future__ import annotations
+
+from torchlite._dispatch.record import RANDOM, REGISTRY
+
+from .program import Step
+
+
+def is_pure(step: Step) -> bool:
+    """Whether a step does nothing but give a result."""
+    op = REGISTRY.get(step.name)
+    if step.name in ("_wide", "_narrowed"):  # casts between half precision and float32
+        return True
+    return (
+        step.kind == "kernel"
+        and op is not None
+        and step.name[-1] != "_"
+        and not op.tags & RANDOM
+        and not step.name.startswith(("random_", "_fused_", "_amp_"))
+        and step.name not in _WRITING
+    )
+
+
+# Kernels that write into what they get, whatever their names.
+_WRITING = frozenset(("copy_into", "_scale_all", "_clamp_all", "_unscale_alike", "_drawn_over"))
