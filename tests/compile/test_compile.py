@@ -11,7 +11,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.exc import InvalidBackend, Unsupported
+from torchlite._dynamo.exc import FailOnRecompileLimitHit, InvalidBackend, Unsupported
 from torchlite._dynamo.frames import Frame
 
 
@@ -55,7 +55,40 @@ def test_too_many_kinds_run_as_they_are_written():
     with pytest.warns(UserWarning, match="captured 3 times"):
         found = frame(torch.ones(1), 3)
     assert found.item() == 3 and frame(torch.ones(1), 4).item() == 4
-    assert frame.gave_up
+    for _ in range(3):
+        assert frame(torch.ones(1), 2).item() == 2  # kinds that are known are replayed
+    assert frame.replays == 2
+    frame.reset()
+    frame.limit = 1
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
+        frame(torch.ones(1), 0)
+        with pytest.raises(FailOnRecompileLimitHit, match="recompile_limit"):
+            frame(torch.ones(1), 1)
+
+
+def test_an_odd_call_does_not_end_the_replays_of_others():
+    def f(x, tell=False):
+        if tell:
+            print("here")
+        return x + 1
+
+    frame = Frame(f, "f")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for i in range(8):
+            frame(torch.ones(1), i % 4 == 0)
+    assert frame.replays == 4 and len(caught) == 1
+
+
+def test_stances_where_something_is_new():
+    frame = Frame(lambda x, n: x * n, "f")
+    for _ in range(3):
+        frame(torch.ones(1), 2)
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert frame(torch.ones(1), 3).item() == 3 and frame(torch.ones(1), 2).item() == 2
+    assert frame.replays == 2 and sum(map(len, frame.variants.values())) == 1
+    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="fail_on_recompile"):
+        frame(torch.ones(1), 3)
 
 
 def test_gradients_come_through_one_node():

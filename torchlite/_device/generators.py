@@ -300,12 +300,13 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
     else:
         chosen = [table_of(call._device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices]
     cpu = __getattr__("default_generator")
-    saved = [(g, g._engine.get_state()) for g in {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()]
+    forked = {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()
+    saved = [(g, seen("get_state", _state_of, g)) for g in forked]
     try:
         yield
     finally:
         for generator, state in saved:
-            generator._engine.set_state(state)
+            seen("set_state", _go_to, generator, state)
 
 
 def __getattr__(name: str):

@@ -27,6 +27,7 @@ _OF_OTHERS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex"
 
 
 def _frame(fullgraph: bool, limit: int | None, mode: str | None, function: Any) -> Any:
-    from .frames import Frame, name_of
+    from .frames import Frame
+    from .trees import name_of
 
     return Frame(function, name_of(function), fullgraph, limit, mode)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchlite._dispatch import call
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
+from torchlite._dispatch.hooks import Packed
+from torchlite._dispatch.interceptors import stack
 from torchlite._dispatch.runtime import GLOBALS, SEQUENCE, recording
 from torchlite._tensor import Tensor
 from torchlite.autograd.engine import RawMode, Run, TensorMode, changed, run_backward
+from torchlite.autograd.function import BackwardCFunction, Function
 
 from .exc import Unsupported
 from .program import Program
-from .trees import flattened
+from .purity import is_pure
+from .trees import flattened, name_of
 
 
 class _Anything(dict):
@@ -99,10 +105,7 @@ class Boundary:
         pending = [_node(e) for e in starts]
         found = set(pending)
         for node in pending:  # which grows
-            if node._is_custom:
-                raise Unsupported("a custom Function has a part in it")
-            if node._hooks is not None:
-                raise Unsupported("a tensor or node has hooks")
+            _check(node)
             for e in _flat(node._edges):
                 other = _node(e)
                 if other is not None and other._seq > self.start and other not in found:
@@ -131,7 +134,7 @@ class Boundary:
         known = dict(capture.slots)  # arrays keep their names of the forward pass for the next one
         run = _Pass(inside)
         grads: list[int | None] = []
-        with recording(False):
+        with recording(False), _apart():
             for tensor, wanted in zip(made, given, strict=True):
                 if not wanted:
                     grads.append(None)
@@ -270,6 +273,37 @@ def node_for(how: Backward, table: Any, outside: tuple, saved: tuple, results: l
     counters += [(root_of(results[i]), results[i]._data) for i in how.checked_results]
     node._counter = tuple([(meta, meta.n, raw) for meta, raw in counters])
     return node
+
+
+def _check(node: Any) -> None:
+    """Unsupported where a node runs code of the program's that does more than compute."""
+    called = [value.unpack for value in (*(node._saved or ()), *(node._out or ())) if value.__class__ is Packed]
+    if node._is_custom:
+        if not isinstance(node, BackwardCFunction) or not issubclass(node._forward_cls, Function):
+            raise Unsupported(f"{node.name()} has a part in it")
+        cls = node._forward_cls
+        if cls.__module__ == "torchlite.utils._backward_hook":
+            raise Unsupported("a module has hooks for its backward pass")
+        called.append(cls.vjp if cls.vjp is not Function.vjp else cls.backward)
+    hooks = node._hooks
+    if hooks is not None:
+        if any(tensor() is not None for tensor in hooks.retain.values()):
+            raise Unsupported("a tensor that is not returned retains its gradient")
+        called += [hook for of in hooks.tensor.values() for hook in of.values()]
+        called += [*hooks.pre.values(), *hooks.post.values()]
+    for function in called:
+        if not is_pure(function):
+            raise Unsupported(f"{name_of(function)} of its backward pass may do more than compute")
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[None]:
+    """Without the modes that are around the call: backward passes usually run outside of them."""
+    items, stack.items = stack.items, []
+    try:
+        yield
+    finally:
+        stack.items = items
 
 
 def _flat(edges: Any) -> Any:

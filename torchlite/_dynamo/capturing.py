@@ -46,6 +46,7 @@ class Capture(KernelRecorder):
         self.count = 0  # of slots
         self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
         self.constants: dict[int, Any] = {}
+        self.lasting = {id(held.place) for held in state.held}  # containers that were there before
         self.is_open = True  # whether the program's own code still runs
         self.writes = False  # whether anything was written or drawn, which no later miss could take back
         self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
@@ -148,7 +149,7 @@ class Capture(KernelRecorder):
         self.steps.append(step)
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
-        if caller is _ITEM:
+        if caller is _ITEM and not self.state.asks_for_classes:
             # A copy: what is returned at the end is what was there when it was asked for.
             self.slot(raw)
             frame = sys._getframe(4)
@@ -274,7 +275,7 @@ class Capture(KernelRecorder):
                 raise Unsupported("a tensor from outside gets another history, memory or attribute")
         if not self.state.is_same():
             raise Unsupported("it changes objects that live on")
-        leaves, rebuild, shape = flattened(result, self.state.leaves)
+        leaves, rebuild, shape = flattened(result, self.state.leaves, self.lasting)
         results = [self._result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
         for i, number in self.published.items():
@@ -295,7 +296,7 @@ class Capture(KernelRecorder):
         bumps = {
             i: root_of(t).n - n - self.apart.get(i, 0)
             for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
-            if root_of(t).n != n + self.apart.get(i, 0)
+            if root_of(t).n != n + self.apart.get(i, 0) and first_alike(self.outside, i) == i
         }
         for i, (grad, n) in enumerate(zip(self.first_grads, self.grad_versions, strict=True)):
             if grad is not None and root_of(grad).n != n:
@@ -332,13 +333,15 @@ class Capture(KernelRecorder):
         found.is_view = base_of(tensor) is not None
         meta = tensor._meta
         if meta is not None and meta.__class__ is not tuple:
+            found.is_inference = meta.inference and not MODE.inference
             if (
                 meta.hooks
                 or meta.grad is not None
                 or meta.retains
                 or meta.tangents
                 or meta.fixed
-                or meta.inference is not MODE.inference
+                or MODE.inference
+                and not meta.inference
             ):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
         node = tensor._node
@@ -369,6 +372,12 @@ def _fields(tensor: Any) -> dict:
         len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
     )  # fmt: skip
     return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
+
+
+def first_alike(tensors: list, place: int) -> int:
+    """The first of some tensors whose changes are counted with those of one of them."""
+    root = root_of(tensors[place])
+    return next(i for i, other in enumerate(tensors) if root_of(other) is root)
 
 
 # Kernels whose results have shapes that depend on elements.

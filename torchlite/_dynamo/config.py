@@ -5,6 +5,7 @@ from ..compiler._patching import patching
 cache_size_limit = recompile_limit = 8
 accumulated_cache_size_limit = accumulated_recompile_limit = 256
 suppress_errors = False
+fail_on_recompile_limit_hit = False
 disable = False
 verbose = False
 capture_scalar_outputs = False

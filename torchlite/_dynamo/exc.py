@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
+__all__ = ["FailOnRecompileLimitHit", "InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
 
 
 class TorchDynamoException(RuntimeError):
@@ -13,6 +13,14 @@ class TorchDynamoException(RuntimeError):
 
 class Unsupported(TorchDynamoException):
     """What cannot be captured."""
+
+
+class FailOnRecompileLimitHit(TorchDynamoException):
+    """A function was captured as often as it may be, and that was to be an error."""
+
+
+class NotYet(Unsupported):
+    """What cannot be captured now, but may be later."""
 
 
 class UserError(Unsupported):

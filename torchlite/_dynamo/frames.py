@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import keyword
 import sys
@@ -20,15 +19,17 @@ from torchlite._settings.switches import SWITCHES
 from torchlite._settings.threads import get_threads
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
+from torchlite.amp.autocast_mode import in_force as autocast_in_force
+from torchlite.amp.autocast_mode import only_autocast, without_casts
 from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capturing import Capture, is_plain, table_for
-from .exc import Unsupported
+from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .lowering import Miss
 from .program import Captured, same_program, same_step
 from .replaying import Source, guard_for, replay_for
-from .trees import key_and_tensors
+from .trees import containers, key_and_tensors
 from .walking import State
 
 # The hooks that all modules have.
@@ -42,6 +43,7 @@ def _modes() -> tuple:
     return (
         MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
         SWITCHES.deterministic, SWITCHES.cudnn_enabled, GLOBALS["SIGNED"],
+        autocast_in_force() if stack.items else None,
     )  # fmt: skip
 
 
@@ -89,21 +91,23 @@ class Frame:
         self.variants: dict[Any, list[Variant]] = {}
         self.reasons: list[str] = []  # why calls are not replayed
         self.gave_up = False
+        self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
         self.replays = 0
         FRAMES.add(self)
 
     def reset(self) -> None:
         """Forget all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
+        self.eager = set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            self.gave_up
+            (self.gave_up and not self.variants)
             or (RECORDERS and threading.get_ident() in RECORDERS)
             or config.disable
             or THREAD.stance == "force_eager"
             or GLOBALS["ACTIVE"]
-            and (stack.items or saved_tensor_hooks.stack)
+            and (saved_tensor_hooks.stack or stack.items and not only_autocast())
         ):
             return self.function(*args, **kwargs)
         tensors: list[Any] = []
@@ -126,16 +130,30 @@ class Frame:
 
     def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before."""
-        if sum(map(len, self.variants.values())) >= (self.limit or config.recompile_limit):
-            self._give_up(f"it was captured {self.limit or config.recompile_limit} times (recompile_limit)", "")
+        limit = self.limit or config.recompile_limit
+        if self.gave_up or key in self.eager or THREAD.stance == "eager_on_recompile" and self.variants:
+            return self.function(*args, **kwargs)
+        if THREAD.stance == "fail_on_recompile" and self.variants:
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
+            )
+        if sum(map(len, self.variants.values())) + len(self.eager) >= limit:
+            if config.fail_on_recompile_limit_hit:
+                raise FailOnRecompileLimitHit(
+                    f"{self.name}: recompile_limit ({limit}) was reached, and fail_on_recompile_limit_hit is set"
+                )
+            self.gave_up = True
+            self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
             return self.function(*args, **kwargs)
         try:
             variant, outside = self._prepared(tensors, objects, modes)
+        except NotYet:
+            return self.function(*args, **kwargs)
         except Unsupported as error:
-            return self._refused(str(error), self._definition(), args, kwargs)
+            return self._refused(key, str(error), self._definition(), args, kwargs)
         if self.variants:
             logs.write("recompiles", f"{self.name} is captured once more, for other arguments")
-        result, captured = self._captured(variant, outside, args, kwargs)
+        result, captured = self._captured(key, variant, outside, args, kwargs)
         if captured is not None:
             variant.captured = captured
             variant.guard = guard_for(tensors, variant.sources, outside, captured)
@@ -163,28 +181,34 @@ class Frame:
     def _outside(self, variant: Variant, tensors: list) -> list:
         return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
 
-    def _captured(self, variant: Variant, outside: list, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
+    def _captured(
+        self, key: Any, variant: Variant, outside: list, args: tuple, kwargs: dict
+    ) -> tuple[Any, Captured | None]:
         """The result of a call that is recorded, and what was captured."""
         table = table_for(outside)
         if table is None:
-            return self._refused("its tensors are on several devices, or on meta", "", args, kwargs), None
+            return self._refused(key, "its tensors are on several devices, or on meta", "", args, kwargs), None
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
         settings = _settings()
         capture, loaded = Capture(table, outside, variant.state), len(sys.modules)
+        given = containers((args, kwargs))
+        capture.lasting |= given.keys()
         try:
-            result, captured = capture.run(self.function, args, kwargs)
+            with without_casts():
+                result, captured = capture.run(self.function, args, kwargs)
         except Unrecordable:  # another thread records
             return self.function(*args, **kwargs), None
+        if captured is not None and not all(held.is_same() for held in given.values()):
+            capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
+            captured = None
         if captured is not None and _settings() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
         if captured is None and len(sys.modules) > loaded:
             return result, None  # what loads a module for the first time does other things: the next call tells
         if captured is None:
-            self._give_up(capture.failure or "", capture.place)
-            if self.fullgraph:
-                raise Unsupported(self.reasons[-1])
+            self._give_up(key, capture.failure or "", capture.place)
         return result, captured
 
     def _again(self, key: Any, variant: Variant, tensors: list, args: tuple, kwargs: dict) -> Any:
@@ -192,7 +216,7 @@ class Frame:
         reads other elements, and so may do something else, it is a variant of its own.
         """
         outside = self._outside(variant, tensors)
-        result, captured = self._captured(variant, outside, args, kwargs)
+        result, captured = self._captured(key, variant, outside, args, kwargs)
         if captured is None:
             return result
         table: Any = table_for(outside)
@@ -203,9 +227,7 @@ class Frame:
             self.variants[key].append(variant.branch(captured))
             return result
         if found is None:
-            self._give_up("two calls with the same kind of arguments did different things", self._definition())
-            if self.fullgraph:
-                raise Unsupported(self.reasons[-1])
+            self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
         found.replay = replay_for(
@@ -216,23 +238,26 @@ class Frame:
 
     # -- what is not replayed -----------------------------------------------------------------------
 
-    def _refused(self, why: str, place: str, args: tuple, kwargs: dict) -> Any:
-        self._give_up(why, place)
-        if self.fullgraph:
-            raise Unsupported(self.reasons[-1])
+    def _refused(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
+        self._give_up(key, why, place)
         return self.function(*args, **kwargs)
 
-    def _give_up(self, why: str, place: str) -> None:
-        """Run as it is written from now on, and say so once."""
-        self.gave_up = True
-        self.variants = {}
-        self.reasons.append(f"{why} ({place})" if place else why)
-        logs.write("graph_breaks", f"{self.name}: {self.reasons[-1]}")
-        if not self.fullgraph:
+    def _give_up(self, key: Any, why: str, place: str) -> None:
+        """Run as it is written from now on with arguments of a kind (None: of kinds that are new), and say so once.
+        Unsupported where that was asked for (`fullgraph`).
+        """
+        reason = f"{why} ({place})" if place else why
+        is_new = reason not in self.reasons
+        if key is not None:
+            self.variants.pop(key, None)
+            self.eager.add(key)
+        self.reasons.append(reason)
+        if self.fullgraph:
+            raise Unsupported(reason)
+        if is_new:
+            logs.write("graph_breaks", f"{self.name}: {reason}")
             warnings.warn(
-                f"torch.compile: {self.name} runs as it is written, because {self.reasons[-1]}",
-                UserWarning,
-                stacklevel=5,
+                f"torch.compile: {self.name} runs as it is written, because {reason}", UserWarning, stacklevel=5
             )
 
     def _definition(self) -> str:
@@ -271,11 +296,3 @@ def _identifier(name: str) -> str:
 
 
 FRAMES: weakref.WeakSet[Frame] = weakref.WeakSet()  # all that live
-
-
-def name_of(function: Any) -> str:
-    """What a callable is called in messages."""
-    found = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    if found is None and isinstance(function, functools.partial):
-        return name_of(function.func)
-    return found or function.__class__.__name__

@@ -127,6 +127,7 @@ class Result:
     grad: str = ""  # "", "leaf" or "node"
     shares: int = -1  # the tensor outside in whose memory it lies
     is_view: bool = False
+    is_inference: bool = False  # made in inference mode by a function that left it
     group: int = -1  # of results that lie in one memory
     kind: str | None = None  # of a view; "item" of a number that is read at the end
 

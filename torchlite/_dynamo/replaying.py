@@ -11,6 +11,7 @@ from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_m
 from torchlite._dispatch.runtime import LEAF
 
 from .backwards import node_for
+from .capturing import first_alike
 from .chains import with_chains
 from .effects import is_pure
 from .launching import with_parts
@@ -52,7 +53,9 @@ def guard_for(tensors: list, sources: list[Source], outside: list, captured: Cap
         twin = next((j for j in range(k) if outside[j]._data is tensor._data), None)
         if twin is not None:
             tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
-        if captured.reads_gradients and tensor._node is LEAF:
+        if captured.bumps:
+            tests += _root_tests(k, outside, sources, space)
+        if captured.reads_gradients and (tensor._node is LEAF or captured.gradients[k] is not None):
             tests.append(_gradient_test(name, captured.gradients[k], -1 - k in captured.program.inputs, space))
     parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
     condition = " and\n        ".join(tests) or "True"
@@ -75,6 +78,20 @@ def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]
     else:
         tests.append(f"{name}._node is not None and {name}._node is not LEAF")
     return tests
+
+
+def _root_tests(k: int, outside: list, sources: list[Source], space: dict) -> list[str]:
+    """Tests that tensors whose changes were counted together still are, and others not."""
+    space["root_of"], name = root_of, sources[k].text(k)
+    first = first_alike(outside, k)
+    if first < k:
+        return [f"root_of({name}) is root_of({sources[first].text(first)})"]
+    given = sources[k].argument >= 0
+    return [
+        f"root_of({name}) is not root_of({sources[j].text(j)})"
+        for j in range(k)
+        if first_alike(outside, j) == j and (given or sources[j].argument >= 0)
+    ]
 
 
 def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
@@ -139,15 +156,24 @@ def replay_for(
     return run
 
 
+def _is_plain_result(result: Result) -> bool:
+    """Whether a result is a new tensor and nothing more."""
+    return not (
+        result.outside >= 0
+        or result.shares >= 0
+        or result.group >= 0
+        or result.grad == "leaf"
+        or result.kind == "item"
+        or result.is_inference
+    )
+
+
 class _Finish:
     """What is left to do when the kernels ran: tensors over the arrays, versions, gradients, the node."""
 
     def __init__(self, captured: Captured, table: Any) -> None:
         self.captured, self.table = captured, table
-        self.plain = [
-            None if r.outside >= 0 or r.shares >= 0 or r.group >= 0 or r.grad == "leaf" or r.kind == "item" else r.dtype
-            for r in captured.results
-        ]
+        self.plain = [r.dtype if _is_plain_result(r) else None for r in captured.results]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
         # A call that draws or writes cannot be made once more for derivatives of derivatives.
         self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
@@ -188,6 +214,8 @@ class _Finish:
         tensor = call.wrap(self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._node = LEAF
+        if result.is_inference:
+            meta_of(tensor).inference = True
         if result.shares >= 0:
             source = outside[result.shares]
             tensor._meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)

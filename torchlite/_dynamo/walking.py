@@ -34,7 +34,7 @@ from torchlite.nn.modules.module import Module
 from torchlite.optim.lr_scheduler import LRScheduler
 from torchlite.optim.optimizer import Optimizer
 
-from .exc import Unsupported
+from .exc import NotYet, Unsupported
 from .texts import compiled
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
@@ -126,11 +126,11 @@ def is_equal(a: Any, b: Any) -> bool:
     return isinstance(a, SIMPLE) and (repr(a) == repr(b))
 
 
-def _items(place: Any) -> tuple[list, list]:
+def items_of(place: Any) -> tuple[list, list]:
     return [*place.keys()], [*place.values()]
 
 
-def _elements(place: Any) -> tuple[None, list]:
+def elements_of(place: Any) -> tuple[None, list]:
     return None, [*place]
 
 
@@ -166,8 +166,10 @@ class State:
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
         self._modules: list[Any] = []
+        self._references: list[Any] = []
         self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
+        self.asks_for_classes = False  # whether the program may ask for the exact class of a number
 
     def walk(self, *roots: Any) -> State:
         """Start from these. Unsupported where something cannot be looked into."""
@@ -186,6 +188,9 @@ class State:
                     if (id(optimizer), name) not in done:
                         done.add((id(optimizer), name))
                         self._pending.append(getattr(optimizer, name))
+        for reference in self._references:
+            if isinstance(reference(), Tensor) and id(reference()) not in self.tensors:
+                raise Unsupported("a weak reference to a tensor is read")
         return self
 
     def is_same(self) -> bool:
@@ -198,10 +203,10 @@ class State:
         values, keys = [], []
         for i, held in enumerate(self.held):
             space[f"place{i}"] = held.place
-            if held.read is _items:
+            if held.read is items_of:
                 values.append(f"*place{i}.values()")
                 keys.append(f"*place{i}")
-            elif held.read is _elements:
+            elif held.read is elements_of:
                 values.append(f"*place{i}")
                 keys.append(f"len(place{i})")
             else:
@@ -212,7 +217,7 @@ class State:
         space["is_"], space["found"] = operator.is_, [value for held in self.held for value in held.values]
         space["names"] = []
         for held in self.held:
-            space["names"] += [len(held.values)] if held.read is _elements else held.keys or ()
+            space["names"] += [len(held.values)] if held.read is elements_of else held.keys or ()
         empty = " or ".join(f"empty{i}" for i in range(len(self.empty))) or "False"
         return compiled(
             "is_same",
@@ -247,15 +252,15 @@ class State:
             self._function(value)
         elif cls in (dict, OrderedDict, defaultdict):
             if value:
-                self._hold(_items, value)
+                self._hold(items_of, value)
             else:
                 self.empty.append(value)
         elif cls in (list, deque):
-            self._hold(_elements, value)
+            self._hold(elements_of, value)
         elif cls in (set, frozenset):
             if not all(isinstance(item, SIMPLE) for item in value):
                 raise Unsupported("a set of objects is read")
-            self._hold(_elements, value)
+            self._hold(elements_of, value)
         elif isinstance(value, tuple):
             self._pending += value
         elif cls is slice:
@@ -268,7 +273,9 @@ class State:
             self._pending += [value.fget, value.fset, value.fdel]
         elif cls is weakref.ref:
             self.leaves[id(value)] = value
-            self._pending.append(value())
+            self._references.append(value)
+            if not isinstance(value(), Tensor):
+                self._pending.append(value())
         elif cls is functools.partial:
             self._pending += [value.func, value.args, value.keywords]
         elif isinstance(value, type):
@@ -303,6 +310,7 @@ class State:
         reads = _reads(code)
         self.codes.update(reads.codes)
         self._attributes |= reads.attributes
+        self.asks_for_classes |= "type" in reads.globals or "__class__" in reads.attributes
         for name in reads.imports:
             if not is_known(name):
                 raise Unsupported(f"it imports {name}")
@@ -348,6 +356,8 @@ class State:
 
     def _scaler(self, scaler: GradScaler) -> None:
         """What is made with the first loss stays; which steps there were is the scaler's own."""
+        if scaler.is_enabled() and scaler._scale is None:
+            raise NotYet("the scale of a GradScaler comes with the first loss")
         self.leaves[id(scaler)] = scaler
         names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
         self._hold(_names, (vars(scaler), tuple(names)))
@@ -375,7 +385,7 @@ class State:
             if getattr(cls, "__slots__", None):
                 raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
             self.leaves[id(value)] = value
-            self._hold(_items, value.__dict__)
+            self._hold(items_of, value.__dict__)
             if not is_known(cls.__module__):
                 self._class(cls)
             elif not isinstance(value, (Module, _MANAGERS)):

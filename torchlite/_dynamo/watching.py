@@ -32,6 +32,7 @@ _REFUSED_NAMES = frozenset((
     "__array_ufunc__", "__array_function__", "__dlpack__",
     "data_ptr", "untyped_storage", "storage", "share_memory_", "graph_break", "set_", "resize_", "load_state_dict",
 ))  # fmt: skip
+_OF_ENGINES = frozenset(("manual_seed", "seed", "get_state", "set_state", "get_offset", "set_offset"))
 # Functions of those rooms that look at no element.
 _QUESTIONS = frozenset(("is_foreign", "offset_of", "<module>", "is_pinned", "noted"))
 _LIBRARIES = frozenset("""
@@ -96,6 +97,8 @@ class Watcher:
     def _verdict(self, code: Any, module: str) -> str | None:
         if code in self.codes:
             return None
+        if module.startswith("torchlite_") and code.co_name in _OF_ENGINES:
+            return f"it calls {code.co_name} of random numbers"
         if (
             module.partition(".")[0] in _LIBRARIES
             or module.startswith(("torchlite_", "namedtuple_"))

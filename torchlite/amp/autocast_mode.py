@@ -5,9 +5,11 @@ a thread.
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 import functools
 import threading
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -417,6 +419,26 @@ class autocast(_Region):
                 return func(*args, **kwargs)
 
         return inside
+
+
+def only_autocast() -> bool:
+    """Whether autocast is all that stands on this thread's stack."""
+    return stack.items == [_autocast]
+
+
+def in_force() -> tuple:
+    """What decides how ops are cast in this thread."""
+    return (*_state.enabled.items(), *_state.dtypes.items(), _state.cache_enabled)
+
+
+@contextlib.contextmanager
+def without_casts() -> Iterator[None]:
+    """Within, no cast of before is used, and none that is made is kept for after."""
+    kept, _state.cache = _state.cache, {}
+    try:
+        yield
+    finally:
+        _state.cache = kept
 
 
 def as_now() -> list[_Region]:
