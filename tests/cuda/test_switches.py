@@ -221,3 +221,20 @@ def test_other_libraries():
     assert {"cuda", "cudnn", "fp32_precision"} <= set(dir(backends))
     with pytest.raises(AttributeError, match=r"module 'torchlite.backends' has no attribute 'tpu'"):
         backends.tpu
+
+
+def test_switches_that_are_frozen(monkeypatch):
+    monkeypatch.setattr("torchlite._settings.switches.SWITCHES.flags_frozen", False)
+    backends = torch.backends
+    backends.disable_global_flags()
+    for module, name in ((backends.cudnn, "benchmark"), (backends.mkldnn, "enabled")):
+        words = f"not allowed to set torch.backends.{module.__name__.rpartition('.')[2]} flags after disable_global"
+        with pytest.raises(RuntimeError, match=words):
+            setattr(module, name, True)
+        before = getattr(module, name)
+        with module.flags(**{name: not before}):
+            assert getattr(module, name) is not before
+        assert getattr(module, name) is before
+        with getattr(backends, "__allow_nonbracketed_mutation")():
+            setattr(module, name, before)
+    assert backends.flags_frozen()

@@ -13,6 +13,7 @@ class Switches:
     """One object, `SWITCHES`, has the state of the process."""
 
     def __init__(self) -> None:
+        self.flags_frozen = False  # attributes of cuDNN's and oneDNN's modules are set within `flags(...)` only
         self.deterministic = False
         self.deterministic_warn_only = False
         self.fill_uninitialized_memory = True  # in deterministic mode

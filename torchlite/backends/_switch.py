@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import types
+from collections.abc import Iterator
 from typing import Any
 
 from .._settings.switches import SWITCHES
+
+
+def disable_global_flags() -> None:
+    """From now on the switches of `cudnn` and `mkldnn` are set by their `flags(...)` only, which puts them back:
+    setting an attribute raises a RuntimeError. For test suites.
+    """
+    SWITCHES.flags_frozen = True
+
+
+def flags_frozen() -> bool:
+    """Whether `disable_global_flags` was called."""
+    return SWITCHES.flags_frozen
+
+
+@contextlib.contextmanager
+def allow_mutation() -> Iterator[None]:
+    """Inside, switches may be set in any case."""
+    before, SWITCHES.flags_frozen = SWITCHES.flags_frozen, False
+    try:
+        yield
+    finally:
+        SWITCHES.flags_frozen = before
+
+
+class SwitchModule(types.ModuleType):
+    """A module whose properties are switches."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if SWITCHES.flags_frozen and isinstance(getattr(type(self), name, None), property):
+            raise RuntimeError(
+                f"not allowed to set {self.__name__.replace('torchlite', 'torch')} flags after disable_global_flags; "
+                "please use flags() context manager instead"
+            )
+        super().__setattr__(name, value)
 
 
 def flag(name: str, setter: str, doc: str) -> Any:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 from .._settings.switches import SWITCHES
-from ._switch import Precision, flag, precision
+from ._switch import Precision, SwitchModule, allow_mutation, flag, precision
 
 if TYPE_CHECKING:  # the module is of the class _Cudnn
     enabled: bool
@@ -64,7 +63,8 @@ def set_flags(
         ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision),
     ):
         if value is not None:
-            setattr(module, name, value)
+            with allow_mutation():
+                setattr(module, name, value)
     return before
 
 
@@ -90,7 +90,7 @@ def flags(
         SWITCHES.precisions.update(precisions)
 
 
-class _Cudnn(types.ModuleType):
+class _Cudnn(SwitchModule):
     enabled = flag("cudnn_enabled", "set_enabled_cudnn", "Whether cuDNN may be used where it is there.")
     benchmark = flag(
         "cudnn_benchmark",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 from .._settings.switches import PRECISIONS, SWITCHES
-from ._switch import flag
+from ._switch import SwitchModule, allow_mutation, flag
 
 if TYPE_CHECKING:  # the module is of the class _Mkldnn
     enabled: bool
@@ -76,7 +75,8 @@ def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precis
         ("fp32_precision", None if _fp32_precision == "none" else _fp32_precision),
     ):
         if value is not None:
-            setattr(module, name, value)
+            with allow_mutation():
+                setattr(module, name, value)
     return before
 
 
@@ -100,7 +100,7 @@ def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="n
         set_flags(*before[:2])
 
 
-class _Mkldnn(types.ModuleType):
+class _Mkldnn(SwitchModule):
     enabled = flag("mkldnn_enabled", "set_enabled_mkldnn", "Whether oneDNN may be used where it is there.")
     deterministic = flag(
         "mkldnn_deterministic",
