@@ -144,6 +144,12 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
         for _ in range(2):
             ((x * 2 + x).tanh() - x).cpu()
 
+    def rows_that_wait():
+        x, scale, shift = some(64, 128), some(128), some(64, 1)
+        for _ in range(2):
+            with x._data.device.waiting.joining(256):
+                ((x * scale + shift).tanh() - x) * 2
+
     def optimizer():
         params = [torch.nn.Parameter(some(3, 5)), torch.nn.Parameter(some(20))]
         for kind in (torch.optim.SGD, torch.optim.Adam):
@@ -184,6 +190,7 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
         "linspace": lambda: torch.linspace(0, 1, 37, device=device),
         "tril_indices": lambda: torch.tril_indices(4, 5, device=device),
         "chain": chain,
+        "rows that wait": rows_that_wait,
         "optimizer": optimizer,
         "frequencies": frequencies,
         "nonzero": lambda: some(5, 6).nonzero(),

@@ -23,7 +23,6 @@ from torchlite_device.machinery.array import Array, like
 
 _LEAST = 256  # elements from which on ops by themselves are computed in vectors, as chains are
 _recording = threading.Lock()  # one recorder at a time
-_getrefcount = sys.getrefcount
 
 
 class Listening:
@@ -92,10 +91,10 @@ class Recorder:
         return self.thread == threading.get_ident()
 
     def __enter__(self) -> Recorder:
-        if not _recording.acquire(blocking=False):
-            raise Unrecordable("another thread records")
         device = self.device
         device.waiting.start()
+        if not _recording.acquire(blocking=False):
+            raise Unrecordable("another thread records")
         device.waiting.hold(_LEAST)
         for function in list(device.functions.values()):
             self._listen(function)
@@ -114,10 +113,15 @@ class Recorder:
 
     def __exit__(self, *error: Any) -> None:
         device = self.device
-        if error[0] is None:
-            device.waiting.start()
-        else:
+        try:
+            if error[0] is None:
+                device.waiting.start()
+        finally:
             device.waiting.forget()
+            self._leave()
+
+    def _leave(self) -> None:
+        device = self.device
         errors = device.state.get("errors")
         self.noted = errors is not None and errors.asked
         if errors is not None:
@@ -262,9 +266,9 @@ class LaunchList:
 
     def _fresh(self, one: list) -> Array:
         """An array that owns memory which nothing else refers to: that of the run before, where nobody has it."""
+        if _references(one) == _ALONE:
+            return one[0]
         owner, nbytes, uses, handle = one
-        if _getrefcount(owner) == 3:  # the list's, this name, and the question
-            return owner
         made = like(owner)
         buffer = made.buffer = self.device.allocate(nbytes, made)
         one[0] = made
@@ -285,6 +289,15 @@ class LaunchList:
         made = like(x)
         made.base, made.buffer = base, base.buffer
         return made
+
+
+def _references(one: list) -> int:
+    """How many references there are to the first item of a list."""
+    item = one[0]
+    return sys.getrefcount(item)
+
+
+_ALONE = _references([object()])
 
 
 def recorded(device: Any, function: Callable, given: tuple) -> LaunchList:

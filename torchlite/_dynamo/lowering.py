@@ -69,6 +69,13 @@ class Writer:
         if step.kind == "object":
             given = "".join(f"({i}, {self.value(slot)}), " for i, slot in step.grads)
             self.lines.append(f"publish(owners, ({given}))")
+        inner = getattr(step.kernel, "program", None)
+        if inner.__class__ is Program:
+            self.lines += [f"#     {self.call(one)}" for one in inner.steps]
+        self.lines.append(self.call(step))
+
+    def call(self, step: Step) -> str:
+        """A kernel's call as text."""
         values = [self.value(v) for v in step.args] + [f"{n}={self.value(v)}" for n, v in step.kwargs.items()]
         call = f"{self.object(step.kernel, step.name)}({', '.join(values)})"
         if step.out.__class__ is tuple:
@@ -76,7 +83,7 @@ class Writer:
             call = f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}" if targets else call
         elif step.out is not None:
             call = f"v{step.out.number} = {call}"
-        self.lines.append(call)
+        return call
 
 
 def _checker(table: Any) -> Any:
