@@ -199,3 +199,23 @@ def test_results_of_several_threads_are_their_own():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_elementwise_ops_are_one_launch_though_others_come_between(opencl):
+    def f(x, y):
+        first = x * 2 + y
+        product = y @ x.t()
+        return first.tanh() - x, product
+
+    frame = Frame(f, "f", fullgraph=True)
+    x, y = torch.randn(64, 128), torch.randn(64, 128)
+    for _ in range(3):
+        assert all(same(a, b) for a, b in zip(frame(x, y), f(x, y), strict=True))
+    (variants,) = frame.variants.values()
+    part = variants[0].replay.forward.__globals__["launches"]
+    alone = Frame(lambda x, y: y @ x.t(), "g", fullgraph=True)
+    for _ in range(3):
+        alone(x, y)
+    ((other,),) = alone.variants.values()
+    product = other.replay.forward.__globals__["launches"]
+    assert len(part._launches.launches) == len(product._launches.launches) + 1

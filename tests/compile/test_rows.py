@@ -82,7 +82,12 @@ def test_rows_give_what_eager_gives(family, device):
                     frame = Frame(function, name)
                     for seed in ("", "a", ""):  # the second call has other elements: the third is replayed
                         want = outcome(row, function, (i, seed), requires_grad, device)
-                        assert outcome(row, frame, (i, seed), requires_grad, device) == want, (name, i, seed, requires_grad)
+                        assert outcome(row, frame, (i, seed), requires_grad, device) == want, (
+                            name,
+                            i,
+                            seed,
+                            requires_grad,
+                        )
                     total += 1
                     replayed.update([name] if frame.replays else [])
     missing = {n for n, row in ROWS.items() if row.family == family} - replayed - EAGER - UNINITIALIZED

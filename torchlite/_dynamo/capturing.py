@@ -316,7 +316,9 @@ class Capture(KernelRecorder):
         reads = reads or bool(old) or any(i < 0 for i in bumps)
         scalars = {n for n, raw in self.kept.items() if not getattr(raw, "ndim", 1)}
         layouts = {
-            n: (raw.shape, raw.dtype, raw.flags.c_contiguous) for n, raw in self.kept.items() if type(raw) is np.ndarray
+            n: (raw.shape, raw.dtype, raw.flags.c_contiguous if type(raw) is np.ndarray else raw.contiguous)
+            for n, raw in self.kept.items()
+            if type(raw) is np.ndarray or hasattr(raw, "contiguous")
         }
         gradients = [None if g is None else g._data.strides for g in self.first_grads]
         return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, backward)

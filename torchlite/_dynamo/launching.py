@@ -9,9 +9,10 @@ from typing import Any
 from torchlite._dispatch.record import RANDOM, REGISTRY
 from torchlite._dispatch.recording import Unrecordable
 
+from .effects import is_pure
+from .grouping import Group, grouped
 from .lowering import last_uses, lowered
-from .passes import is_pure
-from .program import Program, Slot, Step
+from .program import Layouts, Program, Slot, Step
 
 
 class Part:
@@ -110,6 +111,14 @@ def _filled(value: Any, arrays: dict) -> Any:
     if cls is slice:
         return slice(_filled(value.start, arrays), _filled(value.stop, arrays), _filled(value.step, arrays))
     return value
+
+
+def side_by_side(program: Program, layouts: Layouts) -> Program:
+    """The program with pointwise steps next to each other that can be computed together: devices join them."""
+    steps: list[Step] = []
+    for one in grouped(program, layouts, 1):
+        steps += one.all() if isinstance(one, Group) else [one]
+    return replace(program, steps=steps)
 
 
 def with_parts(program: Program, table: Any, mode: str) -> Program:

@@ -14,7 +14,7 @@ from .backwards import node_for
 from .capturing import first_alike
 from .chains import with_chains
 from .effects import is_pure
-from .launching import with_parts
+from .launching import side_by_side, with_parts
 from .lowering import lowered
 from .passes import without_dead_code
 from .program import Captured, Program, Result
@@ -119,7 +119,7 @@ def optimized(program: Program, layouts: dict, table: Any, mode: str) -> Program
     """The program after the passes."""
     program = without_dead_code(program)
     if hasattr(table.backend, "records") and table.backend.records(mode):
-        return with_parts(program, table, mode)
+        return with_parts(side_by_side(program, layouts), table, mode)
     if not hasattr(table.backend, "blockwise") or table.backend.engine() != "numpy":
         return program
     return with_chains(program, layouts, table.backend)
