@@ -5,7 +5,7 @@ import pytest
 import torchlite as torch
 
 from ..distributed.ranks import needs_mpi
-from . import checks
+from . import checks, composed
 from .starting import run
 
 pytestmark = needs_mpi
@@ -29,6 +29,8 @@ def test_two_ranks(tmp_path):
         checks.optimizers_that_share_out,
         checks.models_averaged,
         checks.mistakes,
+        composed.replicated_and_recomputed,
+        composed.what_contracts_ask_for,
     )
 
 

@@ -1,6 +1,7 @@
 """A world of one process, which needs no MPI; what is refused before there is one; names of backends."""
 
 import functools
+import io
 from datetime import timedelta
 
 import pytest
@@ -155,6 +156,42 @@ def test_wrappers_of_activations(kind):
     assert torch.equal(x.grad, given) and len(runs) == (1 if kind == "offload" else 2)
     net.load_state_dict({name: torch.zeros_like(value) for name, value in net.state_dict().items()})
     assert not net(x).any()
+
+
+def test_what_helps_to_find_errors(monkeypatch):
+    assert dist.get_debug_level() is dist.DebugLevel.OFF and dist.GroupName("a") == "a"
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+    monkeypatch.setattr("torchlite.distributed._debugging._level", [])
+    dist.set_debug_level(dist.DebugLevel.INFO)
+    assert dist.get_debug_level() is dist.DebugLevel.INFO
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "much")
+    with pytest.raises(ValueError, match="must be OFF, INFO, or DETAIL"):
+        dist.set_debug_level_from_env()
+    with pytest.raises(TypeError, match="set_debug_level"):
+        dist.set_debug_level(1)
+
+
+def test_a_breakpoint_stops_one_rank(monkeypatch, capsys):
+    dist.init_process_group("gloo", rank=0, world_size=1)
+    monkeypatch.setattr("torchlite.distributed._debugging._calls", 0)
+    monkeypatch.setattr("sys.stdin", io.StringIO("up\np answer\ncontinue\n"))
+    answer = 41 + 1
+    dist.breakpoint(skip=1)
+    assert "42" not in capsys.readouterr().out
+    dist.breakpoint(skip=1)
+    said = capsys.readouterr().out
+    assert "Type 'up' to get to the frame" in said and str(answer) in said
+    for ranks, kind, words in (
+        (0, TypeError, "ranks_to_exclude must be a list, but got int"),
+        ([], ValueError, "ranks_to_exclude cannot be empty"),
+        ([0], ValueError, "Cannot shrink a process group with size 1"),
+    ):
+        with pytest.raises(kind, match=words):
+            dist.shrink_group(ranks)
+    dist.destroy_process_group()
 
 
 def test_a_modules_state_of_one_process():

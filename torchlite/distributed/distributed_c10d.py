@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import enum
-import os
 import zlib
-from typing import Any
+from typing import Any, NewType
 
 from ._alone import Alone as Alone
 from ._backends import (
@@ -42,6 +40,7 @@ from ._collectives import (
     scatter,
     supports_complex,
 )
+from ._debugging import DebugLevel, breakpoint, get_debug_level, record_comm, set_debug_level, set_debug_level_from_env
 from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
 from ._grad_bucket import GradBucket
 from ._objects import _object_to_tensor as _object_to_tensor
@@ -99,6 +98,7 @@ from ._world import (
 )
 from ._world import _abort_process_group as _abort_process_group
 from ._world import _get_default_group as _get_default_group
+from ._world import _group_or_default as _group_or_default
 from ._world import _new_group_with_tag as _new_group_with_tag
 from ._world import _rank_not_in_group as _rank_not_in_group
 from ._world import _world as _world
@@ -108,7 +108,7 @@ __all__ = [
     "BarrierOptions", "BroadcastOptions", "DebugLevel", "DistBackendError", "DistError", "DistNetworkError",
     "DistStoreError", "FileStore", "GatherOptions", "GradBucket", "GroupMember", "HashStore", "P2POp", "PrefixStore",
     "ProcessGroup", "QueueEmptyError", "ReduceOp", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "Store",
-    "TCPStore",
+    "TCPStore", "GroupName", "breakpoint", "record_comm", "set_debug_level", "set_debug_level_from_env", "shrink_group",
     "Work", "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
     "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "gather", "gather_object",
@@ -122,16 +122,32 @@ __all__ = [
     "split_group", "supports_complex",
 ]  # fmt: skip
 
-
-class DebugLevel(enum.IntEnum):
-    """What TORCH_DISTRIBUTED_DEBUG says."""
-
-    OFF, INFO, DETAIL = range(3)
+GroupName = NewType("GroupName", str)  # by which a group is registered
 
 
-def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says."""
-    return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
+def shrink_group(
+    ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
+) -> ProcessGroup:
+    """A group without some ranks, which the backends have to be able to make without those: none here is. `new_group`
+    with `use_local_synchronization` makes one of processes that live. TypeError, and ValueError for wrong ranks.
+    """
+    if not isinstance(ranks_to_exclude, list):
+        raise TypeError(
+            f"ranks_to_exclude must be a list, but got {type(ranks_to_exclude).__name__}. "
+            "Example: [1, 3, 5] to exclude ranks 1, 3, and 5."
+        )
+    if not ranks_to_exclude:
+        raise ValueError(
+            "ranks_to_exclude cannot be empty. To shrink a group, you must specify at least one rank to exclude. "
+            "Example: [failed_rank_id]"
+        )
+    found = _group_or_default(group)
+    if found.size() < 2:
+        raise ValueError(
+            f"Cannot shrink a process group with size {found.size()}. Group must have at least 2 ranks to support "
+            "shrinking."
+        )
+    raise TypeError(f"Process group backend for '{found.group_name}' does not support shrinking operations.")
 
 
 def _get_default_store() -> Store:

@@ -7,6 +7,7 @@ import itertools
 import threading
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from .. import Tensor
@@ -449,11 +450,26 @@ def checkpoint(
     again.early_stop = early_stop if _Choices.early_stop is None else _Choices.early_stop
     if debug if _Choices.debug is None else _Choices.debug:
         again.names.append(_Names())
+    with first_run(again, first):
+        return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def first_run(again: _Recompute, first: Any) -> Iterator[None]:
+    """A context in which a part runs whose saved tensors `again` makes when backward needs them."""
     watch = again.names[0] if again.names else contextlib.nullcontext()
     with saved_tensors_hooks(again.pack, again.unpack), first, watch:
-        found = function(*args, **kwargs)
+        yield
     again.complete = True
-    return found
+
+
+def run_again(
+    function: Any, args: Any, kwargs: Any, context_fn: Any, preserve_rng_state: bool, determinism_check: str
+) -> Any:
+    """The context of a first run that begins now, and that somebody else makes; `function` is the second run."""
+    first, second = context_fn()
+    surroundings = _Surroundings(preserve_rng_state, [*args, *kwargs.values()])
+    return first_run(_Recompute(function, args, kwargs, second, surroundings, _CHECKS[determinism_check]), first)
 
 
 def _warn_of_default(name: str, when: str) -> None:

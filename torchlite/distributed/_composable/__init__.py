@@ -1,1 +1,8 @@
-"""Modules that PyTorch wraps in place, over several processes: none."""
+"""What changes modules in place, each once, for work in several processes."""
+
+from .checkpoint_activation import checkpoint
+from .contract import _get_registry as _get_registry
+from .contract import contract
+from .replicate import replicate
+
+__all__ = ["checkpoint", "contract", "replicate"]

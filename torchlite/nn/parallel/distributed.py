@@ -257,11 +257,19 @@ class DistributedDataParallel(Module, Joinable):
         self.forward_sync_buffers = value
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        inputs, kwargs = self._pre_forward(*inputs, **kwargs)
+        return self._post_forward(self._run_ddp_forward(*inputs, **kwargs))
+
+    def _pre_forward(self, *inputs: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """What comes before a forward of the module: the inputs for it."""
         if self.reducer is not None:
             self._before_forward()
         if self.device_ids:
             inputs, kwargs = _moved((inputs, kwargs), self.device_ids[0])
-        output = self._run_ddp_forward(*inputs, **kwargs)
+        return inputs, kwargs
+
+    def _post_forward(self, output: Any) -> Any:
+        """What comes after it: the output."""
         if torch.is_grad_enabled() and self.require_backward_grad_sync and self.reducer is not None:
             self.require_forward_param_sync = True
             self._expects_backward(output)

@@ -1,0 +1,82 @@
+"""Functions that change a module in place, once, and keep a state of their own for it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlite import nn
+
+_KEPT = "_composable_applied"  # in a module's __dict__: by a function's name, its state
+
+
+class _State:
+    """What a function keeps of a module."""
+
+
+def _names(module: nn.Module) -> tuple[list[str], list[str], list[str]]:
+    return (
+        [name for name, _ in module.named_parameters()], [name for name, _ in module.named_buffers()],
+        [name for name, _ in module.named_modules()],
+    )  # fmt: skip
+
+
+def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
+    """Make of `function(module, ...)` one that may be applied to a module (or a list of modules) once, and that returns
+    it with the names that its parameters, buffers and modules had. `function.state(module)` is the `state_cls` that is
+    made for a module before; None where the function was not applied.
+
+    >>> import torchlite as torch
+    >>> from torchlite.distributed._composable import contract
+    >>> @contract()
+    ... def freeze(module):
+    ...     contracted = freeze.state(module)
+    ...     contracted.was = module.weight.requires_grad
+    ...     return module.requires_grad_(False)
+    >>> freeze.state(freeze(torch.nn.Linear(1, 1))).was
+    True
+    """
+
+    def made(function: Callable[..., Any]) -> Any:
+        name = function.__name__
+
+        @functools.wraps(function)
+        def applied(module: Any, *args: Any, **kwargs: Any) -> Any:
+            modules = [module] if isinstance(module, nn.Module) else list(module)
+            state, before = state_cls(), [_names(each) for each in modules]
+            for each in modules:
+                known = each.__dict__.setdefault(_KEPT, {})
+                if name in known:
+                    raise AssertionError(
+                        "Each distinct composable distributed API can only be applied to a module once. "
+                        f"{name} has already been applied to the following module:\n{each}"
+                    )
+                known[name] = state
+            updated = function(module, *args, **kwargs)
+            _check(before, modules if updated is None else _listed(updated))
+            return module if updated is None else updated
+
+        applied.state = lambda module: module.__dict__.get(_KEPT, {}).get(name)  # type: ignore[attr-defined]
+        return applied
+
+    return made
+
+
+def _listed(modules: Any) -> list[nn.Module]:
+    return [modules] if isinstance(modules, nn.Module) else list(modules)
+
+
+def _check(before: list[Any], modules: list[nn.Module]) -> None:
+    for names, module in zip(before, modules, strict=True):
+        for kind, old, new in zip(("parameters", "buffers", "modules"), names, _names(module), strict=True):
+            if old != new:
+                raise RuntimeError(
+                    f"Checking {kind}: Composable distributed API implementations cannot modify FQNs.\n"
+                    f"FQNs only in original: {set(old) - set(new)}\nFQNs only in new: {set(new) - set(old)}"
+                )
+
+
+def _get_registry(module: nn.Module) -> dict[str, Any] | None:
+    """What was applied to a module, by name; None where nothing was."""
+    return module.__dict__.get(_KEPT)
