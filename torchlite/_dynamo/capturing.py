@@ -321,7 +321,10 @@ class Capture(KernelRecorder):
             if type(raw) is np.ndarray or hasattr(raw, "contiguous")
         }
         gradients = [None if g is None else g._data.strides for g in self.first_grads]
-        return Captured(program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, backward)
+        memory = {n: id(owner_of(raw)) for n, raw in self.kept.items() if hasattr(raw, "base")}
+        return Captured(
+            program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, memory, backward
+        )
 
     def _result(self, tensor: Any, leaves: list) -> Result:
         if isinstance(tensor, Element):

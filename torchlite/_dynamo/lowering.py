@@ -105,6 +105,8 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
     writer.space["publish"] = publish
     for number, raw in program.constants.items():
         writer.lines.append(f"v{number} = {writer.object(table.clone, 'clone')}({writer.object(raw, 'constant')})")
+    for number, raw in program.held.items():
+        writer.space[f"v{number}"] = raw
     last = last_uses(program)
     shown = ""
     for place, step in enumerate(program.steps):
@@ -127,7 +129,7 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
 
 def last_uses(program: Program) -> dict[int, list[int]]:
     """The slots that die at each step; those of inputs and constants too, but for what is returned."""
-    kept = set(program.outputs)
+    kept = {*program.outputs, *program.held}
     last: dict[int, int] = {}
     for place, step in enumerate(program.steps):
         for number in (*step.uses(), *step.makes()):

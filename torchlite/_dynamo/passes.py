@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 from .effects import is_pure
-from .program import Program
+from .memory import Memory
+from .program import Layouts, Program, Slot, Step, key_of
 
 
 def without_dead_code(program: Program) -> Program:
@@ -16,4 +19,144 @@ def without_dead_code(program: Program) -> Program:
             kept.append(step)
             wanted.update(step.uses())
     constants = {number: raw for number, raw in program.constants.items() if number in wanted}
-    return replace(program, steps=kept[::-1], constants=constants)
+    held = {number: raw for number, raw in program.held.items() if number in wanted}
+    return replace(program, steps=kept[::-1], constants=constants, held=held)
+
+
+def without_repetition(program: Program, place: dict[int, int]) -> Program:
+    """Leave out steps that compute what an earlier one did, if nobody can tell the two results apart: neither is
+    written, and the later one does not leave the program. What writes or draws ends the search.
+    """
+    memory, shown = Memory(program, place), program.shown()
+    known: dict[Any, Step] = {}
+    names: dict[int, Slot] = {}
+    kept: list[Step] = []
+    for step in program.steps:
+        step = renamed(step, names)
+        if not is_pure(step):
+            known.clear()
+        elif step.out is not None:
+            key = id(step.kernel), key_of(step.args), key_of(step.kwargs)
+            first = known.setdefault(key, step)
+            if first is not step and _is_twin(first, step, memory, shown):
+                names.update(zip(step.makes(), map(Slot, first.makes()), strict=True))
+                continue
+        kept.append(step)
+    return replace(program, steps=kept)
+
+
+def _is_twin(first: Step, step: Step, memory: Memory, shown: set[int]) -> bool:
+    """Whether the results of an earlier step can take the place of a step's."""
+    if memory.is_view(step):
+        return memory.is_view(first) and not any(n in shown for n in step.makes())
+    fresh = all(memory.of(n) not in memory.written for n in first.makes())
+    return fresh and all(map(memory.is_plain, step.makes()))
+
+
+def renamed(step: Step, names: dict[int, Slot]) -> Step:
+    """A step that reads other slots in the places of some."""
+    if not names or not any(n in names for n in step.uses()):
+        return step
+    args, kwargs, grads = (_renamed(value, names) for value in (step.args, tuple(step.kwargs.items()), step.grads))
+    return replace(step, args=args, kwargs=dict(kwargs), grads=grads)
+
+
+def _renamed(value: Any, names: dict[int, Slot]) -> Any:
+    cls = value.__class__
+    if cls is Slot:
+        return names.get(value.number, value)
+    if cls is tuple or cls is list:
+        return cls([_renamed(item, names) for item in value])
+    if cls is slice:
+        return slice(*[_renamed(item, names) for item in (value.start, value.stop, value.step)])
+    return value
+
+
+# Views that other views of the same elements can be made of at once.
+_RESHAPES = frozenset(("reshape", "_view", "view", "flatten", "unflatten", "squeeze", "unsqueeze"))
+
+
+def with_short_views(program: Program, layouts: Layouts, place: dict[int, int], reshape: Any) -> Program:
+    """Reshape what was reshaped from where it came from, and permute at once what is permuted twice. Views of whole
+    contiguous arrays as they were are left out.
+    """
+    memory, shown = Memory(program, place), program.shown()
+    names: dict[int, Slot] = {}
+    makers: dict[int, Step] = {}
+    kept: list[Step] = []
+    for step in program.steps:
+        step = renamed(step, names)
+        if step.out.__class__ is Slot and is_pure(step) and memory.is_view(step) and step.args[0].__class__ is Slot:
+            number = step.out.number
+            before = makers.get(step.args[0].number)
+            if step.name in _RESHAPES and _is_whole(step, layouts):
+                if before is not None and before.name in _RESHAPES and _is_whole(before, layouts):
+                    step = replace(step, name="reshape", kernel=reshape, args=(before.args[0], layouts[number][0]))
+                    step.kwargs = {}
+                given = step.args[0].number
+                if layouts[given] == layouts[number] and number not in shown:
+                    names[number] = Slot(given)
+                    continue
+            elif step.name == "permute" and before is not None and before.name == "permute":
+                order = [before.args[1][d] for d in step.args[1]]
+                step = replace(step, args=(before.args[0], tuple(order)))
+            makers[number] = step
+        kept.append(step)
+    return replace(program, steps=kept)
+
+
+def _is_whole(step: Step, layouts: Layouts) -> bool:
+    """Whether a view has all elements of a contiguous array in their order."""
+    given, made = layouts.get(step.args[0].number), layouts.get(step.out.number)
+    if given is None or made is None or not given[2] or not made[2]:
+        return False
+    return given[1] == made[1] and math.prod(given[0]) == math.prod(made[0])
+
+
+_FOLDED = 1 << 16  # elements that a constant may have
+
+
+def with_constants(program: Program, place: dict[int, int], table: Any) -> Program:
+    """Compute once what follows from no array but constants, if nobody can write into it: it is held from then on."""
+    memory = Memory(program, place)
+    held = dict(program.held)
+    constants = dict(program.constants)
+    for number in program.constants:
+        uses = [step for step in program.steps if number in step.uses()]
+        if (
+            number not in program.outputs
+            and memory.of(number) not in memory.written
+            and not any(memory.is_view(step) or not is_pure(step) for step in uses)
+        ):
+            held[number] = constants.pop(number)
+    steps = []
+    for step in program.steps:
+        found = _folded(step, memory, held, table) if is_pure(step) and step.out.__class__ is Slot else None
+        if found is None:
+            steps.append(step)
+        else:
+            held[step.out.number] = found
+    return replace(program, steps=steps, constants=constants, held=held)
+
+
+def _folded(step: Step, memory: Memory, held: dict[int, Any], table: Any) -> Any:
+    """What a step makes of constants alone; None where it reads other arrays, and where others get its memory."""
+    if not memory.is_plain(step.out.number) or any(n not in held for n in step.uses()):
+        return None
+    values = {n: Slot(n) for n in step.uses()}
+    arrays = {slot: held[n] for n, slot in values.items()}
+    found = step.kernel(*_filled(step.args, arrays), **dict(_filled(tuple(step.kwargs.items()), arrays)))
+    found = found if found.__class__ is table.array else table.as_array(found)
+    return found if found.size <= _FOLDED else None
+
+
+def _filled(value: Any, arrays: dict[Slot, Any]) -> Any:
+    """A value with arrays in the places of slots."""
+    cls = value.__class__
+    if cls is Slot:
+        return arrays[value]
+    if cls is tuple or cls is list:
+        return cls([_filled(item, arrays) for item in value])
+    if cls is slice:
+        return slice(*[_filled(item, arrays) for item in (value.start, value.stop, value.step)])
+    return value

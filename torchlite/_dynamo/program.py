@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -56,16 +56,24 @@ def slots_in(value: Any) -> Iterator[int]:
 
 @dataclass
 class Program:
-    """Steps, the slots that are given, those that are constants (arrays, copied for each run), and those returned."""
+    """Steps, the slots that are given, those that are constants (arrays, copied for each run), and those returned.
+
+    held: constants that every run reads as they are.
+    """
 
     steps: list[Step]
     inputs: list[int]
     constants: dict[int, Any]
     outputs: list[int]
+    held: dict[int, Any] = field(default_factory=dict)
 
     def used(self) -> set[int]:
         """The slots that some step gets, or that are returned."""
         return {number for step in self.steps for number in step.uses()} | set(self.outputs)
+
+    def shown(self) -> set[int]:
+        """The slots whose arrays others get: those that are returned, and gradients for objects that are called."""
+        return {*self.outputs, *(g.number for step in self.steps for _, g in step.grads if g is not None)}
 
 
 def key_of(value: Any) -> Any:
@@ -149,6 +157,7 @@ class Captured:
     gradients: list[tuple | None]
     scalars: set[int]  # slots of arrays without dimensions
     layouts: Layouts
+    memory: dict[int, int]  # slots whose arrays lie in one memory have one number
     backward: Any = None
 
 

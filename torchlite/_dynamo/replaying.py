@@ -16,7 +16,8 @@ from .chains import with_chains
 from .effects import is_pure
 from .launching import side_by_side, with_parts
 from .lowering import lowered
-from .passes import without_dead_code
+from .memory import with_reuse
+from .passes import with_constants, with_short_views, without_dead_code, without_repetition
 from .program import Captured, Program, Result
 from .texts import compiled
 
@@ -115,14 +116,19 @@ def _publish(owners: tuple, grads: tuple) -> None:
         meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
 
 
-def optimized(program: Program, layouts: dict, table: Any, mode: str) -> Program:
+def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Program:
     """The program after the passes."""
-    program = without_dead_code(program)
+    layouts, memory = captured.layouts, captured.memory
+    program = with_constants(program, memory, table)
+    program = without_repetition(program, memory)
+    program = without_dead_code(with_short_views(program, layouts, memory, table.reshape))
     if hasattr(table.backend, "records") and table.backend.records(mode):
         return with_parts(side_by_side(program, layouts), table, mode)
-    if not hasattr(table.backend, "blockwise") or table.backend.engine() != "numpy":
+    if not hasattr(table.backend, "blockwise"):
         return program
-    return with_chains(program, layouts, table.backend)
+    if table.backend.engine() == "numpy":
+        program = with_chains(program, layouts, table.backend)
+    return with_reuse(program, layouts, memory)
 
 
 def replay_for(
@@ -131,7 +137,7 @@ def replay_for(
     """A function of the call (function, args, kwargs) and its argument tensors that does what the captured call did,
     and returns what it returned.
     """
-    program, backward = optimized(captured.program, captured.layouts, table, mode), captured.backward
+    program, backward = optimized(captured.program, captured, table, mode), captured.backward
     forward = lowered(name, program, table, captured.scalars, _publish)
     space: dict[str, Any] = {"forward": forward, "finish": _Finish(captured, table)}
     for k, source in enumerate(sources):
@@ -140,7 +146,7 @@ def replay_for(
     if backward is not None and not backward.is_freed:
         for one in [backward.together, *backward.apart]:
             one.run = lowered(
-                f"{name}_backward", optimized(one.program, captured.layouts, table, mode), table, captured.scalars
+                f"{name}_backward", optimized(one.program, captured, table, mode), table, captured.scalars
             )
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
