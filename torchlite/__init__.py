@@ -91,7 +91,7 @@ del _d, _name
 
 _MODULES = {
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_jit_internal",
-    "_prims_common",
+    "_logging", "_prims_common",
     "_subclasses", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx",
     "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "opencl", "optim",

@@ -15,6 +15,7 @@ from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _guards as _guards
 from . import _jit_internal as _jit_internal
+from . import _logging as _logging
 from . import _prims_common as _prims_common
 from . import _subclasses as _subclasses
 from . import _tensor_str as _tensor_str

@@ -309,6 +309,17 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             seen("set_state", _go_to, generator, state)
 
 
+def default_states() -> list[tuple]:
+    """The default generators that were used so far, each with its state."""
+    return [(generator, generator._engine.get_state()) for generator in _defaults.values()]
+
+
+def set_default_states(states: list[tuple]) -> None:
+    """Go back to what `default_states` gave."""
+    for generator, state in states:
+        generator._engine.set_state(state)
+
+
 def __getattr__(name: str):
     if name == "default_generator":
         return default_of(table_of(device_type("cpu")))

@@ -7,26 +7,22 @@ of it, `lowering.py` the text that runs it, `replaying.py` the test of the argum
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from ..compiler import (
-    allow_in_graph,
-    assume_constant_result,
-    is_compiling,
-    list_backends,
-    reset,
-    set_stance,
-    substitute_in_graph,
-)
+from .._settings.compiling import THREAD
+from ..compiler import allow_in_graph, assume_constant_result, is_compiling, reset, set_stance, substitute_in_graph
 from ..compiler import disable as _disable
 from . import config as config
 from . import utils as utils
+from .backends import list_backends, lookup_backend, register_backend
 from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",
-    "graph_break", "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-    "maybe_mark_dynamic", "reset", "set_stance", "substitute_in_graph",
+    "error_on_graph_break", "explain", "graph_break", "is_compiling", "list_backends", "lookup_backend",
+    "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize", "optimize_assert",
+    "register_backend", "reset", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
 
@@ -40,6 +36,59 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     8
     """
     return _disable(fn, recursive, reason=reason)
+
+
+def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """A function of `f`'s arguments that calls it once and says what a compiler gets to see: `graphs`, `break_reasons`
+    and their numbers.
+
+    >>> found = torchlite._dynamo.explain(lambda x: (x * 2).relu())(torchlite.ones(2))
+    >>> found.graph_count, found.graph_break_count, found.op_count
+    (1, 0, 2)
+    """
+    from .explaining import explain as explained
+
+    return explained(f, *extra_args, **extra_kwargs)
+
+
+def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool = False, **options: Any) -> Any:
+    """A decorator of functions and modules that are compiled: an older form of `torch.compile`; `nopython` is its
+    `fullgraph`.
+
+    >>> torchlite._dynamo.optimize("eager")(lambda x: x + 1)(2)
+    3
+    """
+    from .eval_frame import compile
+
+    return compile(backend=backend, fullgraph=nopython, disable=disable, dynamic=options.get("dynamic"))
+
+
+def optimize_assert(backend: Any, **options: Any) -> Any:
+    """`optimize` with `nopython=True`."""
+    return optimize(backend, nopython=True, **options)
+
+
+class error_on_graph_break:
+    """Within this (or a function that it decorates) what cannot be captured is an error, or is none, whatever
+    `fullgraph` says.
+    """
+
+    def __init__(self, error: bool) -> None:
+        self.error, self.before = error, None
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with error_on_graph_break(self.error):
+                return function(*args, **kwargs)
+
+        return inside
+
+    def __enter__(self) -> None:
+        self.before, THREAD.fails = THREAD.fails, self.error
+
+    def __exit__(self, *error: Any) -> None:
+        THREAD.fails = self.before
 
 
 def graph_break(msg: str = "") -> None:

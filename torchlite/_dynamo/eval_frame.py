@@ -8,6 +8,7 @@ from typing import Any
 from torchlite.nn.modules.module import Module
 
 from .backends import frame_for
+from .options import check
 
 __all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
 
@@ -76,8 +77,9 @@ def compile(
     What cannot be replayed (printing, numbers read from tensors after writes, what changes objects) runs as it is
     written, after one warning; with `fullgraph` it raises `torch._dynamo.exc.Unsupported`.
 
-    backend: "inductor", or "eager": the function itself. Without `model` a decorator. RuntimeError for both `mode` and
-    `options`.
+    backend: "inductor"; "eager", which is the function itself; or a function of (graph module, example inputs) that
+    returns what is to be called in the graph's place, or the name of one (`torch._dynamo.register_backend`). Without
+    `model` a decorator. RuntimeError for both `mode` and `options`, and for those that there are not.
 
     >>> double = torchlite.compile(lambda x: 2 * x)
     >>> double(4)
@@ -85,6 +87,8 @@ def compile(
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None or options is not None:
+        check(mode, options)
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
@@ -92,7 +96,7 @@ def compile(
         )  # fmt: skip
     if disable:
         return model
-    make = frame_for(backend, fullgraph, recompile_limit, mode)
+    make = frame_for(backend, fullgraph, recompile_limit, mode, options)
     if isinstance(model, Module):
         return OptimizedModule(model, make)
     if not callable(model):

@@ -252,7 +252,7 @@ class Frame:
             self.variants.pop(key, None)
             self.eager.add(key)
         self.reasons.append(reason)
-        if self.fullgraph:
+        if self.fullgraph if THREAD.fails is None else THREAD.fails:
             raise Unsupported(reason)
         if is_new:
             logs.write("graph_breaks", f"{self.name}: {reason}")

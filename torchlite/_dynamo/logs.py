@@ -1,12 +1,15 @@
-"""What `TORCHLITE_LOGS=graph_breaks,recompiles,code` writes to the standard error stream."""
+"""What `TORCHLITE_LOGS=graph_breaks,recompiles,code` and `torch._logging.set_logs` have written to the standard error
+stream."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+from .._settings.compiling import PROCESS
+
 
 def write(kind: str, text: str) -> None:
     """Write a message of a kind that was asked for."""
-    if kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
+    if kind in PROCESS.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
         sys.stderr.write(f"[torchlite {kind}] {text}\n")

@@ -44,6 +44,24 @@ def key_and_tensors(value: Any, tensors: list, objects: list) -> Any:
     return (object, id(value))
 
 
+def with_tensors(value: Any, tensors: Any) -> Any:
+    """Arguments with other tensors, of an iterator, in the places of theirs."""
+    cls = value.__class__
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if cls is list or cls is tuple:
+        return cls([with_tensors(item, tensors) for item in value])
+    if cls is dict:
+        return {name: with_tensors(item, tensors) for name, item in value.items()}
+    if cls is slice:
+        return slice(*[with_tensors(v, tensors) for v in (value.start, value.stop, value.step)])
+    if dataclasses.is_dataclass(cls):
+        new: Any = object.__new__(value.__class__)
+        new.__dict__.update(with_tensors(value.__dict__, tensors))
+        return new
+    return value
+
+
 def containers(value: Any, found: dict[int, Held] | None = None) -> dict[int, Held]:
     """The lists, dictionaries and dataclasses among arguments, as they are, by identity."""
     found = {} if found is None else found

@@ -163,6 +163,8 @@ class State:
         self.held: list[Held] = []
         self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
         self.codes: set[Any] = set()
+        self.disabled_codes: set[Any] = set()  # of functions that the compiler is kept from
+        self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
         self._modules: list[Any] = []
@@ -299,6 +301,11 @@ class State:
         if str(function.__module__).startswith("numpy."):
             self.leaves[id(function)] = function
             return
+        if function.__dict__.get("_dynamo_marked_constant"):
+            self.constant_codes.add(function.__code__)
+            return
+        if function.__dict__.get("_torchdynamo_disable"):
+            self.disabled_codes.add(function.__code__)
         if original is None:
             self.add_code(function.__code__, function.__globals__)
         self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]

@@ -59,6 +59,7 @@ class Watcher:
 
     def __init__(self, codes: set, capture: Any) -> None:
         self.codes, self.capture = codes, capture
+        self.constant: Any = None  # the frame of a function that may do what it likes
         self.verdicts: dict[Any, str | None] = {}
         self.libraries: set = set()  # codes that are neither the program's nor torchlite's
         self.reads_gradients = False
@@ -73,6 +74,13 @@ class Watcher:
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         code, depth = frame.f_code, self.capture.depth
         if depth and code is not _START:  # of kernels and of what a replay calls as one: what these do, they do again
+            return
+        if self.constant is not None:
+            if event == "return" and frame is self.constant:
+                self.constant = None
+            return
+        if event == "call" and code in self.capture.state.constant_codes:
+            self.constant = frame
             return
         if event == "call":
             if code not in self.verdicts:
@@ -95,6 +103,8 @@ class Watcher:
             self.capture.keep_constant(argument)
 
     def _verdict(self, code: Any, module: str) -> str | None:
+        if code in self.capture.state.disabled_codes:
+            return f"it calls {code.co_name}, which torch.compiler.disable keeps from it"
         if code in self.codes:
             return None
         if module.startswith("torchlite_") and code.co_name in _OF_ENGINES:

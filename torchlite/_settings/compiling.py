@@ -11,12 +11,14 @@ class Thread(threading.local):
 
     exports = 0  # that it is inside of
     stance = "default"
+    fails: Any = None  # whether what cannot be captured is an error; None: as the compiled function was told
 
 
 class Process:
     """Of the process."""
 
     backend: Any = "inductor"
+    logs: frozenset[str] = frozenset()  # what compilers tell of their work
     collectives = False  # whether processes agree before one compiles again
 
 

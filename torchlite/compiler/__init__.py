@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -78,6 +79,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         return functools.partial(disable, recursive=recursive, reason=reason)
     if not callable(fn):
         raise AssertionError(f"expected a function, but got {type(fn).__name__}")
+    if recursive and isinstance(fn, types.FunctionType):
+        fn._torchdynamo_disable = True  # type: ignore[attr-defined]
     return fn
 
 
@@ -128,7 +131,9 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     >>> torchlite.compiler.list_backends()
     ['inductor']
     """
-    return ["inductor"] if "debug" in (exclude_tags or ()) else ["aot_eager", "eager", "inductor"]
+    from .._dynamo.backends import list_backends as listed
+
+    return listed(exclude_tags)
 
 
 def cudagraph_mark_step_begin() -> None:

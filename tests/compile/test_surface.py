@@ -1,0 +1,192 @@
+"""What surrounds `torch.compile`: compilers of a program's own, `explain`, options, logs, marks."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite import nn
+from torchlite._dynamo.exc import InvalidBackend, Unsupported
+from torchlite._dynamo.testing import CompileCounter, EagerAndRecordGraphs, same
+
+
+def test_a_compiler_gets_graphs():
+    given = []
+
+    def multiplying(graph, inputs):
+        given.append(inputs)
+        for node in graph.graph.nodes:
+            if node.target is torch.ops.aten.add.Tensor:
+                node.target = torch.ops.aten.mul.Tensor
+        graph.recompile()
+        return graph.forward
+
+    f = torch.compile(lambda x, d, k=2: {"a": x + d["b"], "n": k}, backend=multiplying, fullgraph=True)
+    x, y = torch.full((2,), 3.0), torch.full((2,), 4.0)
+    for _ in range(3):
+        found = f(x, {"b": y})
+        assert found["a"].tolist() == [12.0, 12.0] and found["n"] == 2
+    assert len(given) == 1 and given[0][0] is x and given[0][1] is y
+    assert f(x.double(), {"b": y.double()})["a"].dtype is torch.float64 and len(given) == 2
+
+
+def test_graphs_of_modules_train():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.5))
+    counter = CompileCounter()
+    compiled = torch.compile(model, backend=counter, fullgraph=True)
+    for i in range(3):
+        outcomes = []
+        for function in (compiled, model):
+            torch.manual_seed(i)
+            x = torch.randn(5, 4)
+            found = function(x)
+            model.zero_grad()
+            found.sum().backward()
+            outcomes.append((found.tolist(), model[0].weight.grad.tolist(), torch.rand(1).item()))
+        assert outcomes[0] == outcomes[1]
+    assert counter.frame_count == 1 and counter.op_count >= 3
+    model.eval()
+    compiled(torch.randn(5, 4))
+    assert counter.frame_count == 2
+
+
+def test_what_is_no_graph_runs_as_it_is_written():
+    total = torch.zeros(())
+    recorder = EagerAndRecordGraphs()
+
+    def f(x):
+        total.add_(x.sum())
+        return x + total
+
+    compiled = torch.compile(f, backend=recorder)
+    with pytest.warns(UserWarning, match="writes to tensors that live on"):
+        assert compiled(torch.ones(1)).item() == 2
+    assert compiled(torch.ones(1)).item() == 3 and total.item() == 2 and not recorder.graphs
+    with pytest.warns(UserWarning, match="reads elements"):
+        assert torch.compile(lambda x: x * x.item(), backend=recorder)(torch.full((1,), 3.0)).item() == 9
+
+
+def test_compilers_have_names():
+    @torch._dynamo.register_backend(name="a_compiler_of_tests")
+    def compiler(graph, inputs, mode=None):
+        assert mode in (None, "default")
+        return lambda *given: [t + 1 for t in graph(*given)]
+
+    try:
+        assert "a_compiler_of_tests" in torch._dynamo.list_backends()
+        assert torch._dynamo.lookup_backend("a_compiler_of_tests") is compiler
+        assert torch.compile(lambda x: x * 2, backend="a_compiler_of_tests")(torch.ones(1)).item() == 3
+        assert torch.compile(lambda x: x * 2, backend="a_compiler_of_tests", mode="default")(torch.ones(1)).item() == 3
+        with pytest.raises(AssertionError, match="duplicate name"):
+            torch._dynamo.register_backend(compiler, "a_compiler_of_tests")
+    finally:
+        from torchlite._dynamo import backends
+
+        del backends._TAGS["a_compiler_of_tests"], backends._FUNCTIONS["a_compiler_of_tests"]
+    assert torch._dynamo.list_backends() == ["inductor"]
+    assert set(torch._dynamo.list_backends(None)) >= {"aot_eager", "eager", "inductor"}
+    with pytest.raises(InvalidBackend, match="Invalid backend: 'a_compiler_of_tests'"):
+        torch._dynamo.lookup_backend("a_compiler_of_tests")
+    assert torch._dynamo.lookup_backend("eager")(torch.fx.symbolic_trace(lambda x: x + 1), [])(1) == 2
+    assert same({"a": [torch.ones(1)]}, {"a": [torch.ones(1)]}) and not same(torch.ones(1), torch.zeros(1))
+
+
+def test_explain_counts_graphs_and_says_why_not():
+    found = torch._dynamo.explain(lambda x: (x * 2).relu())(torch.ones(2))
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)
+    assert found.ops_per_graph == [[torch.ops.aten.mul.Tensor, torch.ops.aten.relu.default]]
+
+    def f(x):
+        print("here")
+        return x
+
+    found = torch._dynamo.explain(f)(torch.ones(2))
+    assert (found.graph_count, found.graph_break_count) == (0, 1)
+    (reason,) = found.break_reasons
+    assert "it calls print" in reason.reason and reason.user_stack[0].line == 'print("here")'
+    assert "Graph Break Count: 1" in str(found)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"mode": "fast"},
+            r"Unrecognized mode=fast, should be one of: default, lite, reduce-overhead, max-",
+        ),
+        ({"options": {"faster": True}}, "Unexpected optimization option faster, known options are"),
+        ({"options": {"max_autotune": "yes"}}, "Unexpected type of attr max_autotune, got str should be bool"),
+        ({"options": {"cpp.threads": True}}, "Unexpected type of attr cpp.threads, got bool should be int"),
+        ({"mode": "default", "options": {}}, "Either mode or options can be specified"),
+    ],
+)
+def test_modes_and_options_are_checked(options, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.compile(lambda x: x, **options)
+    torch.compile(lambda x: x, options={"triton.cudagraphs": True, "epilogue-fusion": False})
+
+
+def test_functions_that_the_compiler_is_kept_from():
+    calls = []
+
+    @torch.compiler.disable
+    def apart(x):
+        return x + 1
+
+    def f(x):
+        return apart(x) * 2
+
+    with pytest.raises(Unsupported, match="it calls apart, which torch.compiler.disable keeps from it"):
+        torch.compile(f, fullgraph=True)(torch.ones(1))
+    with pytest.warns(UserWarning, match="torch.compiler.disable"):
+        assert torch.compile(f)(torch.ones(1)).item() == 4
+
+    @torch.compiler.assume_constant_result
+    def settings():
+        calls.append(1)
+        return 3
+
+    compiled = torch.compile(lambda x: x * settings(), fullgraph=True)
+    assert [compiled(torch.ones(1)).item() for _ in range(5)] == [3] * 5 and len(calls) == 2
+
+
+def test_errors_where_they_are_asked_for():
+    def f(x):
+        torch._dynamo.graph_break()
+        return x
+
+    with torch._dynamo.error_on_graph_break(True), pytest.raises(Unsupported, match="graph_break"):
+        torch.compile(f)(torch.ones(1))
+    with torch._dynamo.error_on_graph_break(False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.compile(f, fullgraph=True)(torch.ones(1))
+    run = torch._dynamo.optimize_assert("inductor")(f)
+    with pytest.raises(Unsupported, match="graph_break"):
+        run(torch.ones(1))
+
+
+def test_logs_tell_what_was_asked_for(capsys):
+    def f(x, n):
+        return x * n
+
+    torch._logging.set_logs(recompiles=True, output_code=True, graph_breaks=True)
+    try:
+        compiled = torch.compile(f)
+        for n in (2, 2, 2, 3):
+            compiled(torch.ones(1), n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.compile(lambda x: print(x))(torch.ones(1))
+        told = capsys.readouterr().err
+        assert "[torchlite recompiles] test_logs_tell" in told and "[torchlite code] def f(" in told
+        assert "[torchlite graph_breaks]" in told and "it calls print" in told
+        torch._logging.set_logs()
+        torch.compile(f)(torch.ones(1), 4)
+        assert not capsys.readouterr().err
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+            torch._logging.set_logs(nonsense=True)
+    finally:
+        torch._logging.set_logs()
