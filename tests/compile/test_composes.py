@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -278,6 +279,51 @@ def an_average_of_weights():
 def compiled_parts():
     inner, model = torch.compile(lambda x: x.sin() * 2), torch.compile(mlp())
     return (lambda x: inner(model(x)) + inner(x[:, :3])), weights(model)
+
+
+CALLS = []
+
+
+@torch.library.custom_op("composes::sine", mutates_args=())
+def sine(x: torch.Tensor) -> torch.Tensor:
+    CALLS.append(1)
+    return torch.from_numpy(np.sin(x.detach().numpy()))
+
+
+sine.register_autograd(
+    lambda ctx, g: g * ctx.saved_tensors[0].cos(),
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+
+@step
+def an_op_of_the_programs_own():
+    model = mlp()
+    CALLS.clear()
+    run, log = sgd(model, lambda x: sine(model(x)).square().mean())
+    return run, lambda: (log(), len(CALLS))
+
+
+@torch.library.custom_op("composes::double_", mutates_args=("x",))
+def double_(x: torch.Tensor) -> None:
+    x.numpy()[...] *= 2
+
+
+@step
+def an_op_that_writes():
+    state = torch.ones(3)
+
+    def run(x):
+        double_(state)
+        return x[:, :3] * state
+
+    return run, lambda: (state.tolist(), state._version)
+
+
+@step
+def an_op_whose_backward_comes_later():
+    model = mlp()
+    return (lambda x: sine(model(x)) * 2), weights(model)
 
 
 def plain(result):

@@ -113,10 +113,7 @@ def test_explain_counts_graphs_and_says_why_not():
 @pytest.mark.parametrize(
     "options, message",
     [
-        (
-            {"mode": "fast"},
-            r"Unrecognized mode=fast, should be one of: default, lite, reduce-overhead, max-",
-        ),
+        ({"mode": "fast"}, r"Unrecognized mode=fast, should be one of: default, lite, reduce-overhead, max-"),
         ({"options": {"faster": True}}, "Unexpected optimization option faster, known options are"),
         ({"options": {"max_autotune": "yes"}}, "Unexpected type of attr max_autotune, got str should be bool"),
         ({"options": {"cpp.threads": True}}, "Unexpected type of attr cpp.threads, got bool should be int"),

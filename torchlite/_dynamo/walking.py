@@ -22,6 +22,7 @@ import numpy as np
 from torchlite._device.generators import Generator
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.record import Op
+from torchlite._library.custom_ops import CustomOpDef
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
@@ -383,6 +384,9 @@ class State:
         elif isinstance(value, _WrappedHook):
             self.leaves[id(value)] = value
             self._pending.append(value.hook)
+        elif isinstance(value, CustomOpDef):
+            self.leaves[id(value)] = value
+            self._pending += [value._op.backward, value._op.setup_context]
         elif getattr(cls, "is_compiled", False):
             self.leaves[id(value)] = value
             self._pending.append(value.function)

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._dispatch import call
+from .._dispatch.backend import owner_of
 from .._dispatch.graph import bump, version
 from .._dispatch.interceptors import dispatching_classes, intercepted_above, overridden, overriding, stack
+from .._dispatch.recording import RECORDERS
 from .._dispatch.runtime import GLOBALS, MODE, recording
 from .._types.devices import device as as_device
 from .._types.devices import get_default_device
@@ -48,6 +50,10 @@ def tensors_in(values: Any) -> Iterator[Any]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from tensors_in(value)
+
+
+def _as_called(run: Callable, name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
+    return run(name, kernel, args, kwargs)
 
 
 class LibraryOp:
@@ -173,6 +179,10 @@ class LibraryOp:
 
     def _called(self, kernel: Callable, values: list) -> Any:
         args, kwargs = self.schema.call_form(values)
+        if RECORDERS and self.is_custom:
+            from .stepping import as_a_step
+
+            kernel = functools.partial(_as_called, as_a_step, self.name, kernel)
         if not (self.is_custom and self.schema.is_mutable):
             result = kernel(*args, **kwargs)
             self._check(result, values)
@@ -327,7 +337,7 @@ def _memory_of(tensor: Any) -> Any:
     """What tells the storages of tensors apart; None where a tensor has no data."""
     if not tensor.numel():
         return None
-    return tensor.untyped_storage().data_ptr() if tensor.device.type != "meta" else id(tensor)
+    return id(owner_of(tensor._data)) if tensor.device.type != "meta" else id(tensor)
 
 
 class _NotImplemented(Function):
