@@ -57,6 +57,11 @@ class Engine:
 
         return kernels_over(self, plain)
 
+    def few(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        from .native import kernels_over
+
+        return kernels_over(self, plain, ("native_few",))
+
     def convolutions(self) -> Any:
         """What computes convolutions of float32 (`convolution.Convolutions`); None where it is not built."""
         if self._convolutions is None:

@@ -168,10 +168,10 @@ def by_type(text: str, name: str, codes: str) -> dict[np.dtype, Native]:
     return {dtype: Native(text, f"{name}_{short}", codes) for dtype, short in FLOATS.items()}
 
 
-def kernels_over(engine: Any, plain: dict[str, Callable]) -> dict[str, Callable]:
-    """By op, kernels of this package that ask those of `plain` where they do not serve."""
+def kernels_over(engine: Any, plain: dict[str, Callable], modules: tuple[str, ...] = _MODULES) -> dict[str, Callable]:
+    """By op, kernels of modules of this package that ask those of `plain` where they do not serve."""
     found = {}
-    for name in _MODULES:
+    for name in modules:
         module = importlib.import_module(f".{name}", __package__)
         for op, own in module.kernels.items():
             if op in plain:

@@ -48,6 +48,12 @@ class Engine(Protocol):
         """
         ...
 
+    def few(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        """By op, kernels over ndarrays of any size that are quicker than NumPy's, of those in `plain`, which they ask
+        where they do not serve.
+        """
+        ...
+
     def convolutions(self) -> Any:
         """What computes convolutions, as `torchlite_cc.convolution.Convolutions`; None where NumPy is to."""
         ...

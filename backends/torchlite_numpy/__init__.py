@@ -33,6 +33,9 @@ _ROUNDING = """
     var_correction xlogy
 """.split()
 
+# The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
+_OF_MANY_CALLS = "_layer_norm", "_sdpa", "gelu"
+
 # Elements from which a copy is asked of the kernels for large arrays.
 _COPIED = 1 << 16
 
@@ -69,6 +72,8 @@ class NumpyBackend:
         for name, kernel in list(table.items()):
             if isinstance(kernel, np.ufunc) and kernel.nout == 1:
                 table.setdefault(name + "_", in_place(kernel))
+        for name in _OF_MANY_CALLS:
+            table[name] = _serving_few(name, table[name])
         return table
 
     def large_kernels(self, index: int) -> dict[str, Any]:
@@ -169,6 +174,23 @@ class NumpyBackend:
         from .mt19937 import Engine
 
         return Engine()
+
+
+def _serving_few(name: str, plain: Callable) -> Callable:
+    """A kernel that is an engine's, if it has one for arrays of any size; which engine serves is asked by the first
+    call, since `import` must not wait for it.
+    """
+    serving: Callable | None = None
+
+    def kernel(*args, **options):
+        nonlocal serving
+        if serving is None:
+            engine = choice.choose().engine
+            serving = plain if engine is None else engine.few({name: plain}).get(name, plain)
+        return serving(*args, **options)
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
 
 
 def in_place(ufunc: np.ufunc):

@@ -67,6 +67,10 @@ class Engine:
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         return {}
 
+    def few(self, plain: dict[str, Callable]) -> dict[str, Callable]:
+        """None: a launch takes longer than NumPy."""
+        return {}
+
     def convolutions(self) -> Any:
         """None: NumPy's are the faster ones."""
         return None

@@ -238,6 +238,8 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: square @ square
     for dtype in (torch.float32, torch.float64):
         yield lambda layer=nn.Linear(1024, 1024).to(dtype), dtype=dtype: layer(torch.ones(1, 1024, dtype=dtype))
+    query = torch.ones(1, 4, 1, 32)
+    yield lambda: torch.nn.functional.scaled_dot_product_attention(query, query, query)
     yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _stepped(torch, optimizer)

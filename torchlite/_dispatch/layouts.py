@@ -468,7 +468,7 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
     def run(*args, **keywords):
         out = kernel(*args, **keywords)
         if out.__class__ is array:
-            if row_major(out) and 1 not in out.shape:
+            if row_major(out) and (1 not in out.shape or alone and _exact(out.shape, out.strides, out.dtype.itemsize)):
                 if alone:
                     return out
                 if simple:
@@ -481,7 +481,9 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
         if out.__class__ is tuple:
             return tuple(
                 [
-                    placed(table, each, rule.strides(args, each, at)) if each.__class__ is array else each
+                    placed(table, each, rule.strides(args, each, at))
+                    if each.__class__ is array and not (alone and _exact(each.shape, each.strides, each.dtype.itemsize))
+                    else each
                     for at, each in enumerate(out)
                 ]
             )
@@ -490,6 +492,12 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
     run.__name__ = getattr(kernel, "__name__", "kernel")
     run.__wrapped__ = kernel  # type: ignore[attr-defined]
     return run
+
+
+@functools.lru_cache(8192)
+def _exact(shape: Ints, strides: Ints, itemsize: int) -> bool:
+    """Whether strides in bytes are the row-major ones, those of dimensions of length one too."""
+    return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 class _Exact:
