@@ -4,7 +4,8 @@
 usage: python -m gpu_parts.mlp_step MODULE [--device cuda] [--quick]
 
 `graphed`: the model's passes are replays (make_graphed_callables), the optimizer runs eagerly. `captured`: the whole
-step is one graph, with a capturable optimizer. Each is first checked against eager steps from the same weights: the
+step is one graph, with a capturable optimizer. `compiled`, `compiled_graphs` (torchlite alone): torch.compile of the
+whole step, the second with mode="reduce-overhead". Each is first checked against eager steps from the same weights: the
 losses of some steps.
 """
 
@@ -80,6 +81,14 @@ def captured(T: Any, device: str, start: dict) -> tuple[Callable, int]:
     return replay, 3
 
 
+def compiled(T: Any, device: str, start: dict, mode: str | None = None) -> tuple[Callable, int]:
+    return T.compile(Training(T, device, start).step, fullgraph=True, mode=mode), 0
+
+
+def compiled_graphs(T: Any, device: str, start: dict) -> tuple[Callable, int]:
+    return compiled(T, device, start, "reduce-overhead")
+
+
 def losses(step: Callable, count: int) -> list[float]:
     return [float(step().item()) for _ in range(count)]
 
@@ -118,7 +127,10 @@ def main() -> None:
     sys.modules.setdefault("torch", T)
     start = start_of(T)
     want = losses(eager(T, options.device, start)[0], STEPS + 3)
-    forms = (eager, graphed, captured) if options.device.split(":")[0] == "cuda" else (eager,)
+    on_cuda = options.device.split(":")[0] == "cuda"
+    forms = (eager, graphed, captured) if on_cuda else (eager,)
+    if options.module == "torchlite":
+        forms += (compiled, compiled_graphs) if on_cuda else (compiled,)
     for form in forms:
         try:
             step, before = form(T, options.device, start)

@@ -150,6 +150,8 @@ def _graphs(result: dict) -> str:
         "eager": "eager",
         "graphed": "passes are graphs (make_graphed_callables)",
         "captured": "whole step is a graph",
+        "compiled": "torch.compile",
+        "compiled_graphs": 'torch.compile, mode="reduce-overhead"',
     }
     rows = []
     for form, text in forms.items():

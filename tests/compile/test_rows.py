@@ -24,7 +24,8 @@ EAGER = frozenset("""
     argwhere bincount combinations range fft_ifft fft_irfft histogram histogramdd kl_div masked_select nonzero resize_
     resize_as_ unique unique_consecutive
 """.split())  # fmt: skip
-EAGER_ON_DEVICES = frozenset()
+# On other devices these too: their kernels answer with Python's numbers, or ask the CPU.
+EAGER_ON_DEVICES = frozenset("_is_same_size _move allclose ctc_loss equal linalg_ldl_solve".split())
 UNINITIALIZED = frozenset(("_empty", "_empty_like", "_new", "_new_empty", "_new_empty_strided", "empty"))
 
 
