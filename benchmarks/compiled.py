@@ -174,7 +174,7 @@ def rows(mode: str | None) -> dict[str, Callable]:
 
 def synchronize(device: str) -> None:
     if not device.startswith("cpu"):
-        getattr(torch, device.partition(":")[0]).synchronize()
+        getattr(torch, device.partition(":")[0]).synchronize(device)
 
 
 @contextlib.contextmanager
