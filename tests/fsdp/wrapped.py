@@ -199,6 +199,12 @@ def saves(rank, size):
     states = get_state_dict(model, optimizer)
     dcp.save({"model": states[0], "optimizer": states[1], "n": size}, checkpoint_id=_folder() / "parts")
     future = dcp.async_save({"model": states[0], "optimizer": states[1], "n": size}, checkpoint_id=_folder() / "later")
+    for whole in (False, True):
+        folder = str(_folder() / f"safetensors_{whole}")
+        dcp.save(
+            dict(states[0]),
+            storage_writer=dcp.HuggingFaceStorageWriter(folder, save_distributed=True, enable_consolidation=whole),
+        )
     losses = _steps(model, optimizer, rank, size, range(3, 6))
     future.result()
     whole = get_state_dict(model, optimizer, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
@@ -215,6 +221,10 @@ def goes_on(rank, size):
         states = get_state_dict(model, optimizer)
         state = {"model": states[0], "optimizer": states[1], "n": 0}
         dcp.load(state, checkpoint_id=_folder() / name)
+        for whole in (False, True):
+            weights = {key: torch.zeros_like(value) for key, value in states[0].items()}
+            dcp.load(weights, storage_reader=dcp.HuggingFaceStorageReader(str(_folder() / f"safetensors_{whole}")))
+            assert all(torch.equal(full(weights[key]), full(value)) for key, value in state["model"].items())
         again = load_sharded_optimizer_state_dict(states[0], "optimizer", dcp.FileSystemReader(_folder() / name))
         for key, slots in state["optimizer"]["state"].items():
             found = again["optimizer"]["state"][key]

@@ -208,7 +208,7 @@ class _FileSystemWriter(_InFolder, StorageWriter):
         self.fs: FileSystemBase = FileSystem()
         self.single_file_per_rank, self.sync_files = single_file_per_rank, sync_files
         self.thread_count, self.per_thread_copy_ahead, self.overwrite = thread_count, per_thread_copy_ahead, overwrite
-        self.serialization_format = serialization_format
+        self.serialization_format: SerializationFormat = serialization_format
         self.rank: int | None = None
         self.use_collectives = True
         self.reset(path)

@@ -1,0 +1,91 @@
+"""Files of safetensors: eight bytes that say how long the header is, the header in JSON, and the tensors' elements."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import IO, Any, NamedTuple
+
+import torchlite as torch
+
+SUFFIX = ".safetensors"
+_DTYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+    "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "U16": torch.uint16,
+    "U32": torch.uint32, "U64": torch.uint64, "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2, "C64": torch.complex64,
+}  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_LONGEST = 100_000_000  # bytes of a header
+
+
+class Place(NamedTuple):
+    """A tensor of a file: what it is, and where its bytes begin and end."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, Place], dict[str, str]]:
+    """The tensors of a file by name, and what else it says of itself. ValueError for a file that is damaged."""
+    try:
+        return _header(stream)
+    except (struct.error, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is no whole file of safetensors: {error}") from None
+
+
+def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
+    held = stream.seek(0, 2)
+    stream.seek(0)
+    (length,) = struct.unpack("<Q", stream.read(8))
+    if length > min(_LONGEST, held - 8):
+        raise ValueError(f"its header has {length} bytes")
+    found = json.loads(stream.read(length))
+    words = found.pop("__metadata__", {})
+    places = {}
+    for name, about in found.items():
+        dtype, shape = _DTYPES[about["dtype"]], tuple(about["shape"])
+        begin, end = about["data_offsets"]
+        if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)):
+            raise ValueError(f"{name!r} has a shape or a place that is none")
+        if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > held:
+            raise ValueError(f"{name!r} does not lie in it")
+        places[name] = Place(dtype, shape, 8 + length + begin, 8 + length + end)
+    return places, words
+
+
+def read_tensor(stream: IO[bytes], place: Place) -> torch.Tensor:
+    """The tensor at a place."""
+    made = torch.empty(math.prod(place.shape) * place.dtype.itemsize, dtype=torch.uint8)
+    stream.seek(place.begin)
+    if made.numel() and stream.readinto(made.numpy().data) != made.numel():  # type: ignore[attr-defined]
+        raise ValueError("the file has become shorter")
+    return made.view(place.dtype).view(place.shape) if made.numel() else torch.empty(place.shape, dtype=place.dtype)
+
+
+def write(stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, str] | None = None) -> dict[str, Place]:
+    """Write tensors of the host, and what the file says of itself. TypeError for a dtype that the format has not."""
+    header: dict[str, Any] = {} if words is None else {"__metadata__": words}
+    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)  # all are aligned then
+    begin, places = 0, {}
+    for name in order:
+        tensor = tensors[name]
+        if tensor.dtype not in _NAMES:
+            raise TypeError(f"safetensors has no dtype for {name!r}, which is of {tensor.dtype}")
+        place = Place(tensor.dtype, tuple(tensor.shape), begin, begin + tensor.nbytes)
+        header[name] = {
+            "dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [place.begin, place.end]
+        }  # fmt: skip
+        begin, places[name] = place.end, place
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    stream.write(struct.pack("<Q", len(text)) + text)
+    for name in order:
+        tensor = tensors[name].detach().contiguous().reshape(-1)
+        if tensor.numel():
+            stream.write(tensor.view(torch.uint8).numpy().data)
+    start = 8 + len(text)
+    return {name: place._replace(begin=start + place.begin, end=start + place.end) for name, place in places.items()}
