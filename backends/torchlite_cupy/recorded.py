@@ -12,6 +12,7 @@ from torchlite._dispatch.recording import Unrecordable
 from torchlite_device.machinery.array import Array, bytes_of, held_bytes, like
 from torchlite_device.machinery.copying import copy_into
 
+_recording = threading.Lock()
 _LEAST = 256  # elements from which on an elementwise op waits for the next one
 
 
@@ -28,10 +29,10 @@ class Recorded:
         self._record(given)
 
     def run(self, given: tuple) -> tuple | None:
-        """Launch the graph; the arrays that are returned. None for arrays of other shapes or steps, and where one that
-        is written to lies elsewhere.
+        """Launch the graph; the arrays that are returned. None for arrays of other shapes or steps, where one that is
+        written to lies elsewhere, and while the program captures a graph of its own.
         """
-        if [(x.shape, x.steps) for x in given] != self._layouts:
+        if self.runtime.device.capturing or [(x.shape, x.steps) for x in given] != self._layouts:
             return None
         with self._lock:
             moved = {
@@ -116,6 +117,11 @@ def _captured(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tupl
     """The graph of `function(*given)`, and what it returned, whose elements only a replay sets. Unrecordable where
     something asks for the host.
     """
+    with _recording:
+        return _captured_alone(runtime, function, given)
+
+
+def _captured_alone(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
     before = runtime.current_stream()
     runtime.device.finish()  # the stream that records waits for no other
     runtime.use(runtime.new_stream())

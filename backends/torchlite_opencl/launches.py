@@ -74,7 +74,7 @@ class Launch:
 
 class Recorder:
     """Entered for a device: the calling thread's launches are kept in `launches` and do not run. Unrecordable for what
-    reads or writes memory from the host, and where another thread records.
+    reads or writes memory from the host. One thread records at a time.
     """
 
     def __init__(self, device: Any) -> None:
@@ -93,8 +93,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         device = self.device
         device.waiting.start()
-        if not _recording.acquire(blocking=False):
-            raise Unrecordable("another thread records")
+        _recording.acquire()
         device.waiting.hold(_LEAST)
         for function in list(device.functions.values()):
             self._listen(function)
