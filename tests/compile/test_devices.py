@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -219,3 +220,29 @@ def test_elementwise_ops_are_one_launch_though_others_come_between(opencl):
     ((other,),) = alone.variants.values()
     product = other.replay.forward.__globals__["launches"]
     assert len(part._launches.launches) == len(product._launches.launches) + 1
+
+
+def test_gradients_that_are_replaced_are_let_go_of_and_others_are_not(device):
+    model = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, fresh):
+        if fresh:
+            optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    frame, x = Frame(step, "step", fullgraph=True), torch.randn(8, 64)
+    for _ in range(4):
+        frame(x, True)
+    kept = model.weight.grad
+    values = kept.clone()
+    frame(x, True)
+    assert model.weight.grad is not kept and torch.equal(kept, values)
+    added = [model.weight.grad.clone()]
+    for _ in range(4):  # these add to what there is
+        frame(x, False)
+        added.append(model.weight.grad.clone())
+    assert all(b.norm() > a.norm() for a, b in itertools.pairwise(added))

@@ -116,6 +116,23 @@ def _publish(owners: tuple, grads: tuple) -> None:
         meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
 
 
+def _forget(owners: tuple, places: tuple) -> None:
+    """Let go of gradients that will be replaced: the new ones can have their memory."""
+    for i in places:
+        meta_of(owners[i]).grad = None
+
+
+def _replaced_gradients(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
+    """The tensors outside whose gradients nothing looks at before they have others. None where the program reads
+    elements: it may do something else then.
+    """
+    if any(step.kind == "read" for step in program.steps):
+        return ()
+    steps = [step for step in program.steps if step.kind == "object"]
+    new = dict(steps[0].grads) if steps else grads
+    return tuple([i for i, slot in new.items() if slot is not None and -1 - i not in program.inputs])
+
+
 def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Program:
     """The program after the passes."""
     layouts, memory = captured.layouts, captured.memory
@@ -152,9 +169,12 @@ def replay_for(
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
+    space["forget"], dropped = _forget, _replaced_gradients(captured.program, captured.grads)
+    before = f"    forget(outside, {dropped})\n" if dropped and hasattr(table.backend, "records") else ""
     text = (
         f"def replay({parameters}):\n"
         f"    outside = ({outside})\n"
+        f"{before}"
         f"    return finish(again, outside, forward({''.join(given)}outside))\n"
     )
     run = compiled("replay", text, space)
