@@ -15,7 +15,7 @@ import torchlite.distributed as dist
 import torchlite.distributed.tensor as dt
 import torchlite.utils.checkpoint
 from torchlite.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
-from torchlite.distributed.tensor.debug import visualize_sharding
+from torchlite.distributed.tensor.debug import CommDebugMode, visualize_sharding
 from torchlite.distributed.tensor.experimental import implicit_replication, local_map, register_sharding
 from torchlite.distributed.tensor.placement_types import _StridedShard
 from torchlite.nn import functional as F
@@ -297,13 +297,35 @@ def functions(mesh):
     visualize_sharding(distribute_tensor(whole(4, 4), mesh, [Shard(0)]))
 
 
+def parts_that_need_no_messages(mesh):
+    """What is cut where neither indices nor kernels look stays there."""
+    size = mesh.size()
+    rows = distribute_tensor(torch.randn(2 * size, 4), mesh, [Shard(0)])
+    places = distribute_tensor(torch.randint(4, (2 * size, 3)), mesh, [Shard(0)])
+    picks = distribute_tensor(torch.tensor([3, 0]), mesh, [Replicate()])
+    image = distribute_tensor(torch.randn(2, 3, 5, 5), mesh, [Replicate()])
+    weight, bias = (distribute_tensor(torch.randn(2 * size, *s), mesh, [Shard(0)]) for s in ((3, 2, 2), ()))
+    counted = CommDebugMode()
+    with counted:
+        for out in (
+            rows.gather(1, places), rows.scatter(1, places, 1.0), rows.scatter_add(1, places, rows[:, :3]),
+            rows.index_select(1, picks), rows.index_add(1, picks, rows[:, :2]), rows.index_fill(1, picks, 0.0),
+        ):  # fmt: skip
+            assert out.placements == (Shard(0),)
+        channels = F.conv2d(image, weight, bias)
+        into = distribute_tensor(torch.ones(3, 2 * size, 2, 2), mesh, [Shard(1)], src_data_rank=None)
+        summed = F.conv2d(channels, into)
+    assert channels.placements == (Shard(1),) and (size == 1 or summed.placements == (Partial(),))
+    assert counted.get_total_counts() == 0, counted.get_comm_counts()
+
+
 def main():
     dist.init_process_group("gloo")
     size = dist.get_world_size()
     mesh = dist.init_device_mesh("cpu", (size,))
     for check in (
         redistributions, reductions, gradients_of_parts, second_derivatives, leaves_and_parameters, writes,
-        written_views, making, errors, copies, custom_functions, modes, functions,
+        written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("error")

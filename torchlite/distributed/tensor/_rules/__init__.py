@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import indices as indices
 from . import losses as losses
 from . import making as making
 from . import nn as nn

@@ -105,9 +105,24 @@ def _attention(found: Call, number: int) -> Iterator[Way]:
                 yield ins, cut(dim)
 
 
+@ways_of("convolution")
+def _convolution(found: Call, number: int) -> Iterator[Way]:
+    """The batch cut; without groups the channels that come out, or those that go in: a sum then."""
+    image, weight, bias = found["input"], found["weight"], found["bias"]
+    rest = len(found.tensors) - 1
+    out, into = (1, 0) if found["transposed"] else (0, 1)
+    for cut in cutters(found, number):
+        yield [cut(0), *[R] * rest], cut(0)
+        if found["groups"] != 1 or rest != 1 + (bias is not None):
+            continue
+        if not has_empty_part(weight.shape[out], found.mesh):
+            yield [R, cut(out), *[cut(0)] * (rest - 1)], cut(1)
+        if not has_empty_part(image.shape[1], found.mesh) and image.is_floating_point():
+            yield [cut(1), cut(into), *[SUM] * (rest - 1)], SUM
+
+
 @ways_of(
-    "convolution", "_max_pool", "_max_pool_with_indices", "_adaptive_max_pool", "_avg_pool", "_adaptive_avg_pool",
-    "_group_norm",
+    "_max_pool", "_max_pool_with_indices", "_adaptive_max_pool", "_avg_pool", "_adaptive_avg_pool", "_group_norm",
 )  # fmt: skip
 def _of_images(found: Call, number: int) -> Iterator[Way]:
     """The batch cut. (What has no dimension for a batch got one before it came here.)"""
