@@ -1,6 +1,7 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block. Other ways,
-where they are faster, are in `conv_depthwise`, `winograd` (3x3, many channels), `conv_taps` (stride 1, long rows) and
-`conv_patches` (windows side by side); each says with `fits(plan, dtype)` whether a convolution is one of its own.
+where they are faster, are in `conv_depthwise` and `conv_bands`, `winograd` (3x3, many channels), `conv_taps` (stride 1,
+long rows) and `conv_patches` (windows side by side); each says with `fits(plan, dtype)` whether a convolution is one of
+its own.
 
 Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
 rows) and does all that belongs to it. Where weights outweigh images (the last layers of a network), the columns of the

@@ -1,5 +1,6 @@
 """Depthwise convolution in one or two dimensions: one input channel a filter, so there are no matrix products, and each
-kernel place is a multiplication and a sum over shifted places.
+kernel place is a multiplication and a sum over shifted places. Large images of rows that are not short go by way of
+`conv_bands`.
 
 Blocks of images and channels are turned so that their places come first: there a shift is a whole number of long runs,
 at the image's edge fewer places take part, and a stride is a step between runs. A block stays in a core's cache while
@@ -13,13 +14,17 @@ from itertools import product
 
 import numpy as np
 
+from . import conv_bands
 from .blas import transposing_copy
 from .blocks import buffer, share
+from .conv_bands import in_two
 from .rows import ones
 
 # Elements of a block of outputs at most: with 1 << 16 a call has too little to do (1.4 of the time at 48x48), with more
 # nothing stays in cache. Of its images' channels at least, where there are that many.
 _BLOCK, _RUN = 1 << 18, 256
+# Elements up to which one thread is as quick as two, which wait for each other's Python.
+_LITTLE = 1 << 18
 # Channels of a block at least, where there are that many.
 _CHANNELS = 64
 # Places up to which NumPy turns a block of images faster than BLAS, image by image; on the way back a quarter.
@@ -145,13 +150,11 @@ def _tiled(weight, channels, length, images):
     return out
 
 
-def _in_two(array):
-    return array if array.ndim == 4 else array[:, :, None]
-
-
 def correlate(x, weight, bias, plan, out):
     """The forward pass into `out`."""
-    x, target = _in_two(np.ascontiguousarray(x)), _in_two(out)
+    if conv_bands.fits(plan, x) and conv_bands.correlate(x, weight, bias, plan, out):
+        return out
+    x, target = in_two(np.ascontiguousarray(x)), in_two(out)
     length = 1 if max(plan.stride) > 1 else target.shape[-1]
 
     def one(*block):
@@ -166,13 +169,15 @@ def correlate(x, weight, bias, plan, out):
             add_to += np.multiply(inner[here], weights[number, :columns], out=scratch[: len(add_to), :columns])
         _given(outer, block, first, target)
 
-    _share(one, _blocks(plan, *target.shape[2:]))
+    _share(one, _blocks(plan, *target.shape[2:]), max(x.size, out.size))
     return out
 
 
 def spread(g, weight, plan, out):
     """The gradient of the input into `out`."""
-    g, target = _in_two(np.ascontiguousarray(g)), _in_two(out)
+    if conv_bands.fits(plan, out) and conv_bands.spread(g, weight, plan, out):
+        return out
+    g, target = in_two(np.ascontiguousarray(g)), in_two(out)
     length = 1 if max(plan.stride) > 1 else g.shape[-1]
 
     def one(*block):
@@ -187,7 +192,7 @@ def spread(g, weight, plan, out):
             add_to += np.multiply(outer[there], weights[number, :columns], out=scratch[: len(add_to), :columns])
         _given(inner, block, first, target)
 
-    _share(one, _blocks(plan, *target.shape[2:]))
+    _share(one, _blocks(plan, *target.shape[2:]), max(g.size, out.size))
     return out
 
 
@@ -209,7 +214,9 @@ def _taps_back(plan, start, finish, first, last):
 
 def weight_gradient(g, x, gradient, plan):
     """The gradient of the weight into `gradient`."""
-    g, x = _in_two(np.ascontiguousarray(g)), _in_two(np.ascontiguousarray(x))
+    if conv_bands.fits_gradient(plan, x) and conv_bands.weight_gradient(g, x, gradient, plan):
+        return gradient
+    g, x = in_two(np.ascontiguousarray(g)), in_two(np.ascontiguousarray(x))
     blocks = _blocks(plan, *g.shape[2:])
     sums = [None] * len(blocks)
 
@@ -227,7 +234,7 @@ def weight_gradient(g, x, gradient, plan):
             np.dot(ones(rows, x.dtype), products.reshape(rows, -1), out=total[number].reshape(-1))
         sums[k] = np.add.reduce(total, 1).T
 
-    _share(one, list(enumerate(blocks)))
+    _share(one, list(enumerate(blocks)), max(g.size, x.size))
     result = gradient.reshape(plan.channels, plan.taps)
     result[...] = 0
     for block, part in zip(blocks, sums, strict=True):
@@ -235,8 +242,10 @@ def weight_gradient(g, x, gradient, plan):
     return gradient
 
 
-def _share(body, items):
-    """`body(*item)` for all items on several threads, without the copies that NumPy makes of operands for long runs."""
+def _share(body, items, size):
+    """`body(*item)` for all items on several threads, where arrays have so many elements that it pays, without the
+    copies that NumPy makes of operands for long runs.
+    """
 
     def one(*item):
         usual = np.setbufsize(16)
@@ -245,4 +254,8 @@ def _share(body, items):
         finally:
             np.setbufsize(usual)
 
-    share(one, items)
+    if size <= _LITTLE:
+        for item in items:
+            one(*item)
+    else:
+        share(one, items)

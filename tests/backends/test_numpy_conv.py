@@ -7,7 +7,7 @@ import pytest
 
 from torchlite._settings import threads
 from torchlite._settings.switches import SWITCHES
-from torchlite_numpy import compiled, conv, conv_patches, winograd
+from torchlite_numpy import compiled, conv, conv_bands, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)
@@ -209,6 +209,61 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
 # -- depthwise -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def bands_for_all(monkeypatch):
+    for name, value in {"_LARGE": 0, "_SHORTEST": 0, "_TALL": 0, "_BLOCK": 1 << 11, "TILE": 8}.items():
+        monkeypatch.setattr(conv_bands, name, value)
+    conv_bands._bands.cache_clear()
+    yield
+    conv_bands._bands.cache_clear()
+
+
+def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
+    n = len(size)
+    plan = conv._plan(
+        batch,
+        channels,
+        channels,
+        size,
+        (kernel,) * n,
+        (stride,) * n,
+        (dilation * (kernel // 2),) * n,
+        (dilation,) * n,
+        channels,
+    )
+    return plan, np.empty((batch, channels, *size), "f4")
+
+
+def test_bands_where_they_pay():
+    assert conv_bands.fits(*bands(8, 192, (16, 16))) and conv_bands.fits_gradient(*bands(8, 192, (16, 16)))
+    assert conv_bands.fits(*bands(8, 96, (28, 28), 7)) and conv_bands.fits(*bands(8, 96, (64, 64), 3, 2))
+    assert conv_bands.fits(*bands(2, 128, (2000,), 5)) and not conv_bands.fits_gradient(*bands(2, 128, (2000,), 5))
+    assert not conv_bands.fits(*bands(8, 960, (4, 4)))  # short rows
+    assert not conv_bands.fits(*bands(1, 96, (28, 28)))  # few elements
+    assert not conv_bands.fits(*bands(8, 192, (64, 64), 3, 1, 32))  # hardly anything but zeros
+
+
+@pytest.mark.usefixtures("bands_for_all")
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_what_is_not_finite_stays_at_its_places(rng, monkeypatch, value, stride):
+    x, w = case(rng, 2, 8, 8, (11, 30), 3, 8)
+    arguments = ((stride,) * 2, (1, 1), (1, 1), False, (0, 0), 8)
+    g = rng.standard_normal(conv.convolution(x, w, None, *arguments).shape).astype("f4")
+    x[1, 3, 5, 9] = g[0, 7, 2, 3] = value
+
+    def all_of():
+        grads = conv._convolution_backward(g, x, w, *arguments, (True, True, True))
+        return conv.convolution(x, w, None, *arguments), *grads
+
+    with np.errstate(all="ignore"):
+        ours = all_of()
+        monkeypatch.setattr(conv_bands, "fits", lambda plan, x: False)
+        without = all_of()
+    for a, b in zip(ours, without, strict=True):
+        assert np.array_equal(np.isfinite(a), np.isfinite(b)) and np.array_equal(np.isnan(a), np.isnan(b))
+
+
 @pytest.mark.parametrize(
     ("batch", "channels", "size", "kernel", "stride", "padding", "dilation"),
     [
@@ -228,7 +283,10 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
     ],
 )
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_depthwise(rng, monkeypatch, batch, channels, size, kernel, stride, padding, dilation, dtype):
+@pytest.mark.parametrize("bands", [False, True])
+def test_depthwise(request, rng, monkeypatch, bands, batch, channels, size, kernel, stride, padding, dilation, dtype):
+    if bands:
+        request.getfixturevalue("bands_for_all")
     x, w = case(rng, batch, channels, channels, size, kernel, channels, dtype)
     bias = rng.standard_normal(channels).astype(dtype)
     two = check(rng, x, w, stride, padding, dilation, channels, bias)
