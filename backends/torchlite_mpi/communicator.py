@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .reducing import reducing
-from .requests import Receiving, Request, moved
+from .requests import EAGER, Receiving, Request, greed, moved
 
 
 def _bytes(array: np.ndarray) -> list[Any]:
@@ -107,12 +107,12 @@ class Communicator:
         where a call has no such. It returns None when all is done, and a request where that takes longer. `how` is the
         operation, the root, or rank and tag.
         """
-        start = self._starting(call, dtype, how)
+        start, greedy = self._starting(call, dtype, how), greed(self.size)
 
         def run(out: Any, array: Any) -> Request | None:
             request = start(out, array)
             try:
-                if moved(request.Test):
+                if moved(request.Test, EAGER, greedy):
                     return None
             except BaseException:  # MPI has the memory still
                 Request(request, (out, array))

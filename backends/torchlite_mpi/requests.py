@@ -16,7 +16,7 @@ from typing import Any
 
 from mpi4py import MPI
 
-_EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µs
+EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µs
 _MOVING = 2e-9  # seconds that a byte may take to move
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
@@ -44,7 +44,7 @@ class Request:
         """Whether all has arrived; what MPI said of an error is raised."""
         return self.wait(0.0, 1)
 
-    def wait(self, limit: float | None = None, eager: int = _EAGER) -> bool:
+    def wait(self, limit: float | None = None, eager: int = EAGER) -> bool:
         """Wait, `limit` seconds at most: False where they had passed. It asks `eager` times before it looks at the
         clock.
         """
@@ -91,14 +91,20 @@ class Request:
                 self._end()
 
 
-def moved(test: Callable[[], bool], times: int = _EAGER) -> bool:
-    """Whether one of so many questions finds all arrived."""
+def moved(test: Callable[[], bool], times: int = EAGER, greedy: int = _GREEDY) -> bool:
+    """Whether one of so many questions finds all arrived; the first `greedy` of them keep the core."""
     for i in range(times):
         if test():
             return True
-        if i > _GREEDY:
+        if i > greedy:
             _yield()
     return False
+
+
+def greed(ranks: int) -> int:
+    """How many questions of a wait keep the core: more where each rank has one, even if all are on this machine."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _GREEDY if ranks > cores else 4 * _GREEDY
 
 
 def _sweep() -> None:
