@@ -100,6 +100,19 @@ class Expr:
                     found |= part.free_symbols
         return found
 
+    def replaced(self, found: Mapping[str, Expr]) -> Expr:
+        """The expression with expressions in the place of symbols."""
+        if not self.free_symbols & set(found):
+            return self
+        total = Expr.of(0)
+        for atoms, count in self.terms:
+            term = Expr.of(count)
+            for atom in atoms:
+                parts = [part.replaced(found) for part in atom[1:]]
+                term = term * (Expr.function(atom[0], *parts) if parts else found.get(atom[0], Expr({(atom,): 1})))
+            total = total + term
+        return total
+
     def value(self, sizes: Mapping[str, int]) -> int:
         """The number where the symbols are these numbers. KeyError where one is not given."""
         total = 0
@@ -278,6 +291,12 @@ class SymInt(int):
         return int, (int(self),)
 
 
+def _power(base: SymInt, exponent: int, found: int) -> Any:
+    if isinstance(exponent, SymInt) or not 0 <= exponent <= 8:
+        return found
+    return SymInt.of(_product([base.node.expr] * exponent), found, base.node.trace)
+
+
 def _arithmetic(name: str, run: Any) -> None:
     whole = getattr(int, f"__{name}__")
 
@@ -285,6 +304,8 @@ def _arithmetic(name: str, run: Any) -> None:
         found = whole(self, other)
         if found is NotImplemented or not isinstance(other, int) or type(found) is not int:
             return found
+        if name.endswith("pow"):
+            return _power(self, other, found) if name == "pow" else found
         return SymInt.of(run(self.node.expr, Expr.of(other)), found, self.node.trace or _trace_of(other))
 
     method.__name__ = f"__{name}__"
@@ -294,14 +315,14 @@ def _arithmetic(name: str, run: Any) -> None:
 for _name, _run in {
     "add": lambda a, b: a + b, "radd": lambda a, b: b + a, "sub": lambda a, b: a - b, "rsub": lambda a, b: b - a,
     "mul": lambda a, b: a * b, "rmul": lambda a, b: b * a, "floordiv": lambda a, b: a // b,
-    "rfloordiv": lambda a, b: b // a, "mod": lambda a, b: a % b, "rmod": lambda a, b: b % a,
+    "rfloordiv": lambda a, b: b // a, "mod": lambda a, b: a % b, "rmod": lambda a, b: b % a, "pow": None, "rpow": None,
 }.items():  # fmt: skip
     _arithmetic(_name, _run)
 SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self), self.node.trace)  # type: ignore
 
 
 def _trace_of(value: Any) -> Any:
-    return value.node.trace if isinstance(value, SymInt) else None
+    return value.node.trace if isinstance(value, SymInt) else value.trace if isinstance(value, SymFloat) else None
 
 
 class UnbackedInt(SymInt):
@@ -315,14 +336,14 @@ class UnbackedInt(SymInt):
         return bool(self.node.trace.compared("ne", self, 0))
 
 
-def compare(name: str, a: int, b: int) -> bool:
+def compare(name: str, a: float, b: float) -> bool:
     """A comparison by its name in `operator`."""
     return bool(getattr(operator, name)(a, b))
 
 
 def _comparison(name: str) -> None:
     def method(self: UnbackedInt, other: Any) -> Any:
-        if not isinstance(other, int):
+        if not isinstance(other, (int, float)):
             return getattr(int, f"__{name}__")(self, other)
         return self.node.trace.compared(name, self, other)
 
@@ -335,11 +356,148 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class SymFloat(float):
-    """A number that came of the sizes of inputs: a float, as none is kept as an expression."""
+    """A number with a fraction that came of the sizes of inputs, or of elements: `parts` has the function and the
+    numbers that it came of, `trace` knows its node. Without them it is a plain number.
+    """
+
+    parts: tuple = ()
+    trace: Any = None
+    elements = False  # whether it depends on elements
+
+    @staticmethod
+    def of(value: float, parts: tuple, trace: Any, elements: bool = False) -> SymFloat:
+        """The number of a trace. `parts`: a function and its arguments, or a symbol's name."""
+        made = SymFloat(value)
+        made.parts, made.trace, made.elements = parts, trace, elements
+        return made
+
+    @staticmethod
+    def by(function: Any, *args: Any) -> Any:
+        """What a function makes of numbers one of which belongs to a trace."""
+        value = function(*(_bare(a) for a in args))
+        trace = next(t for a in args if (t := _trace_of(a)) is not None)
+        if not isinstance(value, float):
+            return value
+        return SymFloat.of(value, (function, *args), trace, any(map(trace.of_elements, args)))
+
+    __hash__ = float.__hash__
+
+    def __repr__(self) -> str:
+        if not self.parts:
+            return float.__repr__(self)
+        function, *args = self.parts
+        return function if isinstance(function, str) else f"{function.__name__}({', '.join(map(repr, args))})"
+
+    def srepr(self) -> str:
+        """The text that PyTorch's files have, which is SymPy's."""
+        function, *args = self.parts
+        if isinstance(function, str):  # a symbol, or what a file has
+            return function if "(" in function else f"Symbol('{function}')"
+        whole = all(isinstance(a, int) for a in args)
+        name = _TEXTS.get(function.__name__, function.__name__)
+        name = "IntTrueDiv" if name == "FloatTrueDiv" and whole else name
+        if function is operator.sub:
+            return f"Add({_text(args[0])}, Mul(Integer(-1), {_text(args[1])}))"
+        return f"{name}({', '.join(map(_text, args))})"
+
+    def __bool__(self) -> bool:
+        return float.__bool__(self) if self.trace is None else bool(self.trace.compared("ne", self, 0.0))
+
+    def __floor__(self) -> int:
+        return math.floor(float(self)) if self.trace is None else self.trace.whole(math.floor, self)
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self)) if self.trace is None else self.trace.whole(math.ceil, self)
+
+    def __trunc__(self) -> int:
+        return math.trunc(float(self)) if self.trace is None else self.trace.whole(math.trunc, self)
+
+
+_TEXTS = {
+    "truediv": "FloatTrueDiv", "pow": "FloatPow", "mul": "Mul", "add": "Add", "sym_float": "ToFloat",
+    "sym_sqrt": "OpaqueUnaryFn_sqrt", "neg": "Mul",
+}  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, SymInt):
+        return value.node.expr.srepr()
+    if isinstance(value, SymFloat) and value.parts:
+        return value.srepr()
+    return f"Float('{float(value)!r}', precision=53)" if isinstance(value, float) else f"Integer({int(value)})"
+
+
+def _bare(value: Any) -> Any:
+    """A number without what is known of it."""
+    return int(value) if isinstance(value, SymInt) else float(value) if isinstance(value, SymFloat) else value
+
+
+def _fractions(name: str, run: Any, turned: bool) -> None:
+    of_float = getattr(float, name)
+
+    def method(self: Any, other: Any, *rest: Any) -> Any:
+        traced = _trace_of(self) is not None or _trace_of(other) is not None
+        if rest or not traced or not isinstance(other, (int, float)):
+            return of_float(_bare(self), _bare(other), *rest)
+        # a whole number among fractions is made one by a node of its own, but where it divides a whole one
+        both = run is operator.truediv and isinstance(self, int) and isinstance(other, int)
+        a, b = (self, other) if both else (sym_float(self), sym_float(other))
+        return SymFloat.by(run, *((b, a) if turned else (a, b)))
+
+    method.__name__ = name
+    setattr(SymFloat, name, method)
+    if run is operator.truediv:
+        setattr(UnbackedInt, name, method)
+    else:
+        whole = getattr(UnbackedInt, name)
+
+        def mixed(self: UnbackedInt, other: Any, *rest: Any) -> Any:
+            if isinstance(other, float) or run is operator.pow and _is_fraction(self, other, turned):
+                return method(self, other, *rest)
+            return whole(self, other, *rest)
+
+        mixed.__name__ = name
+        setattr(UnbackedInt, name, mixed)
+
+
+def _is_fraction(a: Any, b: Any, turned: bool) -> bool:
+    """Whether a power of whole numbers is none: its exponent is negative."""
+    exponent = a if turned else b
+    return isinstance(exponent, int) and int(exponent) < 0
+
+
+for _name, _run in {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "pow": operator.pow,
+}.items():  # fmt: skip
+    for _turned in (False, True):
+        _fractions(f"__{'r' * _turned}{_name}__", _run, _turned)
+
+
+def _negative(self: SymFloat) -> Any:
+    return -float(self) if self.trace is None else SymFloat.by(operator.mul, -1.0, self)
+
+
+SymFloat.__neg__ = _negative  # type: ignore[method-assign, assignment]
+
+
+def _float_comparison(name: str) -> None:
+    def method(self: SymFloat, other: Any) -> Any:
+        if not isinstance(other, (int, float)) or (self.trace is None and _trace_of(other) is None):
+            return getattr(float, f"__{name}__")(self, other)
+        return (self.trace or _trace_of(other)).compared(name, self, other)
+
+    method.__name__ = f"__{name}__"
+    setattr(SymFloat, method.__name__, method)
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    _float_comparison(_name)
 
 
 class SymBool:
-    """A condition on numbers that depend on elements of tensors: `torch._check` takes it, and `bool` is an error."""
+    """A condition on numbers that depend on elements of tensors, or an element that is one: `torch._check` takes it,
+    and `bool` is an error.
+    """
 
     name: str
     a: Any
@@ -352,15 +510,17 @@ class SymBool:
 
     @staticmethod
     def of(name: str, a: Any, b: Any, holds: bool, trace: Any) -> SymBool:
-        """The condition of a comparison."""
+        """The condition of a comparison; of an element `a` (its node) with the name "item", and of what does not hold
+        with "not".
+        """
         made = object.__new__(SymBool)
         made.name, made.a, made.b, made.holds, made.trace = name, a, b, holds, trace
         return made
 
     def __bool__(self) -> bool:
-        if not self.trace.open:
+        if self.trace is None or not self.trace.open:
             return self.holds
-        known = self.trace.compared(self.name, self.a, self.b)
+        known = self.trace.known(self)
         return known if isinstance(known, bool) else self.trace.recorder.undecided(self)
 
     def _assumed(self) -> bool:
@@ -371,24 +531,46 @@ class SymBool:
 
     def negated(self) -> SymBool:
         """The condition that holds where this one does not."""
+        if self.name == "not":
+            return self.a
+        if self.name == "item":
+            return SymBool.of("not", self, None, not self.holds, self.trace)
         return SymBool.of(_NEGATED[self.name], self.a, self.b, not self.holds, self.trace)
 
     def __repr__(self) -> str:
+        if self.b is None:
+            return f"Not({self.a!r})" if self.name == "not" else str(self.a)
         return f"{self.a!r} {_SIGNS[self.name]} {self.b!r}"
 
+    def srepr(self) -> str:
+        """The text that PyTorch's files have, which is SymPy's."""
+        if self.trace is None:
+            return str(self.a)
+        if self.name == "item":
+            return f"Equality(Symbol('{self.trace.names[self.a]}', integer=True), Integer(1))"
+        if self.name == "not":
+            return f"Not({self.a.srepr()})"
+        return f"{_CLASSES[self.name]}({_text(self.a)}, {_text(self.b)})"
 
+
+_CLASSES = {
+    "lt": "StrictLessThan", "le": "LessThan", "gt": "StrictGreaterThan", "ge": "GreaterThan", "eq": "Equality",
+    "ne": "Unequality",
+}  # fmt: skip
 _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def sym_int(a: Any) -> int:
     """The whole number towards zero."""
-    return a if isinstance(a, SymInt) else int(a)
+    return a if isinstance(a, SymInt) else math.trunc(a) if isinstance(a, SymFloat) else int(a)
 
 
 def sym_float(a: Any) -> float:
     """`float(a)`."""
-    return float(a)
+    if isinstance(a, SymFloat):
+        return a
+    return float(a) if _trace_of(a) is None else SymFloat.by(sym_float, a)
 
 
 def sym_not(a: Any) -> Any:
@@ -407,20 +589,22 @@ def sym_min(a: Any, b: Any) -> Any:
 
 
 def _extreme(name: str, run: Any, a: Any, b: Any) -> Any:
-    if isinstance(a, SymInt) or isinstance(b, SymInt):
+    if isinstance(a, int) and isinstance(b, int) and (isinstance(a, SymInt) or isinstance(b, SymInt)):
         return SymInt.of(Expr.function(name, a, b), run(int(a), int(b)), _trace_of(a) or _trace_of(b))
+    if _trace_of(a) is not None or _trace_of(b) is not None:
+        return SymFloat.by(sym_max if name == "Max" else sym_min, sym_float(a), sym_float(b))
     found = run(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """`t if b else f`."""
-    return t if b else f
+    return b.trace.chosen(b, t, f) if isinstance(b, SymBool) and b.trace is not None and b.trace.open else t if b else f
 
 
 def sym_sqrt(a: Any) -> float:
     """`math.sqrt(a)`."""
-    return math.sqrt(a)
+    return math.sqrt(a) if _trace_of(a) is None else SymFloat.by(sym_sqrt, sym_float(a))
 
 
 def sym_sum(args: Any) -> Any:

@@ -116,7 +116,7 @@ def test_elements_that_are_read_name_the_line():
     with pytest.raises(GuardOnDataDependentSymNode, match="data-dependent") as caught:
         torch.export.export(Module(f), (torch.ones(3),))
     assert "test_export.py" in str(caught.value) and "if x.sum() > 0:" in str(caught.value)
-    for read in (lambda x: x * x.sum().item(), lambda x: x + x.tolist()[0], lambda x: x[: int(x[0])]):
+    for read in (lambda x: x * float(x.sum()), lambda x: x + int(x[0]), lambda x: x[: int(x[0])], lambda x: x.numpy()):
         with pytest.raises(GuardOnDataDependentSymNode):
             torch.export.export(Module(read), (torch.ones(3),))
 

@@ -60,6 +60,10 @@ def _unwrapped(data):
     return data
 
 
+# What makes tensors of numbers that a trace knows: None for others.
+TRACES: list = []
+
+
 def _contains_tensor(data, outer: tuple = ()) -> bool:
     """Whether there is a Tensor in nested lists. `outer`: the ids of those around, which a list may hold once more."""
     if isinstance(data, call.Tensor):
@@ -136,6 +140,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         if (found := called(tensor, (data,), given)) is not NotImplemented:
             return found
     dtype = None if dtype is None else as_argument(dtype, "tensor")
+    if TRACES and (found := TRACES[-1](data, dtype, device)) is not None:
+        return wanting(found, requires_grad)
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
     if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):

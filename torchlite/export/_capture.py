@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import functools
+import math
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import torchlite as torch
 from torchlite._subclasses.described import of_tensor
-from torchlite._symbolic import UnbackedInt
+from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
+from torchlite._tensor.creation import TRACES
 from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
@@ -33,6 +37,9 @@ class Trace:
         *,
         preserved: tuple[str, ...] = (),
         sizes: dict[str, int] | None = None,
+        places: dict[tuple[int, int], Expr] | None = None,
+        told: dict[tuple[int, int], Expr] | None = None,
+        bounds: dict[str, tuple[float, float]] | None = None,
     ) -> None:
         self.module = module
         self.graph = Graph()
@@ -42,6 +49,8 @@ class Trace:
         self._taken: set[str] = set()
         self.recorder = Recorder(self.graph, self._constant, whole=True)
         self.unbacked = self.recorder.unbacked = Unbacked(self.recorder, sizes)
+        self.unbacked.told, self.unbacked.bounds = told or {}, bounds or {}
+        self.places = places or {}
         self.calls = Calls(module, self.recorder, preserved)
         self._lifted: Node | None = None
         leaves, self.in_spec = pytree.tree_flatten((args, kwargs))
@@ -64,8 +73,10 @@ class Trace:
             self._attribute(gs.InputKind.BUFFER, "b", name, buffer, _is_persistent(self.module, name))
         self.inputs = [self._input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
         self._lifted = next(iter(self.inputs), None)
+        for (leaf, dim), expr in sorted(self.places.items(), key=lambda place: len(place[1].terms)):
+            self.unbacked.input(self.inputs[leaf], dim, expr, inputs[leaf].shape[dim])
         args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
-        with exporting(), self.recorder, self.calls.followed():
+        with exporting(), self.recorder, self.calls.followed(), _of_expressions():
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
@@ -134,14 +145,58 @@ class Trace:
             node = self.recorder.node_of(leaf)
             self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.TensorArgument(node.name), None))
             return node
-        if isinstance(leaf, UnbackedInt):
+        kinds: Any = {UnbackedInt: gs.SymIntArgument, SymFloat: gs.SymFloatArgument, SymBool: gs.SymBoolArgument}
+        if type(leaf) in kinds:
             node = self.recorder.argument(leaf)
-            self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.SymIntArgument(node.name), None))
+            kind = kinds[type(leaf)]
+            self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, kind(node.name), None))
             return node
         if leaf is not None and type(leaf) not in (int, float, bool, str):
             raise UserError(f"Unsupported output type {type(leaf)} of an exported program")
         self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.ConstantArgument("", leaf), None))
         return leaf
+
+
+@contextlib.contextmanager
+def _of_expressions() -> Iterator[None]:
+    """Python's functions that make a number of numbers keep expressions."""
+
+    def extreme(plain: Any, symbolic: Any) -> Any:
+        def chosen(*args: Any, **options: Any) -> Any:
+            if options or not args:
+                return plain(*args, **options)
+            items = args if len(args) > 1 else list(args[0])
+            if not any(isinstance(item, _NUMBERS) for item in items):
+                return plain(items)
+            return functools.reduce(symbolic, items)
+
+        return chosen
+
+    def root(x: Any, /) -> Any:
+        return sym_sqrt(x) if isinstance(x, _NUMBERS) else sqrt(x)
+
+    def tensor(data: Any, dtype: Any, device: Any) -> Any:
+        """Numbers of the trace as a tensor, which an op makes."""
+        numbers = pytree.tree_leaves(data) if isinstance(data, (list, tuple)) else [data]
+        if not any(isinstance(number, _NUMBERS) for number in numbers):
+            return None
+        if dtype is None:
+            dtype = torch.get_default_dtype() if any(isinstance(n, float) for n in numbers) else torch.int64
+        if not isinstance(data, (list, tuple)):
+            return torch.scalar_tensor(data, dtype=dtype, device=device)
+        return torch.stack([torch.tensor(item, dtype=dtype, device=device) for item in data])
+
+    TRACES.append(tensor)
+    sqrt, least, most = math.sqrt, builtins.min, builtins.max
+    math.sqrt, builtins.min, builtins.max = root, extreme(least, sym_min), extreme(most, sym_max)  # type: ignore
+    try:
+        yield
+    finally:
+        TRACES.remove(tensor)
+        math.sqrt, builtins.min, builtins.max = sqrt, least, most
+
+
+_NUMBERS = (UnbackedInt, SymFloat)
 
 
 def _is_persistent(module: Any, name: str) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
-from torchlite._symbolic import Expr, SymInt
+from torchlite._symbolic import Expr, SymInt, compare
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._merging import Merged
 from torchlite.fx.experimental._recording import Recorder
@@ -24,38 +25,67 @@ _ALWAYS = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.ate
 
 def decomposed(program: Any, table: Any) -> Any:
     """A program in smaller ops, without writes."""
-    hints = _hints(program)
-    roots = _roots(program)
-    names = [n for n in hints if n in roots or n.startswith("u")]
-    traces, rows = [_retraced(program, table, hints)], [hints]
-
-    def add(changed: dict[str, int]) -> bool:
-        row = {**hints, **changed}
-        try:
-            traces.append(_retraced(program, table, row))
-        except RuntimeError:
-            if any(name.startswith("u") for name in changed):
-                return False  # numbers that depend on elements need not go together
-            raise
-        rows.append(row)
-        return True
-
-    def other(name: str, step: int = 1) -> int:
-        return _other(hints[name], program.range_constraints.get(name), step)
-
-    moved = [name for name in names if add({name: other(name)})]
-    if moved:
-        add({name: other(name, 2 + i) for i, name in enumerate(moved)})
-    if len(moved) == 1:
-        add({moved[0]: other(moved[0], 5)})
-    graphs = [graph for graph, _ in traces]
-    if names:
-        inputs = {n.name: n for n in graphs[0].nodes if n.op == "placeholder"}
-        places = {n: (inputs[roots[n][0]], roots[n][1]) for n in names if n in roots}
-        Merged(graphs, rows, {**places, **traces[0][1].sources}).run()
-        _without_unused(graphs[0], _kept(graphs[0]))
-    made, changed = functional(graphs[0])
+    rows = _Rows(program, table)
+    told: dict = {}
+    if rows.names:
+        rows.find()
+        told = rows.merged(told).found
+    graph = rows.merged(told).graphs[0] if rows.names else _retraced(program, table, rows.hints)[0]
+    _without_unused(graph, _kept(graph))
+    made, changed = functional(graph)
     return _signed(program, made, changed)
+
+
+class _Rows:
+    """The sizes that a program is traced again with."""
+
+    def __init__(self, program: Any, table: Any) -> None:
+        self.program, self.table = program, table
+        self.hints = _hints(program)
+        self.names = list(self.hints)
+        self.rows: list[dict[str, int]] = [dict(self.hints)]
+        self.error: Exception | None = None
+
+    def find(self) -> None:
+        """Rows in which one size is another one, and rows in which all are."""
+        first = _calls(_retraced(self.program, self.table, self.hints)[0])
+
+        def add(changed: dict[str, int]) -> bool:
+            row = {**self.hints, **changed}
+            if row in self.rows or not all(compare(g, d.value(row), 0) for g, d in self.program._guards):
+                return False
+            try:
+                if _calls(_retraced(self.program, self.table, row)[0]) != first:
+                    raise RuntimeError("run_decompositions: the program calls other ops for other sizes")
+            except (RuntimeError, ValueError, IndexError) as error:
+                self.error = error
+                return False
+            self.rows.append(row)
+            return True
+
+        moved = {}
+        for name in self.names:
+            others = _others(self.hints[name], self.program.range_constraints.get(name))
+            if any(add({name: value}) for value in others):
+                moved[name] = others
+            elif self.error is not None and not name.startswith("u"):
+                raise self.error  # numbers that depend on elements need not go together with what there is
+        for smaller, wanted in ((False, 2 if len(moved) > 1 else 3), (True, 1)):
+            few = {n: [v for v in o if (v < self.hints[n]) == smaller] or o for n, o in moved.items()}
+            turns = range(8 if few else 0)
+            done = (add({n: o[(turn + i) % len(o)] for i, (n, o) in enumerate(few.items())}) for turn in turns)
+            next(itertools.islice((True for one in done if one), wanted - 1, None), None)
+
+    def merged(self, told: dict) -> Merged:
+        """The program traced with all rows, as one."""
+        traces = [_retraced(self.program, self.table, row, told) for row in self.rows]
+        made = Merged([graph for graph, _ in traces], self.rows, dict(traces[0][1].sources))
+        made.run()
+        return made
+
+
+def _calls(graph: Graph) -> list:
+    return [node.target for node in graph.nodes if node.op == "call_function"]
 
 
 def _hints(program: Any) -> dict[str, int]:
@@ -68,9 +98,11 @@ def _hints(program: Any) -> dict[str, int]:
         elif node.op == "placeholder" and isinstance(value, torch.Tensor):
             for size in value.shape:
                 if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
-                    name = next(iter(size.node.expr.free_symbols))
-                    if size.node.expr == Expr.symbol(name):
-                        found[name] = int(size)
+                    expr, name = size.node.expr, next(iter(size.node.expr.free_symbols))
+                    rest = expr.value({name: 0})
+                    factor = expr.value({name: 1}) - rest
+                    if expr == Expr.symbol(name) * factor + rest:
+                        found[name] = (int(size) - rest) // factor
     return found
 
 
@@ -86,26 +118,10 @@ def _symbol(node: Node) -> tuple[str | None, int]:
     return None, 0
 
 
-def _roots(program: Any) -> dict[str, tuple[str, int]]:
-    """By a symbol the input and the dimension where it is read."""
-    found: dict[str, tuple[str, int]] = {}
-    for node in program.graph.nodes:
-        value = node.meta.get("val")
-        if node.op == "placeholder" and isinstance(value, torch.Tensor):
-            for dim, size in enumerate(value.shape):
-                if isinstance(size, SymInt):
-                    for name in size.node.expr.free_symbols:
-                        if size.node.expr == Expr.symbol(name):
-                            found.setdefault(name, (node.name, dim))
-    return found
-
-
-def _other(hint: int, ranged: Any, step: int = 1) -> int:
+def _others(hint: int, ranged: Any) -> list[int]:
     low, high = (0, math.inf) if ranged is None else ranged
-    for size in (hint + step, hint + 2 * step, hint + 1, hint - 1, hint - 2, hint + 2):
-        if max(2, low) <= size <= high and size != hint:
-            return size
-    return hint
+    sizes = [hint + d for d in (8, 3, 5, 12, 4, 1, 2, 6, 7, 16)] + [2 * hint, 3 * hint, hint // 2, hint - 1, hint - 2]
+    return [size for size in dict.fromkeys(sizes) if max(2, low) <= size <= high and size != hint]
 
 
 def _made(value: Any, sizes: dict[str, int]) -> Any:
@@ -120,7 +136,7 @@ def _made(value: Any, sizes: dict[str, int]) -> Any:
     return made.requires_grad_(value.requires_grad)
 
 
-def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, Unbacked]:
+def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None) -> tuple[Graph, Unbacked]:
     """The graph in smaller ops, for these sizes; and the symbols of elements in it."""
     graph = Graph()
 
@@ -130,6 +146,10 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, U
     recorder = Recorder(graph, unknown, decompositions=_ALWAYS | table)
     recorder.decomposing = True
     unbacked = recorder.unbacked = Unbacked(recorder, sizes)
+    unbacked.told, unbacked.bounds = (
+        told or {},
+        {n: (low, high) for n, (low, high) in program.range_constraints.items()},
+    )
     env: dict[Node, Any] = {}
     named = _named_in_calls(program)
     state = torch.get_rng_state()
@@ -142,7 +162,10 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int]) -> tuple[Graph, U
                 value = node.meta.get("val")
                 if isinstance(value, torch.Tensor):
                     place.meta["told"] = value
-                    value = recorder.bind(place, _made(value, sizes))
+                    fake, value = value, recorder.bind(place, _made(value, sizes))
+                    for dim, size in enumerate(fake.shape):
+                        if isinstance(size, SymInt):
+                            unbacked.input(place, dim, size.node.expr, value._memory.shape[dim])
                 env[node] = value
             elif node.op == "get_attr":
                 env[node] = node
@@ -202,8 +225,11 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
         return
     args = tuple(_plain(a, env) for a in node.args)
     kwargs = {name: _plain(a, env) for name, a in node.kwargs.items()}
-    if getattr(node.target, "namespace", "") == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
-        env[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+    own = getattr(node.target, "namespace", "")
+    if not own or own == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
+        run = _SIZED.get(node.target, node.target)
+        with recorder:
+            env[node] = run(*args, **kwargs)  # type: ignore[operator]
         return
     recorder.stack_trace = node.meta.get("stack_trace")
     rule = recorder.decompositions.get(node.target)
@@ -218,6 +244,13 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
         else:
             found = recorder.tried(lambda: run(*args, **kwargs))  # type: ignore[operator]
     env[node] = recorder.kept(node.target, args, kwargs) if found is NotImplemented else found
+
+
+# What size a tensor has is asked of the tensor, which knows its expression.
+_SIZED: dict[Any, Any] = {
+    torch.ops.aten.sym_size.int: lambda tensor, dim: tensor.size(dim),
+    torch.ops.aten.sym_numel.default: lambda tensor: tensor.numel(),
+}  # fmt: skip
 
 
 def _plain(value: Any, env: dict[Node, Any]) -> Any:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import torchlite as torch
+from torchlite._symbolic import Expr, compare
 from torchlite.fx import GraphModule, Node
 from torchlite.fx.experimental._merging import Merged, Unsolved
+from torchlite.fx.experimental._unbacked import Guard
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError, GuardOnDataDependentSymNode
 from torchlite.utils import _pytree as pytree
 
 from . import dynamic_shapes as ds
 from ._capture import Trace, _without_unused, argument_names
 from ._errors import UserError
+from ._module import guard_text, guards_code
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument
 
@@ -30,6 +35,7 @@ class Varying:
         self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset
         self.named: dict[str, str] = {}  # by a Dim's name the symbol
         self.elements: dict[str, list[int]] = {}  # by symbols of elements, the numbers that they may have in a trace
+        self.guards: list[Guard] = []  # decisions on sizes that the program takes
         self.free: set[str] = set()  # symbols that may turn out to be constant
         numbers = itertools.count()
         for leaf, dims in enumerate(said):
@@ -79,6 +85,14 @@ class Varying:
             found.append(leaf)
         return found
 
+    def expressions(self) -> dict[tuple[int, int], Expr]:
+        """The sizes that vary, by leaf and dimension."""
+        return {at: Expr.symbol(name) * factor + offset for at, (name, factor, offset) in self.places.items()}
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The ranges, as traces take them."""
+        return {name: (low, high) for name, (low, high) in self.ranges.items()}
+
     def found(self, trace: Trace) -> None:
         """Numbers that depend on elements vary too."""
         for name, hint in trace.unbacked.hints.items():
@@ -86,20 +100,55 @@ class Varying:
             self.hints[name], self.ranges[name] = hint, ds.ValueRanges(low, high)
             self.elements[name] = []
 
-    def other(self, name: str, step: int) -> int:
-        """Another size for a symbol, within its range."""
+    def others(self, name: str) -> list[int]:
+        """Other sizes for a symbol, within its range and as decisions of the program are taken."""
         low, high = self.ranges[name]
         hint = self.hints[name]
         if name in self.elements:
-            return self.elements[name][step % len(self.elements[name])]
-        for size in (hint + step, hint + 2 * step, hint + 1, hint - 1, hint + 2, hint - 2):
-            if max(low, 2) <= size <= high and size != hint:
-                return size
-        raise UserError(f"the range of {self.shown(name)} has no size but {hint} that can be tried")
+            return list(self.elements[name])
+        steps = [hint + d for d in (3, 8, 5, 12, 4, 1, 2, 6, 7, 16)] + [2 * hint, 3 * hint]
+        steps += [hint // 2, hint - 1, hint - 2, hint - 3]
+        found = [n for n in dict.fromkeys(steps) if max(low, 2) <= n <= high and n != hint]
+        return [n for n in found if self.fits({**self.hints, name: n})]
+
+    def fits(self, sizes: dict[str, int]) -> bool:
+        """Whether the program's decisions on sizes are the same ones for these."""
+        known = [g for g in self.guards if g.difference.free_symbols <= set(sizes)]
+        return all(compare(g.name, g.difference.value(sizes), 0) for g in known)
+
+    def together(self, smaller: bool) -> Iterator[dict[str, int]]:
+        """Rows in which all sizes are others, larger ones or smaller ones."""
+        few = {n: [v for v in self.others(n) if (v < self.hints[n]) == smaller] or self.others(n) for n in self.hints}
+        if not all(few.values()):
+            return
+        for turn in range(8):
+            row = {n: few[n][(turn + place) % len(few[n])] for place, n in enumerate(few)}
+            if self.fits(row):
+                yield row
 
     def shown(self, name: str) -> str:
         """What a program calls a symbol."""
         return next((own for own, symbol in self.named.items() if symbol == name), name)
+
+    def places_of(self) -> set[str]:
+        """The symbols of sizes of inputs."""
+        return {name for name, _, _ in self.places.values()}
+
+    def narrowed(self, guard: Guard) -> tuple[str, ds.ValueRanges] | None:
+        """The range that a decision leaves of a symbol, where it is a matter of one range; None elsewhere."""
+        terms = [(atoms, count) for atoms, count in guard.difference.terms if atoms]
+        if len(terms) != 1 or len(terms[0][0]) != 1 or len(terms[0][0][0]) != 1 or guard.name == "ne":
+            return None
+        name, count = terms[0][0][0][0], terms[0][1]
+        low, high = self.ranges[name]
+        rest = sum(c for atoms, c in guard.difference.terms if not atoms)
+        kind = guard.name if count > 0 else {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}.get(guard.name, "eq")
+        edge = Fraction(-rest, count)
+        if kind in ("gt", "ge"):
+            low = max(low, math.floor(edge) + 1 if kind == "gt" else math.ceil(edge))
+        elif kind in ("lt", "le"):
+            high = min(high, math.ceil(edge) - 1 if kind == "lt" else math.floor(edge))
+        return name, ds.ValueRanges(low, high)
 
     def drop(self, name: str) -> None:
         """Have a size be constant."""
@@ -121,8 +170,9 @@ def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = Varying(leaves, ds.per_leaf(mod, args, kwargs, shapes))
     varying.preserved = preserved
-    trace = Trace(mod, args, kwargs, preserved=preserved)
+    trace = _traced(mod, varying, spec, {})
     varying.found(trace)
+    varying.guards = trace.unbacked.guards
     if varying.hints:
         trace = _with_sizes(mod, trace, varying, spec)
     for name, (low, high) in trace.unbacked.ranges.items():
@@ -130,9 +180,12 @@ def exported(mod: Any, args: tuple, kwargs: dict, shapes: Any, preserved: tuple[
     return _program(mod, trace, varying, args, kwargs)
 
 
-def _traced(mod: Any, varying: Varying, spec: Any, sizes: dict[str, int]) -> Trace:
-    args, kwargs = pytree.tree_unflatten(varying.inputs(sizes), spec)
-    return Trace(mod, args, kwargs, preserved=varying.preserved, sizes=sizes)
+def _traced(mod: Any, varying: Varying, spec: Any, sizes: dict[str, int], told: Any = None) -> Trace:
+    args, kwargs = pytree.tree_unflatten(varying.inputs({**varying.hints, **sizes}), spec)
+    return Trace(
+        mod, args, kwargs, preserved=varying.preserved, sizes=sizes, told=told, places=varying.expressions(),
+        bounds=varying.bounds(),
+    )  # fmt: skip
 
 
 def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
@@ -143,8 +196,9 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
         if name in varying.elements:
             _settled_of_elements(mod, trace, varying, spec, name)
             continue
-        sizes = {**varying.hints, name: varying.other(name, 3)}
-        problem = _problem(mod, trace, varying, spec, sizes)
+        others = varying.others(name)
+        sizes = {**varying.hints, name: next(iter(others), varying.hints[name] + 1)}
+        problem = _problem(mod, trace, varying, spec, sizes) if others else _no_other(varying, name)
         if problem is None:
             continue
         if varying.shown(name) == name:
@@ -160,12 +214,26 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
             varying.drop(name)
             continue
         shown = varying.shown(name)
+        if not others and any(g.name == "eq" for g in varying.guards):
+            raise UserError(
+                f'Constraints violated ({shown})! For more information, run with TORCH_LOGS="+dynamic".\n  - You '
+                f"marked {shown} as dynamic but your code specialized it to be a constant ({varying.hints[name]}). If "
+                "you're using mark_dynamic, either remove it or use maybe_mark_dynamic. If you're using Dim.DYNAMIC, "
+                f"replace it with either Dim.STATIC or Dim.AUTO.\nSuggested fixes:\n  {shown} = {varying.hints[name]}"
+            )
         raise UserError(
             f'Constraints violated ({shown})! For more information, run with TORCH_LOGS="+dynamic".\n  - Not all '
             f"values of {shown} in the specified range are valid because the program with the size "
             f"{sizes[name]} is another one than with {varying.hints[name]}: {problem}\nSuggested fixes:\n  "
             f"{shown} = {varying.hints[name]}"
         )
+
+
+def _no_other(varying: Varying, name: str) -> str:
+    places = [g.place for g in varying.guards if name in g.difference.free_symbols]
+    if not places:
+        raise UserError(f"the range of {varying.shown(name)} has no size but {varying.hints[name]} that can be tried")
+    return "no other size is taken the same way at " + " and ".join(dict.fromkeys(places))
 
 
 def _settled_of_elements(mod: Any, trace: Trace, varying: Varying, spec: Any, name: str) -> None:
@@ -206,29 +274,75 @@ def _with_sizes(mod: Any, trace: Trace, varying: Varying, spec: Any) -> Trace:
     if not varying.hints:
         return trace
     base = varying.hints
-    rows = [dict(base)]
-    for name in base:
-        rows.append({**base, name: varying.other(name, 3)})
-    if len(base) == 1:
-        rows.append({name: varying.other(name, 4) for name in base})
-    rows.append({name: varying.other(name, 5 + 2 * i) for i, name in enumerate(base)})
-    traces = [trace, *(_traced(mod, varying, spec, row) for row in rows[1:])]
-    users = [n for n in trace.graph.nodes if n.op == "placeholder"][-len(varying.leaves) :]
-    sources: dict[str, tuple[Node, int | None]] = dict(trace.unbacked.sources)
-    for (leaf, dim), (name, factor, offset) in sorted(varying.places.items()):
-        if (factor, offset) == (1, 0):
-            sources.setdefault(name, (users[leaf], dim))
-    for name in base:
-        if name not in sources:
-            raise UserError(f"no argument has the size {varying.shown(name)} itself")
+    rows = [dict(base), *({**base, name: varying.others(name)[0]} for name in base)]
+    rows += list(varying.together(smaller=False))[: 2 if len(base) > 1 else 3]
+    traces = [_traced(mod, varying, spec, row) for row in rows]
+    for row in list(varying.together(smaller=True))[:1]:
+        smaller = _tried(mod, traces[0], varying, spec, row)
+        if smaller is not None:
+            rows, traces = [*rows, row], [*traces, smaller]
     try:
-        Merged([t.graph for t in traces], rows, sources).run()
+        told = _merged(traces, varying, rows).found
+        traces = [_traced(mod, varying, spec, row, told) for row in rows]
+        _decided(_merged(traces, varying, rows), traces[0], varying)
     except Unsolved as error:
         names = ", ".join(map(varying.shown, base))
         raise UserError(
             f'Constraints violated ({names})! For more information, run with TORCH_LOGS="+dynamic".\n  - {error}'
         ) from None
-    return trace
+    return traces[0]
+
+
+def _merged(traces: list[Trace], varying: Varying, rows: list[dict[str, int]]) -> Merged:
+    held = [list(t.constants.values()) for t in traces]
+    for same in zip(*held, strict=False):
+        if any(one.shape != same[0].shape or not torch.equal(one, same[0]) for one in same[1:]):
+            raise Unsolved("a tensor that the program makes without an op is another one for other sizes")
+    made = Merged([t.graph for t in traces], rows, dict(traces[0].unbacked.sources))
+    made.run()
+    return made
+
+
+def _decided(merged: Merged, trace: Trace, varying: Varying) -> None:
+    """What the program's decisions on sizes ask of them: a smaller range, or a guard. UserError where a named Dim has
+    sizes for which it decides otherwise.
+    """
+    found: dict[tuple[str, Expr], Guard] = {}
+    for guard in trace.unbacked.guards:
+        difference = guard.difference.replaced(merged.own)
+        if not difference.is_number and difference.free_symbols <= set(varying.places_of()):
+            found.setdefault((guard.name, difference), Guard(guard.name, difference, guard.place))
+    varying.guards = []
+    for guard in found.values():
+        narrowed = varying.narrowed(guard)
+        if narrowed is not None and narrowed[1] == varying.ranges[narrowed[0]]:
+            continue
+        named = [n for n in guard.difference.free_symbols if varying.shown(n) != n]
+        if named:
+            raise _violated(varying, guard, named[0], narrowed)
+        if narrowed is not None:
+            varying.ranges[narrowed[0]] = narrowed[1]
+        varying.guards.append(guard)
+
+
+def _violated(varying: Varying, guard: Guard, name: str, narrowed: Any) -> UserError:
+    shown, path = varying.shown(name), f"the size of {varying.shown(name)}"
+    if narrowed is not None:
+        low, high = narrowed[1]
+        limits = [f"min={low}"] * (low > varying.ranges[name].lower) + [f"max={high}"] * (high < math.inf)
+        why = f"{low} <= {shown} and {shown} <= {'IntInfinity()' if high == math.inf else high}"
+        fix = f"\nSuggested fixes:\n  {shown} = Dim('{shown}', {', '.join(limits)})"
+    else:
+        why, fix = guard_text(guard, {n: varying.shown(n) for n in guard.difference.free_symbols}), ""
+    return UserError(
+        f'Constraints violated ({shown})! For more information, run with TORCH_LOGS="+dynamic".\n  - Not all values of '
+        f"{shown} = {path} in the specified range satisfy the generated guard {why}\nIt is taken at {guard.place}{fix}"
+    )
+
+
+def _tried(mod: Any, trace: Trace, varying: Varying, spec: Any, row: dict[str, int]) -> Trace | None:
+    """A trace that need not be the same program."""
+    return _traced(mod, varying, spec, row) if _problem(mod, trace, varying, spec, row) is None else None
 
 
 def _program(mod: Any, trace: Trace, varying: Varying, args: tuple, kwargs: dict) -> ExportedProgram:
@@ -255,4 +369,6 @@ def _program(mod: Any, trace: Trace, varying: Varying, args: tuple, kwargs: dict
         example_inputs=(args, kwargs),
         constants={**trace.constants, **{name: buffers[name] for name in off}},
     )
+    program._guards = [(guard.name, guard.difference) for guard in varying.guards]
+    program._guards_code = guards_code(program)
     return program

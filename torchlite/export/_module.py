@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, SymInt
+from torchlite._symbolic import Expr, SymInt, compare
 from torchlite.fx import Graph, GraphModule
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from torchlite.fx.experimental._unbacked import Guard
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
@@ -234,7 +237,57 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
             for name in expr.free_symbols:
                 shown = known[name][1] if shown == name else shown.replace(name, known[name][1])
             found.append((_same(read, expr, known), f"{text} == {shown}"))
+    for name, difference in program._guards:
+        if difference.free_symbols <= set(known):
+            shown = guard_text(Guard(name, difference, ""), {n: known[n][1] for n in difference.free_symbols})
+            found.append((_compared(name, difference, known), shown))
     return found
+
+
+def guard_text(guard: Any, names: Mapping[str, str]) -> str:
+    """How a program shows a decision on sizes."""
+    shown = {Expr.symbol(name): text for name, text in names.items()}
+    left, right = _sides(guard.difference)
+    return f"{_in_words(left, shown) or 0} {_SIGNS[guard.name]} {_in_words(right, shown) or 0}"
+
+
+def guards_code(program: Any) -> list[str]:
+    """The program's decisions on sizes as files have them: `L['x'].size()[0] > 2`."""
+    users = [n for n in program.graph.nodes if n.op == "placeholder" and n.name not in lifted_names(program)]
+    names: dict[str, str] = {}
+    for node, path in zip(users, input_paths(program), strict=False):
+        value = node.meta.get("val")
+        for dim, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            if isinstance(size, SymInt):
+                head = re.match(r"\w*", path).group()  # type: ignore[union-attr]
+                names.setdefault(repr(size), f"L['{head}']{path[len(head) :]}.size()[{dim}]")
+    guards = [Guard(name, difference, "") for name, difference in program._guards]
+    return [guard_text(guard, names) for guard in guards if guard.difference.free_symbols <= set(names)]
+
+
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def _sides(difference: Expr) -> tuple[Expr, Expr]:
+    """A difference as what is added, and what is taken away."""
+    added = Expr({atoms: count for atoms, count in difference.terms if count > 0})
+    return added, added - difference
+
+
+def _in_words(expr: Expr, names: Mapping[Expr, str]) -> str:
+    terms = []
+    for atoms, count in expr.terms:
+        factors = [str(count)] * (count != 1 or not atoms)
+        for atom in atoms:
+            if len(atom) == 1:
+                factors.append(names[Expr.symbol(atom[0])])
+                continue
+            parts = [_in_words(part, names) for part in atom[1:]]
+            signs = {"FloorDiv": "//", "CleanDiv": "//", "PythonMod": "%", "Mod": "%"}
+            sign = signs.get(atom[0])
+            factors.append(f"{atom[0].lower()}({', '.join(parts)})" if sign is None else f"({f' {sign} '.join(parts)})")
+        terms.append("*".join(factors))
+    return " + ".join(terms) if len(terms) < 2 else f"({' + '.join(terms)})"
 
 
 def _constant(place: int, path: str, value: Any) -> tuple[Any, str]:
@@ -253,6 +306,10 @@ def _ranged(read: Any, text: str, ranged: Any) -> list[tuple[Any, str]]:
     if high != math.inf:
         found.append((lambda args: read(args) <= high, f"{text} <= {high}"))
     return found
+
+
+def _compared(name: str, difference: Expr, known: dict) -> Any:
+    return lambda args: compare(name, difference.value({n: known[n][0](args) for n in difference.free_symbols}), 0)
 
 
 def _same(read: Any, expr: Expr, known: dict) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._higher_order_ops.operators import OPERATORS
 from torchlite._subclasses.described import described
-from torchlite._symbolic import SymInt, read
+from torchlite._symbolic import SymBool, SymFloat, SymInt, read
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
@@ -400,6 +400,10 @@ class _Filling:
         sizes = self.data.get("sym_int_values") or {}
         if name in sizes:
             node.meta["val"] = self.reader.size(sizes[name], name[:100])
+        for table, tag in (("sym_float_values", "as_float"), ("sym_bool_values", "as_bool")):
+            found = self.data.get(table) or {}
+            if name in found:
+                node.meta["val"] = _number(found[name], tag, name[:100])
 
     def _node(self, entry: Any, position: int) -> None:
         text = field(entry, "target", str, self.where)
@@ -558,6 +562,18 @@ _TABLES: dict[str, dict[int, Any]] = {
     "as_scalar_type": DTYPES, "as_layout": LAYOUTS, "as_memory_format": MEMORY_FORMATS,
 }  # fmt: skip
 _HIGHER = {type(found) for found in OPERATORS.values()}
+
+
+def _number(entry: Any, tag: str, where: str) -> Any:
+    """What a file knows of a number with a fraction, or of a truth value."""
+    kind, value = union(entry, where)
+    if kind != "as_expr":
+        return _Reader._number(tag, value)
+    text, hint = field(value, "expr_str", str, where), value.get("hint")
+    known = None if hint is None else _Reader._number(tag, union(hint, where)[1])
+    if tag == "as_bool":
+        return SymBool.of("text", text, None, known is not False, None)
+    return SymFloat.of(1.0 if known is None else known, (text,), None, known is None)
 
 
 def _stack(text: str) -> dict[str, tuple[str, str]]:

@@ -13,7 +13,7 @@ import torchlite as torch
 from torchlite._higher_order_ops.operators import HigherOrderOperator
 from torchlite._serialization.archive import Writer
 from torchlite._serialization.files import replacing
-from torchlite._symbolic import SymInt
+from torchlite._symbolic import SymBool, SymFloat, SymInt
 from torchlite.fx import Graph, Node
 from torchlite.nn.parameter import Parameter
 from torchlite.utils import _pytree as pytree
@@ -96,6 +96,13 @@ def size(value: Any) -> dict[str, Any]:
         hint = None if any(name.startswith("u") for name in expr.free_symbols) else {"as_int": int(value)}
         return {"as_expr": {"expr_str": expr.srepr(), "hint": hint}}
     return {"as_int": int(value)}
+
+
+def _fraction(value: float) -> dict[str, Any]:
+    if not isinstance(value, SymFloat) or not value.parts:
+        return {"as_float": _number(value)}
+    hint = None if value.elements else {"as_float": float(value)}
+    return {"as_expr": {"expr_str": value.srepr(), "hint": hint}}
 
 
 def meta_of(tensor: Any, requires_grad: bool, device: Any) -> dict[str, Any]:
@@ -205,8 +212,9 @@ def _spec(arg: Any) -> dict[str, Any]:
         return _constant(arg.value)
     if isinstance(arg, gs.TensorArgument):
         return {"as_tensor": {"name": arg.name}}
-    if isinstance(arg, gs.SymIntArgument):
-        return {"as_sym_int": {"as_name": arg.name}}
+    kinds: Any = {gs.SymIntArgument: "int", gs.SymFloatArgument: "float", gs.SymBoolArgument: "bool"}
+    if type(arg) in kinds:
+        return {f"as_sym_{kinds[type(arg)]}": {"as_name": arg.name}}
     raise RuntimeError(f"torch.export.save: an argument {arg} cannot be written")
 
 
@@ -292,6 +300,9 @@ class _Written:
         if isinstance(value, torch.Tensor):
             self.tensors[node.name] = meta_of(value, value.requires_grad, value.device)
             return {"as_tensor": {"name": node.name}}
+        if isinstance(value, SymBool):
+            self.truths[node.name] = {"as_expr": {"expr_str": value.srepr(), "hint": None}}
+            return {"as_sym_bool": {"as_name": node.name}}
         if isinstance(value, bool):
             self.truths[node.name] = {"as_bool": value}
             return {"as_sym_bool": {"as_name": node.name}}
@@ -299,7 +310,7 @@ class _Written:
             self.sizes[node.name] = size(value)
             return {"as_sym_int": {"as_name": node.name}}
         if isinstance(value, float):
-            self.numbers[node.name] = {"as_float": value}
+            self.numbers[node.name] = _fraction(value)
             return {"as_sym_float": {"as_name": node.name}}
         raise RuntimeError(
             f"torch.export.save: the graph does not say what the value of {node.name} is (meta['val'] is "

@@ -53,6 +53,7 @@ class ExportedProgram:
         self._module_call_graph, self._example_inputs = module_call_graph, example_inputs
         self._constants = constants or {}
         self._guards_code: list[str] = []
+        self._guards: list[tuple[str, Any]] = []  # decisions on sizes: how a difference compares with 0
         self._dialect = "TRAINING"
 
     @property
@@ -196,6 +197,7 @@ class ExportedProgram:
             constants=changed.get("constants", self._constants),
         )
         made._guards_code, made._dialect = list(self._guards_code), changed.get("dialect", self._dialect)
+        made._guards = list(self._guards)
         return made
 
     def __str__(self) -> str:

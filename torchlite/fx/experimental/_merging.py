@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, SymInt
+from torchlite._symbolic import Expr, SymFloat, SymInt, sym_float, sym_max, sym_min, sym_sqrt
 from torchlite.fx import Graph, Node
 
 _LARGEST_DIVISOR = 64
+_NEIGHBOURS = 8
 
 
 class Unsolved(Exception):
@@ -64,7 +66,7 @@ def _candidates(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Iterato
     if fine:
         yield total
     if len(moved) == 1:
-        yield from _divided(values, [s[moved[0]] for s in sizes], moved[0])
+        yield from _divided(values, [s[moved[0]] for s in sizes], Expr.symbol(moved[0]))
 
 
 def _moves(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> bool:
@@ -83,7 +85,7 @@ def _slope(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> i
     return None
 
 
-def _divided(values: tuple[int, ...], sizes: list[int], name: str) -> Iterator[Expr]:
+def _divided(values: tuple[int, ...], sizes: list[int], of: Expr) -> Iterator[Expr]:
     """Multiples of a size that is divided and rounded down: of convolutions and pools."""
     common = math.gcd(*values) or 1
     for factor in [f for f in range(common, 0, -1) if common % f == 0]:
@@ -93,7 +95,33 @@ def _divided(values: tuple[int, ...], sizes: list[int], name: str) -> Iterator[E
             high = min(divisor * v - s + divisor - 1 for v, s in zip(parts, sizes, strict=True))
             if low <= high:
                 add = 0 if low <= 0 <= high else low if low > 0 else high
-                yield (Expr.symbol(name) + add) // divisor * factor
+                yield (of + add) // divisor * factor
+
+
+def by_neighbours(values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]]) -> Iterator[Expr]:
+    """What an op may make of the sizes of its arguments: a multiple and a number, a sum, a difference, a product, a
+    quotient, a part that is divided and rounded down, the least and the largest.
+    """
+    moving = [(e, v) for e, v in near if len(set(v)) > 1][:_NEIGHBOURS]
+    for expr, sizes in moving:
+        other = next((i for i, v in enumerate(sizes) if v != sizes[0]), 0)
+        step, rest = divmod(values[other] - values[0], sizes[other] - sizes[0])
+        if not rest and step:
+            yield expr * step + (values[0] - step * sizes[0])
+    for (a, _), (b, _) in itertools.combinations(moving, 2):
+        yield from (a + b, a - b, b - a, a * b)
+    for (a, m), (b, n) in itertools.permutations(moving, 2):
+        if 0 not in n and values[0] and not m[0] % (values[0] * n[0]):
+            yield a // (b * (m[0] // (values[0] * n[0])))
+    for expr, sizes in moving:
+        yield from _divided(values, list(sizes), expr)
+        yield from (Expr.function("Min", expr, max(values)), Expr.function("Max", expr, min(values)))
+    for (a, _), (b, _) in itertools.combinations(moving, 2):
+        yield from (Expr.function("Min", a, b), Expr.function("Max", a, b))
+
+
+def _products(rows: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(math.prod(row) for row in zip(*rows, strict=True))
 
 
 class Merged:
@@ -106,7 +134,12 @@ class Merged:
     ) -> None:
         self.graphs, self.sizes, self.sources = graphs, sizes, sources
         self.known: dict[tuple, Expr] = {}
+        self.own: dict[str, Expr] = {}  # symbols of sizes of one value
+        self.found: dict[tuple[int, int], Expr] = {}  # sizes, by a value's number and the dimension
+        self.near: dict[Node, list[tuple[Expr, tuple[int, ...]]]] = {}  # by nodes the sizes that they have
         self.made: dict[Expr, Node] = {}
+        for name in sizes[0]:
+            self.known.setdefault(tuple(s[name] for s in sizes), Expr.symbol(name))
 
     def run(self) -> None:
         rows = [list(graph.nodes) for graph in self.graphs]
@@ -127,10 +160,22 @@ class Merged:
             elif first.op == "output" and first.args and isinstance(first.args[0], tuple):
                 first.args = (tuple(self._merged([list(n.args[0]) for n in nodes], first)),)  # type: ignore[arg-type]
 
-    def expression(self, values: tuple[int, ...]) -> Expr:
-        if values not in self.known:
-            self.known[values] = solve(values, self.sizes)
+    def expression(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]] | None = None) -> Expr:
+        """What numbers are in all traces. `near`: sizes that they may have been made of."""
+        if values in self.known:
+            return self.known[values]
+        if len(set(values)) == 1:
+            held = (e for e, v in near or () if v == values and not e.is_number)
+            return next(held, Expr.of(values[0]))
+        found = next((e for e in by_neighbours(values, near or []) if self._is(e, values)), None)
+        self.known[values] = solve(values, self.sizes) if found is None else found
         return self.known[values]
+
+    def _is(self, expr: Expr, values: tuple[int, ...]) -> bool:
+        try:
+            return all(expr.value(s) == v for s, v in zip(self.sizes, values, strict=True))
+        except (ArithmeticError, KeyError):
+            return False
 
     def _merged(self, values: list[Any], user: Node) -> Any:
         """Arguments of one node in all traces as one, with nodes where numbers differ."""
@@ -146,45 +191,115 @@ class Merged:
         if all(type(v) is type(first) and (v == first or v != v) for v in values):
             return first
         if all(type(v) is int for v in values):
-            return self.node(self.expression(tuple(values)), user)
+            return self.node(self.expression(tuple(values), self._around(user)), user)
         if all(type(v) is float for v in values):
+            made = self._fraction(tuple(values), user)
+            if made is not None:
+                return made
             raise Unsolved(f"a number of {user.target} depends on sizes:\n{user.meta.get('stack_trace', '')}")
         raise Unsolved(f"an argument of {user.target} depends on sizes")
+
+    def _fraction(self, values: tuple[float, ...], user: Node) -> Any:
+        """The node of a number with a fraction that Python made of a size: a multiple, or a quotient, of it or of its
+        root. None where it is none of these.
+        """
+        for sizes, expr in self.known.items():
+            if len(set(sizes)) == 1 or 0 in sizes:
+                continue
+            for root, turned in itertools.product((False, True), repeat=2):
+                parts = [math.sqrt(s) if root and s > 0 else float(s) for s in sizes]
+                numbers = [v * p if turned else v / p for v, p in zip(values, parts, strict=True)]
+                if all(math.isclose(n, numbers[0], rel_tol=1e-14) for n in numbers):
+                    return self._scaled(expr, numbers[0], root, turned, user)
+        return None
+
+    def _scaled(self, expr: Expr, number: float, root: bool, turned: bool, user: Node) -> Node:
+        of = self.node(expr, user)
+        steps: list[tuple[Any, ...]] = [(sym_float,), *[(sym_sqrt,)] * root]
+        near = round(number, 9)
+        number = near if math.isclose(near, number, rel_tol=1e-13) else number
+        with self.graphs[0].inserting_before(user):
+            value = of.meta["val"]
+            for (step,) in steps:
+                of, value = (
+                    self.graphs[0].call_function(step, (of,)),
+                    SymFloat.of(step(float(value)), (step, value), self),
+                )
+                of.meta["val"] = value
+            args = (number, of) if turned else (of, number)
+            made = self.graphs[0].call_function(operator.truediv if turned else operator.mul, args)
+        parts = (number, value) if turned else (value, number)
+        held = number / float(value) if turned else number * float(value)
+        made.meta["val"] = SymFloat.of(held, (made.target, *parts), self)
+        return made
+
+    open = False  # of what symbols ask of a trace
+
+    def _around(self, node: Node) -> list[tuple[Expr, tuple[int, ...]]]:
+        """The sizes of a node's arguments, and how many elements they have."""
+        near = list(dict.fromkeys(pair for n in node.all_input_nodes for pair in self.near.get(n, ())))
+        for argument in list(dict.fromkeys(node.all_input_nodes))[:4]:
+            pairs = self.near.get(argument, ())
+            if len(pairs) > 1:
+                near.append((math.prod((e for e, _ in pairs), start=Expr.of(1)), _products([v for _, v in pairs])))
+        return near
 
     def _values(self, nodes: tuple[Node, ...]) -> None:
         """Sizes in what is known of a node's value."""
         found = [n.meta.get("val") for n in nodes]
-        nodes[0].meta["val"] = self._value(found)
+        near = self._around(nodes[0])
+        nodes[0].meta["val"] = self._value(found, near, nodes[0])
 
-    def _value(self, found: list[Any]) -> Any:
+    def _value(self, found: list[Any], near: list, node: Node) -> Any:
         from torchlite._subclasses.described import described
 
         first = found[0]
         if isinstance(first, list):
-            return [self._value(list(items)) for items in zip(*found, strict=True)]
+            return [self._value(list(items), near, node) for items in zip(*found, strict=True)]
         if isinstance(first, torch.Tensor):
             if len({v.ndim for v in found}) != 1:
                 raise Unsolved("a tensor has more dimensions for other sizes")
-            sizes = [self._size(v) for v in zip(*(v.shape for v in found), strict=True)]
-            strides = [self._stride(v) for v in zip(*(v.stride() for v in found), strict=True)]
+            sizes = [self._size(v, near, node, d) for d, v in enumerate(zip(*(v.shape for v in found), strict=True))]
+            own = self.near.get(node, [])[-first.ndim :] if first.ndim else []
+            for end in range(len(own) - 1):
+                pairs = own[end : first.ndim]
+                products = math.prod((e for e, _ in pairs), start=Expr.of(1)), _products([v for _, v in pairs])
+                near = [*near, products]
+            strides = [self._stride(v, [*own, *near]) for v in zip(*(v.stride() for v in found), strict=True)]
             return described(first.dtype, sizes, strides, first.device, first.requires_grad)
+        if isinstance(first, SymInt) and first.node.trace is not None:
+            expr, values = first.node.expr.replaced(self.own), tuple(map(int, found))
+            if self._is(expr, values):
+                self.near[node] = [(expr, values)]
+                if len(set(values)) > 1:
+                    self.known.setdefault(values, expr)
+            return SymInt.of(expr, int(first))
         return first
 
-    def _size(self, values: tuple[int, ...]) -> Any:
-        return SymInt.of(self.expression(values), values[0])
-
-    def _stride(self, values: tuple[int, ...]) -> Any:
+    def _size(self, values: tuple[int, ...], near: list, node: Node, dim: int) -> Any:
+        values = tuple(map(int, values))
         try:
-            return self._size(values)
+            expr = self.expression(values, near)
         except Unsolved:
+            return values[0]  # a program reads it of the value itself
+        self.own[f"{node.name}.{dim}"] = expr
+        if "number" in node.meta:
+            self.found[node.meta["number"], dim] = expr
+        self.near.setdefault(node, []).append((expr, values))
+        return SymInt.of(expr, values[0])
+
+    def _stride(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]]) -> Any:
+        values = tuple(map(int, values))
+        if len(set(values)) == 1:
             return values[0]
+        held = next((e for e, v in near if v == values), None)
+        found = held or next((e for e in by_neighbours(values, near) if self._is(e, values)), None)
+        return values[0] if found is None else SymInt.of(found, values[0])
 
     # -- expressions as nodes -------------------------------------------------------------------
 
     def node(self, expr: Expr, user: Node) -> Any:
         """The node of an expression, made before the one that uses it first."""
-        import operator
-
         if expr.is_number:
             return int(expr)
         if expr in self.made:
@@ -213,8 +328,6 @@ class Merged:
         return total
 
     def _atom(self, atom: Any, user: Node, call: Any) -> Any:
-        import operator
-
         if len(atom) == 1:
             single = Expr.symbol(atom[0])
             if single not in self.made:
@@ -226,8 +339,8 @@ class Merged:
                 self.made[single] = made
             return self.made[single]
         parts = [self.node(part, user) for part in atom[1:]]
-        made = call(operator.floordiv if atom[0] == "FloorDiv" else operator.mod, *parts)
-        return made
+        target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
+        return call(target, *parts)
 
     def _noted(self, node: Node) -> None:
         """Values of the sums and products that were made on the way."""
@@ -237,7 +350,8 @@ class Merged:
                 name = getattr(inner.target, "__name__", "")
                 found = {
                     "mul": lambda a, b: a * b, "add": lambda a, b: a + b, "floordiv": lambda a, b: a // b,
-                    "mod": lambda a, b: a % b,
+                    "mod": lambda a, b: a % b, "sym_max": lambda a, b: Expr.function("Max", a, b),
+                    "sym_min": lambda a, b: Expr.function("Min", a, b),
                 }[name](*parts)  # fmt: skip
                 inner.meta["val"] = SymInt.of(found, found.value(self.sizes[0]))
 

@@ -7,7 +7,9 @@ which is an error that names the program's line, indices, `detach` and `data`.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -21,9 +23,9 @@ from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
 from ..._library.tags import Tag
-from ..._symbolic import SymBool, UnbackedInt
+from ..._symbolic import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
-from ..._types.layouts import strided
+from ..._types.layouts import Size, strided
 from ..graph import Graph
 from ..node import Node
 from ._unbacked import Unbacked, plain
@@ -62,10 +64,6 @@ def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
     )
 
 
-def _is_whole(tensor: Any) -> bool:
-    return not (tensor.dtype.is_floating_point or tensor.dtype.is_complex or str(tensor.dtype) == "torch.bool")
-
-
 def _item(found: Recorder, tensor: Any) -> Any:
     """The number of a tensor as one that depends on elements."""
     found.__exit__(None, None, None)
@@ -90,7 +88,7 @@ def _reading(name: str, shown: str) -> Any:
         found = recorder()
         if found is None or not found.knows(self):
             return getattr(Tensor, name)(self, *args, **kwargs)
-        if found.unbacked is not None and name in _READ and _is_whole(self):
+        if found.unbacked is not None and name in _READ and not self.dtype.is_complex:
             return _READ[name](found, self)
         raise _data_dependent(
             f": {shown} reads the elements of a tensor while the program is captured, so what follows would hold for "
@@ -101,10 +99,34 @@ def _reading(name: str, shown: str) -> Any:
     return method
 
 
+def _sizes(tensor: Any) -> Any:
+    """The sizes of a tensor, as expressions where a trace keeps them."""
+    found = recorder()
+    shape = tensor._memory.shape
+    if found is None or found.unbacked is None or not found.unbacked.follows or not found.knows(tensor):
+        return Size(shape)
+    node = found.nodes[id(tensor)][1]
+    return Size([found.unbacked.size_of(node, dim, size) for dim, size in enumerate(shape)])
+
+
 class _Watched:
     """What tensors of a recorder do otherwise."""
 
     __slots__ = ()
+
+    @property
+    def shape(self) -> Any:
+        return _sizes(self)
+
+    def size(self, dim: Any = None) -> Any:
+        if dim is None or not self._memory.ndim:  # type: ignore[attr-defined]
+            return _sizes(self) if dim is None else Tensor.size(self, dim)  # type: ignore[arg-type]
+        return _sizes(self)[dim]
+
+    def numel(self) -> Any:
+        return math.prod(_sizes(self))
+
+    nelement = numel
 
     def __getitem__(self, index: Any) -> Any:
         found = recorder()
@@ -216,12 +238,20 @@ class Recorder(DispatchMode):
             return {name: self.argument(v) for name, v in value.items()}
         if isinstance(value, slice):
             return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
-        if isinstance(value, (UnbackedInt, SymBool)):
+        if isinstance(value, (UnbackedInt, SymBool)) or isinstance(value, SymFloat) and value.parts:
             trace = value.node.trace if isinstance(value, UnbackedInt) else value.trace
             if self.unbacked is None or trace is not self.unbacked:
                 raise _data_dependent(f" {value}: it is used in a graph within, which it is not given to as a tensor.")
             return self.unbacked.node(value)
         return value
+
+    def asking(self) -> str | None:
+        """The line of the program that asks something of a size; None where torchlite's own code does."""
+        frame: Any = sys._getframe(2)
+        while frame.f_code.co_filename.endswith("_symbolic.py"):
+            frame = frame.f_back
+        name = frame.f_code.co_filename
+        return None if name.startswith((_HERE, "<torchlite")) else f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
 
     def undecided(self, condition: Any) -> bool:
         """GuardOnDataDependentSymNode: the truth of a condition on elements is wanted."""
@@ -233,7 +263,7 @@ class Recorder(DispatchMode):
     def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
         """A node for a call."""
         given = tuple(map(self.argument, args)), self.argument(kwargs)
-        name = getattr(target, "_opname", None)
+        name = "sym_size_int" if target is _aten.sym_size.int else getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
         node.meta["stack_trace"] = self.stack_trace or place()
         if self.module_stack is not None:
@@ -405,7 +435,7 @@ def _interpolate(
     factors = None if scale_factor is None else (
         [float(f) for f in scale_factor] if isinstance(scale_factor, (list, tuple)) else [float(scale_factor)] * dims
     )  # fmt: skip
-    sizes = None if size is None else [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)] * dims
+    sizes = None if size is None else list(size) if isinstance(size, (list, tuple)) else [size] * dims
     overload = getattr(_aten, name).vec
     if "nearest" in mode:
         return overload, (input, sizes, factors), {}

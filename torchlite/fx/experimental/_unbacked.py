@@ -1,23 +1,36 @@
-"""Sizes that depend on elements: numbers that `item` and `tolist` give, and how many rows `nonzero` and masks take.
+"""The numbers of a trace that are kept as expressions: sizes of its tensors, and what depends on elements, which `item`
+and `tolist` give, and how many rows `nonzero` and masks take.
 
-Each is a symbol u0, u1, ... with a range. A trace may be told other numbers for them than its tensors have, so the
-numbers that depend on them are found as those that depend on the sizes of inputs are.
+What depends on elements is a symbol u0, u1, ... with a range (zuf0, ... with a fraction). A trace may be told other
+numbers for them than its tensors have, so the sizes of results that depend on them are found as those that depend on
+the sizes of inputs are. A size is the expression that the trace was told for it, else a symbol of its own ("add.0": of
+dimension 0 of the node `add`). Comparisons of sizes hold or not as they do in this trace, which is noted.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..._aten import ops
 from ..._dispatch.interceptors import stack
-from ..._symbolic import Expr, SymBool, SymInt, UnbackedInt
+from ..._symbolic import Expr, SymBool, SymFloat, SymInt, UnbackedInt, compare, sym_ite, sym_max, sym_min, sym_not
 from ..._tensor import Tensor
+from ..node import Node
 
 _aten = ops.aten
 ITEMS = (_aten.item.default, _aten._local_scalar_dense.default)
+NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+class Guard(NamedTuple):
+    """A decision that the program took: how a difference of sizes compares with 0, and the program's line."""
+
+    name: str
+    difference: Expr
+    place: str
 
 
 class Unbacked:
@@ -25,11 +38,22 @@ class Unbacked:
 
     def __init__(self, recorder: Any, sizes: dict[str, int] | None = None) -> None:
         self.recorder, self.sizes = recorder, sizes or {}
+        self.follows = False  # whether sizes of tensors are kept as expressions
+        self.told: dict[tuple[int, int], Expr] = {}  # sizes that are known before, by the value's number and dimension
+        self.bounds: dict[str, tuple[float, float]] = {}  # of symbols of sizes
+        self.given: dict[tuple[Any, int], Expr] = {}  # sizes of inputs
+        self.count = 0  # of values
+        self.guards: list[Guard] = []
+        self.names: dict[Any, str] = {}  # by nodes of elements that are truth values
         self.hints: dict[str, int] = {}
+        self.numbers: dict[str, int] = dict(self.sizes)  # of all symbols
         self.ranges: dict[str, tuple[float, float]] = {}
         self.sources: dict[str, tuple[Any, int | None]] = {}
         self.counted: dict[Any, str] = {}  # by the nodes of masks
+        self.counts: dict[tuple[Any, int], Expr] = {}  # sizes that depend on elements
+        self.floats = 0
         self.facts: set[tuple[str, Expr]] = set()
+        self.asserted: set[str] = set()  # conditions that are no differences of whole numbers
         self.nodes: dict[Any, Any] = {}
         self.name: str | None = None  # of the next symbol, where the program has one already
         self.open = True
@@ -38,18 +62,80 @@ class Unbacked:
 
     def _fresh(self, node: Any, dim: int | None, found: int, low: float, high: float) -> tuple[str, int]:
         name = self.name or f"u{len(self.hints)}"
-        hint = self.hints[name] = self.sizes.get(name, found)
+        hint = self.hints[name] = self.numbers[name] = self.sizes.get(name, found)
         self.ranges.setdefault(name, (low, high))
         self.sources.setdefault(name, (node, dim))
         return name, hint
 
-    def result(self, node: Any, result: Any) -> Any:
-        """What a node gives, with a symbol where it depends on elements."""
-        if node.target in ITEMS and type(result) is int:
+    def input(self, node: Any, dim: int, expr: Expr, size: int) -> None:
+        """Say what a size of an input is."""
+        name = next(iter(expr.free_symbols))
+        if expr != Expr.symbol(name):  # no place to read the symbol
+            name = f"{node.name}.{dim}"
+        self.sources.setdefault(name, (node, dim))
+        self.numbers.setdefault(name, size)
+        self.given[node, dim] = Expr.symbol(name)
+        self.follows = True
+
+    def size_of(self, node: Any, dim: int, size: int) -> int:
+        """A size of a node's value: a number, or an expression."""
+        expr: Expr | None
+        if node.op == "placeholder":
+            expr = self.given.get((node, dim), Expr.of(size))
+        else:
+            expr = self.counts.get((node, dim)) or self.told.get((node.meta["number"], dim))
+        if expr is None:
+            name = f"{node.name}.{dim}"
+            self.sources[name], self.numbers[name] = (node, dim), size
+            expr = Expr.symbol(name)
+        return size if expr.is_number else SymInt.of(expr, size, self)
+
+    def whole(self, function: Any, value: Any) -> Any:
+        """The whole number that `math.floor` and the like make of one of this trace."""
+        node, found = self._call(function, value), function(float(value))
+        if self.of_elements(value):
+            name, found = self._fresh(node, None, found, -math.inf, math.inf)
+        else:
+            name = f"{node.name}.value"
+            self.sources[name], self.numbers[name] = (node, None), found
+        node.meta["val"] = made = SymInt.of(Expr.symbol(name), found, self)
+        self.nodes[Expr.symbol(name)] = node
+        return made
+
+    def chosen(self, condition: Any, a: Any, b: Any) -> Any:
+        """A number that a condition on elements chooses."""
+        node = self._call(sym_ite, condition, a, b)
+        found = plain(a) if condition.holds else plain(b)
+        return self.element(node, float(found) if isinstance(a, float) or isinstance(b, float) else found)
+
+    def of_elements(self, value: Any) -> bool:
+        """Whether a number depends on elements."""
+        if isinstance(value, SymFloat):
+            return value.elements
+        return isinstance(value, SymInt) and not value.node.expr.free_symbols.isdisjoint(self.hints)
+
+    def element(self, node: Any, result: Any) -> Any:
+        """The number of a node that depends on elements, as a symbol."""
+        if type(result) is bool:
+            self.names[node] = f"u{len(self.hints) + len(self.names)}"
+            made: Any = SymBool.of("item", node, None, result, self)
+        elif type(result) is float:
+            made = SymFloat.of(result, (f"zuf{self.floats}",), self, True)
+            self.floats += 1
+            self.nodes[id(made)] = made, node
+        else:
             name, hint = self._fresh(node, None, result, -math.inf, math.inf)
             self.nodes[Expr.symbol(name)] = node
-            return SymInt.of(Expr.symbol(name), hint, self)
+            made = SymInt.of(Expr.symbol(name), hint, self)
+        node.meta["val"] = made
+        return made
+
+    def result(self, node: Any, result: Any) -> Any:
+        """What a node gives, with a symbol where it depends on elements."""
+        if node.target in ITEMS and type(result) in (int, float, bool):
+            return self.element(node, result)
         if isinstance(result, Tensor):
+            node.meta["number"], self.count = self.count, self.count + 1
             dim = self._counted(node)
             if dim is not None:
                 return self._resized(node, result, dim)
@@ -72,11 +158,13 @@ class Unbacked:
         most = math.prod(int(n) for n in of.meta["val"].shape)
         counted = None if node.target is _aten.masked_select.default else of
         if self.name is None and counted in self.counted:  # as many as another op found in the same tensor
-            hint = self.hints[self.counted[counted]]
+            name = self.counted[counted]
+            hint = self.hints[name]
         else:
             name, hint = self._fresh(node, dim, result.shape[dim], 0, most)
             if counted is not None:
                 self.counted[counted] = name
+        self.counts[node, dim] = Expr.symbol(name)
         if hint == result.shape[dim]:
             return result
         self.recorder.__exit__(None, None, None)
@@ -95,15 +183,32 @@ class Unbacked:
     # -- conditions ---------------------------------------------------------------------------------
 
     def compared(self, name: str, a: Any, b: Any) -> Any:
-        """A comparison: its truth where ranges or checks say it, else a condition."""
-        from ..._symbolic import compare
-
-        holds = compare(name, int(a), int(b))
+        """A comparison: its truth where ranges or checks say it, or where it is of sizes; else a condition."""
+        holds = compare(name, plain(a), plain(b))
         if not self.open or self.recorder is not _in_force():  # an op asks, which runs for this trace alone
             return holds
+        fraction = isinstance(a, float) or isinstance(b, float)
+        elements = self.of_elements(a) or self.of_elements(b)
+        if fraction:
+            return SymBool.of(name, a, b, holds, self) if elements else holds
         difference = Expr.of(a) - Expr.of(b)
         known = self._decided(name, difference)
-        return known if known is not None else SymBool.of(name, a, b, holds, self)
+        if known is not None:
+            return known
+        if elements:
+            return SymBool.of(name, a, b, holds, self)
+        place = self.recorder.asking()
+        if place is not None:
+            taken = name if holds else NEGATED[name]
+            self.guards.append(Guard(taken, difference, place))
+            self.facts.add((taken, difference))
+        return holds
+
+    def known(self, condition: Any) -> Any:
+        """The truth of a condition where ranges or checks say it, else None."""
+        if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
+            return True if repr(condition) in self.asserted else None
+        return self._decided(condition.name, Expr.of(condition.a) - Expr.of(condition.b))
 
     def _decided(self, name: str, difference: Expr) -> bool | None:
         if difference.is_number:
@@ -124,18 +229,27 @@ class Unbacked:
             if not atoms:
                 low, high = low + count, high + count
                 continue
-            found = self.ranges.get(atoms[0][0]) if len(atoms) == 1 and len(atoms[0]) == 1 else None
-            a, b = found if found is not None else (-math.inf, math.inf)
+            a, b = self._range(atoms[0][0]) if len(atoms) == 1 and len(atoms[0]) == 1 else (-math.inf, math.inf)
             low, high = low + min(a * count, b * count), high + max(a * count, b * count)
         return low, high
 
+    def _range(self, name: str) -> tuple[float, float]:
+        """The range of a symbol. That of a size begins with 2, but where it is less in this trace, as in PyTorch."""
+        if name in self.hints:
+            return self.ranges.get(name, (-math.inf, math.inf))
+        low, high = self.bounds.get(name, (0, math.inf))
+        return max(low, min(2, self.numbers.get(name, 2))), high
+
     def require(self, condition: Any) -> None:
         """Have a condition hold from here on: the program asserts it, and ranges are narrower."""
-        name, difference = condition.name, Expr.of(condition.a) - Expr.of(condition.b)
-        if self._decided(name, difference) is True:
+        if self.known(condition) is True:
             return
-        self.facts.add((name, difference))
-        self._narrow(name, difference)
+        if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
+            self.asserted.add(repr(condition))
+        else:
+            name, difference = condition.name, Expr.of(condition.a) - Expr.of(condition.b)
+            self.facts.add((name, difference))
+            self._narrow(name, difference)
         node = self.recorder.argument(condition)
         text = f"Runtime assertion failed for expression {condition} on node '{node.name}'"
         self.recorder.note(_aten._assert_scalar.default, (node, text), {})
@@ -148,6 +262,8 @@ class Unbacked:
         symbol, count = symbols[0]
         number = -sum(c for atoms, c in difference.terms if not atoms) * count  # symbol NAME number
         name = name if count > 0 else _TURNED[name]
+        if symbol not in self.hints:
+            return
         low, high = self.ranges.get(symbol, (-math.inf, math.inf))
         if name in ("ge", "gt", "eq"):
             low = max(low, number + (name == "gt"))
@@ -160,9 +276,19 @@ class Unbacked:
     def node(self, value: Any) -> Any:
         """The node of a size or of a condition."""
         if isinstance(value, SymBool):
-            made = self._call(getattr(operator, value.name), value.a, value.b)
-            made.meta["val"] = value.holds
+            if value.name == "item":
+                return value.a
+            made = self._call(sym_not, value.a) if value.name == "not" else (
+                self._call(getattr(operator, value.name), value.a, value.b)
+            )  # fmt: skip
+            made.meta["val"] = value
             return made
+        if isinstance(value, SymFloat):
+            if id(value) not in self.nodes:
+                made = self._call(*value.parts)
+                made.meta["val"] = value
+                self.nodes[id(value)] = value, made
+            return self.nodes[id(value)][1]
         expr = value.node.expr
         if expr not in self.nodes:
             self.nodes[expr] = self._made(expr)
@@ -190,17 +316,15 @@ class Unbacked:
             single = Expr.symbol(atom[0])
             if single not in self.nodes:
                 made = self.nodes[single] = self._call(_aten.sym_size.int, source, dim)
-                made.meta["val"] = SymInt.of(single, self.hints[atom[0]], self)
+                made.meta["val"] = SymInt.of(single, self.numbers[atom[0]], self)
             return self.nodes[single]
-        parts = [self.node(SymInt.of(p, p.value(self.hints), self)) if not p.is_number else int(p) for p in atom[1:]]
-        from ..._symbolic import sym_max, sym_min
-
+        parts = [self.node(SymInt.of(p, p.value(self.numbers), self)) if not p.is_number else int(p) for p in atom[1:]]
         target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
         return self._known(target, *parts)
 
     def _known(self, target: Any, *args: Any) -> Any:
         made = self._call(target, *args)
-        made.meta["val"] = target(*(a.meta["val"] if hasattr(a, "meta") else a for a in args))
+        made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args))
         return made
 
 
@@ -213,8 +337,10 @@ def plain(value: Any) -> Any:
     """Arguments as ops take them: symbols as numbers, and conditions as what holds."""
     if isinstance(value, UnbackedInt):
         return int(value)
+    if isinstance(value, SymFloat):
+        return float(value)
     if isinstance(value, SymBool):
-        return True
+        return value.holds
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
     if type(value) is dict:
@@ -225,8 +351,6 @@ def plain(value: Any) -> Any:
 
 
 def _against_zero(name: str, value: int) -> bool:
-    from ..._symbolic import compare
-
     return compare(name, value, 0)
 
 
