@@ -288,7 +288,7 @@ class Convolutions:
         plain = rows.rows * rows.width == area and len(rows.firsts) == 1 and rows[4:8] == (1, 1, 0, 0)
         by_image, by_channel, memory = channels * area, area, x
         joined = plan.pointwise and batch > 1 and plan.groups == 1 and area < 8 * _WIDE and area % _WIDE != 0
-        exact = plain and not joined and area >= _WIDE
+        exact = plain and not joined and all(t.length >= _WIDE for t in targets)
         if not exact:
             memory, by_image, by_channel = self._laid(_IMAGES, x, rows, joined)
         plane = math.prod(out.shape[2:])

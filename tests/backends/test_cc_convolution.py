@@ -63,6 +63,10 @@ PLANS = [
     plan_of(2, 7, 25, (301,), 2, dilation=3),
     plan_of(1, 3, 5, (1200,), 3, padding=1),
     plan_of(3, 21, 24, (17, 19), 1),
+    # Images of whole vectors whose outputs are less than one.
+    plan_of(2, 48, 8, (32,), 3),
+    plan_of(2, 40, 33, (6, 6), 3),
+    plan_of(1, 16, 20, (34,), 5),
 ]
 
 

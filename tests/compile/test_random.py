@@ -145,7 +145,7 @@ def outcome(function, state, seed, requires_grad):
 
 
 @pytest.mark.parametrize("part", range(10))
-def test_random_programs(part):
+def test_random_programs(part, on_device):
     replayed = 0
     for seed in range(part * 50, part * 50 + 50):
         function = program(seed)
