@@ -392,6 +392,18 @@ def test_a_subclass_may_have_a_property_of_the_dtype():
     assert torch.Tensor._make_subclass(Named, torch.ones(2)).dtype is torch.float32
 
 
+def test_parameters_of_packages_take_arguments_of_their_own():
+    class Marked(torch.nn.Parameter):
+        def __new__(cls, data, *, kind):
+            made = torch.Tensor._make_subclass(cls, data, True)
+            made.kind = kind
+            return made
+
+    net = Net()
+    net.extra = Marked(torch.ones(2), kind="sphere")
+    assert net.extra.kind == "sphere" and "extra" in dict(net.named_parameters()) and net.extra.requires_grad
+
+
 def test_branches_loops_and_exports():
     two = torch.tensor(2)
     assert torch.cond(two > 1, torch.neg, torch.abs, (two,)) == -2

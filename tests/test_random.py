@@ -443,3 +443,13 @@ def test_permutations_are_exchanges_one_after_the_other():
             j = i + word % (n - i)
             order[i], order[j] = order[j], order[i]
         assert torch.randperm(n, generator=g).tolist() == order, n
+
+
+def test_normal_of_single_tensors_and_a_size():
+    torch.manual_seed(3)
+    found = torch.normal(torch.tensor(2.0), torch.tensor(3.0), (4,))
+    torch.manual_seed(3)
+    assert found.equal(torch.normal(2.0, 3.0, (4,)))
+    for mean in (torch.zeros(4), torch.tensor(0.0, requires_grad=True)):
+        with pytest.raises(TypeError, match="invalid combination of arguments"):
+            torch.normal(mean, torch.tensor(1.0), (4,))

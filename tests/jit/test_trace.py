@@ -115,3 +115,33 @@ def test_methods_and_wrong_inputs():
         torch.jit.trace_module(Two(), [])
     with pytest.raises(RuntimeError, match="cannot be traced"):
         torch.jit.trace(lambda x: x, (object(),))
+
+
+def test_classes_stay_what_they_are():
+    """Programs ask `type(x) is torch.Tensor`; other threads see nothing of a trace."""
+    before = {name: torch.Tensor.__dict__.get(name) for name in ("detach", "__bool__", "shape", "new_zeros")}
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 2)
+
+        def forward(self, x):
+            assert type(x) is torch.Tensor and type(self.layer.weight) is torch.nn.Parameter
+            y = self.layer(x)[:, :1]
+            assert type(y) is torch.Tensor
+            return y.view(-1, y.size(0))
+
+    traced = torch.jit.trace(Model(), torch.ones(2, 3))
+    assert traced(torch.ones(5, 3)).shape == (1, 5)
+    with pytest.raises(ZeroDivisionError):
+        torch.jit.trace(lambda x: x.detach().sum() / (x.size(0) // 0), (torch.ones(2),))
+    assert {name: torch.Tensor.__dict__.get(name) for name in before} == before
+
+
+def test_reads_of_tensors_outside_are_not_recorded():
+    other = torch.tensor(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        traced = torch.jit.trace(lambda x: x + int(other), (torch.ones(2),))
+    assert traced(torch.zeros(2)).tolist() == [3.0, 3.0]

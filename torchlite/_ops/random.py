@@ -371,12 +371,25 @@ def _normals(size, dtype, device, mean, std, generator):
     return call.create("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
 
 
+def _number_beside_size(value):
+    if not isinstance(value, call.Tensor):
+        return value
+    if value.ndim or value.requires_grad:
+        raise TypeError(
+            "normal() received an invalid combination of arguments: beside a size, mean and std are numbers or tensors "
+            "of no dimension that want no gradient"
+        )
+    return float(value)
+
+
 @composite(
     f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
     where="torch",
 )
 def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory, requires_grad):
     """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
+    if size is not None:
+        mean, std = (_number_beside_size(x) for x in (mean, std))
     tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
     if not tensors:
         if size is None:

@@ -172,9 +172,6 @@ class Parameter(Tensor, metaclass=_ParameterType):
             out = SLOTS.plain(data.data).as_subclass(cls)
         return wanting(out, requires_grad)
 
-    def __init__(self, data=None, requires_grad=True):
-        pass
-
     def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
 

@@ -1,14 +1,14 @@
 """Records a run as statements of TorchScript.
 
-While it runs, tensors are of a class whose sizes and reads of values report to the recorder, and an interceptor sees
-each
-op as the program called it: so `flatten` stays `flatten`, and a size that was asked of a tensor is asked again by the
+While it runs, tensors' sizes and reads of values report to the recorder, and an interceptor sees each op as the program
+called it: so `flatten` stays `flatten`, and a size that was asked of a tensor is asked again by the
 program, whatever its arguments' sizes are then.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from typing import Any
 
@@ -112,11 +112,17 @@ def _warn(kind: str) -> None:
     )
 
 
+def _recorder_of(tensor: Any) -> Any:
+    """This thread's recorder, where the program is running and the tensor is one of its values."""
+    recorder = STATE.recorder
+    return recorder if recorder is not None and not STATE.inside and recorder.watches(tensor) else None
+
+
 def _reading(name: str, kind: str) -> Any:
     plain = getattr(Tensor, name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if STATE.recorder is not None and not STATE.inside:
+        if _recorder_of(self) is not None:
             _warn(kind)
         return plain(self, *args, **kwargs)
 
@@ -127,38 +133,39 @@ def _recorded_method(name: str) -> Any:
     plain = getattr(Tensor, name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder = STATE.recorder
-        if recorder is None or STATE.inside:
+        recorder = _recorder_of(self)
+        if recorder is None:
             return plain(self, *args, **kwargs)
         return recorder.method(name, plain, self, args, kwargs)
 
     return run
 
 
+_plain_shape: Any = Tensor.shape.fget  # type: ignore[attr-defined]
+_plain_size, _plain_numel = Tensor.size, Tensor.numel
+
+
 def _shape(self: Any) -> Any:
-    recorder = STATE.recorder
-    plain = Tensor.shape.fget(self)  # type: ignore[attr-defined]
-    if recorder is None or STATE.inside:
+    recorder, plain = _recorder_of(self), _plain_shape(self)
+    if recorder is None:
         return plain
     name = recorder.name(self)
     return Size([_sized(n, f"torch.size({name}, {i})") for i, n in enumerate(plain)])
 
 
 def _size(self: Any, dim: Any = None) -> Any:
-    shape = self.shape
-    return shape if dim is None else shape[dim if not isinstance(dim, str) else Tensor.size(self, dim)]
+    if _recorder_of(self) is None:
+        return _plain_size(self, dim)
+    shape = _shape(self)
+    return shape if dim is None else shape[dim if not isinstance(dim, str) else _plain_size(self, dim)]
 
 
 def _numel(self: Any) -> Any:
-    recorder = STATE.recorder
-    plain = Tensor.numel(self)
-    return plain if recorder is None or STATE.inside else _sized(plain, f"torch.numel({recorder.name(self)})")
+    recorder, plain = _recorder_of(self), _plain_numel(self)
+    return plain if recorder is None else _sized(plain, f"torch.numel({recorder.name(self)})")
 
 
 _BODY: dict[str, Any] = {
-    "__slots__": (),
-    "_is_plain": True,
-    "__module__": "torch",
     "shape": property(_shape),
     "size": _size,
     "numel": _numel,
@@ -199,10 +206,37 @@ _BODY: dict[str, Any] = {
         if hasattr(Tensor, name)
     },
 }
-TracedTensor: Any = type("Tensor", (Tensor,), dict(_BODY))
-TracedParameter: Any = type("Parameter", (Parameter,), dict(_BODY))
-_CLASSES = {Tensor: TracedTensor, Parameter: TracedParameter}
-_BACK = {TracedTensor: Tensor, TracedParameter: Parameter}
+
+
+class _Watching:
+    """While entered by any thread, tensors' methods are those above. Their class stays what it is, since programs ask
+    for it.
+    """
+
+    def __init__(self) -> None:
+        self.count, self.lock = 0, threading.Lock()
+        self.before: dict[str, Any] = {}
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.before = {name: Tensor.__dict__.get(name, self) for name in _BODY}
+                for name, method in _BODY.items():
+                    setattr(Tensor, name, method)
+
+    def __exit__(self, *error: Any) -> None:
+        with self.lock:
+            self.count -= 1
+            if self.count == 0:
+                for name, method in self.before.items():
+                    if method is self:  # it was inherited
+                        delattr(Tensor, name)
+                    else:
+                        setattr(Tensor, name, method)
+
+
+WATCHING = _Watching()
 _CASTS = {
     "float": "float32",
     "double": "float64",
@@ -226,26 +260,18 @@ class Recorder(Interceptor):
         self._names = dict(known)
         self._constant_names: dict[int, str] = {}
         self._keep: list[Any] = []
+        self._watched: set[int] = set()
         self._count = 0
 
     # -- the run ------------------------------------------------------------------------------
 
-    def begin(self, tensors: Any) -> None:
-        """Let tensors report."""
-        for tensor in tensors:
-            self._watch(tensor)
+    def watches(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of the program: reads of others are no matter of the recorder's."""
+        return id(tensor) in self._watched
 
-    def end(self) -> None:
-        """Let all tensors be what they were."""
-        for tensor in self._keep:
-            back = _BACK.get(type(tensor))
-            if back is not None:
-                tensor.__class__ = back
-
-    def _watch(self, tensor: Any) -> None:
-        watched = _CLASSES.get(type(tensor))
-        if watched is not None:
-            tensor.__class__ = watched
+    def watch(self, tensor: Any) -> None:
+        """Let a tensor report."""
+        self._watched.add(id(tensor))
         self._keep.append(tensor)
 
     def statement(self, text: str) -> str:
@@ -271,7 +297,7 @@ class Recorder(Interceptor):
         return result
 
     def _give(self, tensor: Any, name: str) -> None:
-        self._watch(tensor)
+        self.watch(tensor)
         self._names[id(tensor)] = name
 
     def name(self, tensor: Any) -> str:

@@ -14,7 +14,7 @@ import torchlite as torch
 from .._dispatch.call import Tensor
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
-from ._recorder import Recorder, TracedSize
+from ._recorder import WATCHING, Recorder, TracedSize
 from ._saving import type_of
 from ._state import STATE, TracerWarning
 from ._unpickling import set_attribute
@@ -290,15 +290,15 @@ def _written(
     if before is not None:
         raise RuntimeError("Can't trace while tracing")
     STATE.recorder = recorder
-    recorder.begin([*tensors, *inside])
+    for tensor in (*tensors, *inside):
+        recorder.watch(tensor)
     given, named = copies[: len(args)], dict(zip(kwargs, copies[len(args) :], strict=True))
     try:
-        with recorder:
+        with WATCHING, recorder:
             result = run(*given, **named)
         text = _output(recorder, result, checking.strict)
     finally:
         STATE.recorder = before
-        recorder.end()
     kinds = [_kind(value) for value in copies]
     parameters = ([owner] if owner else []) + [f"{n}: {k}" for n, k in zip(names, kinds, strict=True)]
     body = "".join(f"  {line}\n" for line in recorder.lines)
