@@ -36,7 +36,7 @@ def test_arguments_of_another_kind_are_captured_anew():
     def f(x, n=2, *, more=()):
         return x * n + len(more)
 
-    frame = Frame(f, "f")
+    frame = Frame(f, "f", dynamic=False)
     x = torch.randn(3, 4)
     kinds = [
         ((x,), {}), ((x, 3), {}), ((x, 3.0), {}), ((x, True), {}), ((x.t(),), {}), ((x.double(),), {}),
@@ -49,7 +49,7 @@ def test_arguments_of_another_kind_are_captured_anew():
 
 
 def test_too_many_kinds_run_as_they_are_written():
-    frame = Frame(lambda x, n: x * n, "f", limit=3)
+    frame = Frame(lambda x, n: x * n, "f", limit=3, dynamic=False)
     for n in range(3):
         frame(torch.ones(1), n)
     with pytest.warns(UserWarning, match="captured 3 times"):
@@ -81,7 +81,7 @@ def test_an_odd_call_does_not_end_the_replays_of_others():
 
 
 def test_stances_where_something_is_new():
-    frame = Frame(lambda x, n: x * n, "f")
+    frame = Frame(lambda x, n: x * n, "f", dynamic=False)
     for _ in range(3):
         frame(torch.ones(1), 2)
     with torch.compiler.set_stance("eager_on_recompile"):

@@ -9,6 +9,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.exc import InvalidBackend, Unsupported
+from torchlite._dynamo.options import mode_of
 from torchlite._dynamo.testing import CompileCounter, EagerAndRecordGraphs, same
 
 
@@ -117,6 +118,7 @@ def test_explain_counts_graphs_and_says_why_not():
         ({"options": {"faster": True}}, "Unexpected optimization option faster, known options are"),
         ({"options": {"max_autotune": "yes"}}, "Unexpected type of attr max_autotune, got str should be bool"),
         ({"options": {"cpp.threads": True}}, "Unexpected type of attr cpp.threads, got bool should be int"),
+        ({"options": {"min_overlap_ratio": 1}}, "Unexpected type of attr min_overlap_ratio, got int should be float"),
         ({"mode": "default", "options": {}}, "Either mode or options can be specified"),
     ],
 )
@@ -124,6 +126,11 @@ def test_modes_and_options_are_checked(options, message):
     with pytest.raises(RuntimeError, match=message):
         torch.compile(lambda x: x, **options)
     torch.compile(lambda x: x, options={"triton.cudagraphs": True, "epilogue-fusion": False})
+    assert mode_of(None, {"triton.cudagraphs": True}) == "reduce-overhead" and mode_of("default", None) == "default"
+    with pytest.raises(AssertionError, match="A callable function is expected, but <class 'int'> is provided"):
+        torch.compile(3)
+    with pytest.raises(AssertionError, match="Expected enable to be a bool, got <class 'int'>"):
+        torch.compile(lambda x: x, dynamic=3)
 
 
 def test_functions_that_the_compiler_is_kept_from():
@@ -150,6 +157,71 @@ def test_functions_that_the_compiler_is_kept_from():
     assert [compiled(torch.ones(1)).item() for _ in range(5)] == [3] * 5 and len(calls) == 2
 
 
+def test_what_functions_are_said_to_do(capsys):
+    @torch.compiler.disable(reason="it is slow")
+    def apart(x):
+        return x + 1
+
+    with pytest.raises(Unsupported, match="torch.compiler.disable keeps from it: it is slow"):
+        torch.compile(lambda x: apart(x), fullgraph=True)(torch.ones(1))
+
+    @torch.compiler.allow_in_graph
+    def telling(x):
+        print("here")
+        return x * 3
+
+    compiled = torch.compile(lambda x: telling(x) + 1, fullgraph=True)
+    assert [compiled(torch.full((1,), float(i))).item() for i in range(5)] == [1.0, 4.0, 7.0, 10.0, 13.0]
+    assert capsys.readouterr().out == "here\n" * 2
+
+    def original(x, n=2):
+        import textwrap
+
+        return x * len(textwrap.dedent("ab")) * n
+
+    @torch.compiler.substitute_in_graph(original)
+    def plain(x, n=2):
+        return x * 2 * n
+
+    compiled = torch.compile(lambda x: original(x), fullgraph=True)
+    assert [compiled(torch.ones(1)).item() for _ in range(4)] == [4.0] * 4
+    with pytest.raises(TypeError, match="Signature mismatch between"):
+        torch.compiler.substitute_in_graph(original)(lambda x: x)
+    for mark in (torch.compiler.allow_in_graph, torch._dynamo.disallow_in_graph):
+        with pytest.raises(AssertionError, match="expects a callable"):
+            mark(3)
+    left = torch._dynamo.decorators.disallow_in_graph(lambda x: x + 1)
+    with pytest.raises(Unsupported, match="torch.compiler.disable keeps from it"):
+        torch.compile(lambda x: left(x), fullgraph=True)(torch.ones(1))
+
+
+def test_programs_are_told_that_they_are_compiled(capsys):
+    def f(x):
+        if not torch.compiler.is_compiling():
+            print("as it is written")
+        return x + 1
+
+    compiled = torch.compile(f, fullgraph=True)
+    for _ in range(4):
+        compiled(torch.ones(2))
+    assert not capsys.readouterr().out
+    with torch.compiler.set_stance("force_eager"):
+        compiled(torch.ones(2))
+    assert capsys.readouterr().out == "as it is written\n"
+    told = torch.compile(lambda x: (x + 1, torch.compiler.is_dynamo_compiling()))
+    assert told(torch.ones(1))[1] and not torch.compiler.is_dynamo_compiling() and not torch.compiler.is_compiling()
+
+
+def test_stances_of_what_was_not_captured_yet():
+    compiled = torch.compile(lambda x: x + 1)
+    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="Detected recompile"):
+        compiled(torch.ones(1))
+    told = torch.compile(lambda x: torch.compiler.is_compiling())
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert not told(torch.ones(1))
+    assert told(torch.ones(1))
+
+
 def test_errors_where_they_are_asked_for():
     def f(x):
         torch._dynamo.graph_break()
@@ -171,7 +243,7 @@ def test_logs_tell_what_was_asked_for(capsys):
 
     torch._logging.set_logs(recompiles=True, output_code=True, graph_breaks=True)
     try:
-        compiled = torch.compile(f)
+        compiled = torch.compile(f, dynamic=False)
         for n in (2, 2, 2, 3):
             compiled(torch.ones(1), n)
         with warnings.catch_warnings():

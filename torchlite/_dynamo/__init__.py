@@ -7,21 +7,29 @@ of it, `lowering.py` the text that runs it, `replaying.py` the test of the argum
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from .._settings.compiling import THREAD
 from ..compiler import allow_in_graph, assume_constant_result, is_compiling, reset, set_stance, substitute_in_graph
 from ..compiler import disable as _disable
 from . import config as config
 from . import utils as utils
 from .backends import list_backends, lookup_backend, register_backend
+from .decorators import (
+    disallow_in_graph,
+    error_on_graph_break,
+    forbid_in_graph,
+    graph_break,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    maybe_mark_dynamic,
+)
 from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",
-    "error_on_graph_break", "explain", "graph_break", "is_compiling", "list_backends", "lookup_backend",
-    "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize", "optimize_assert",
+    "error_on_graph_break", "explain", "forbid_in_graph", "graph_break", "is_compiling", "list_backends",
+    "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize", "optimize_assert",
     "register_backend", "reset", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
@@ -66,53 +74,3 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, disable: bool
 def optimize_assert(backend: Any, **options: Any) -> Any:
     """`optimize` with `nopython=True`."""
     return optimize(backend, nopython=True, **options)
-
-
-class error_on_graph_break:
-    """Within this (or a function that it decorates) what cannot be captured is an error, or is none, whatever
-    `fullgraph` says.
-    """
-
-    def __init__(self, error: bool) -> None:
-        self.error, self.before = error, None
-
-    def __call__(self, function: Any) -> Any:
-        @functools.wraps(function)
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with error_on_graph_break(self.error):
-                return function(*args, **kwargs)
-
-        return inside
-
-    def __enter__(self) -> None:
-        self.before, THREAD.fails = THREAD.fails, self.error
-
-    def __exit__(self, *error: Any) -> None:
-        THREAD.fails = self.before
-
-
-def graph_break(msg: str = "") -> None:
-    """Where a compiled function would be cut in two: nothing is compiled, so nothing is cut."""
-
-
-def disallow_in_graph(fn: Any) -> Any:
-    """Have a compiler leave a function out: it is returned."""
-    return fn
-
-
-def mark_dynamic(
-    t: Any, index: Any, *, hint_override: Any = None, min: Any = None, max: Any = None, **more: Any
-) -> None:
-    """Say that a dimension's size varies."""
-
-
-def maybe_mark_dynamic(t: Any, index: Any) -> None:
-    """Say that a dimension's size may vary."""
-
-
-def mark_static(t: Any, index: Any = None) -> None:
-    """Say that a dimension's size does not vary."""
-
-
-def mark_static_address(t: Any, guard: bool = True) -> None:
-    """Say that a tensor stays where it is."""

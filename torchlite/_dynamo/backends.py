@@ -8,6 +8,7 @@ from typing import Any
 
 from .._settings.compiling import PROCESS
 from .exc import InvalidBackend
+from .options import mode_of
 
 # Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
 # captures kernels, and "aot_eager" another name for it, for programs that look for what a compiler does wrong.
@@ -64,7 +65,12 @@ def _as_it_is(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
 
 
 def frame_for(
-    backend: Any, fullgraph: bool = False, limit: int | None = None, mode: str | None = None, options: Any = None
+    backend: Any,
+    fullgraph: bool = False,
+    limit: int | None = None,
+    mode: str | None = None,
+    options: Any = None,
+    dynamic: bool | None = None,
 ) -> Any:
     """What makes a compiled function of a function. InvalidBackend for a name that is none."""
     backend = PROCESS.backend if backend is None else backend
@@ -77,7 +83,7 @@ def frame_for(
                                  fullgraph, limit)  # fmt: skip
     if backend not in _TAGS:
         raise InvalidBackend(backend)
-    return functools.partial(_frame, fullgraph, limit, mode)
+    return functools.partial(_frame, fullgraph, limit, mode_of(mode, options), dynamic)
 
 
 def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, function: Any) -> Any:
@@ -87,8 +93,8 @@ def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, function: An
     return GraphFrame(function, name_of(function), compiler, fullgraph, limit)
 
 
-def _frame(fullgraph: bool, limit: int | None, mode: str | None, function: Any) -> Any:
+def _frame(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:
     from .frames import Frame
     from .trees import name_of
 
-    return Frame(function, name_of(function), fullgraph, limit, mode)
+    return Frame(function, name_of(function), fullgraph, limit, mode, dynamic)

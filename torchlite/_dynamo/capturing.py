@@ -12,6 +12,7 @@ from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.graph import base_of, kind_of, root_of
 from torchlite._dispatch.recording import KernelRecorder, Unrecordable
 from torchlite._dispatch.runtime import LEAF, MODE, SEQUENCE
+from torchlite._settings.compiling import THREAD
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
@@ -241,8 +242,12 @@ class Capture(KernelRecorder):
         self.grad_versions = [0 if g is None else root_of(g).n for g in self.first_grads]
         start = next(SEQUENCE)
         with self:
-            with self.watcher:
-                result = function(*args, **kwargs)
+            THREAD.captures += 1
+            try:
+                with self.watcher:
+                    result = function(*args, **kwargs)
+            finally:
+                THREAD.captures -= 1
             captured, self.is_open = None, False
             if self.failure is None:
                 try:

@@ -89,6 +89,8 @@ def compile(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None or options is not None:
         check(mode, options)
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
@@ -96,11 +98,11 @@ def compile(
         )  # fmt: skip
     if disable:
         return model
-    make = frame_for(backend, fullgraph, recompile_limit, mode, options)
+    make = frame_for(backend, fullgraph, recompile_limit, mode, options, dynamic)
     if isinstance(model, Module):
         return OptimizedModule(model, make)
     if not callable(model):
-        raise AssertionError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if isinstance(model, type):
         return model
     compiled = make(getattr(model, "_torchdynamo_orig_callable", model))

@@ -29,6 +29,7 @@ from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .lowering import Miss
 from .program import Captured, same_program, same_step
 from .replaying import Source, guard_for, replay_for
+from .sizes import Place, Sizes, kind_of, varying
 from .trees import containers, key_and_tensors
 from .walking import State
 
@@ -62,6 +63,7 @@ class Variant:
         self.guard: Any = None
         self.captured: Captured | None = None
         self.replay: Any = None
+        self.sizes: Sizes | None = None  # of calls that differ from it in these alone
 
     def admits(self, tensors: list, modes: tuple) -> bool:
         """Whether it stands for a call with these tensors."""
@@ -85,10 +87,18 @@ class Frame:
     is_compiled = True
 
     def __init__(
-        self, function: Any, name: str, fullgraph: bool = False, limit: int | None = None, mode: str | None = None
+        self,
+        function: Any,
+        name: str,
+        fullgraph: bool = False,
+        limit: int | None = None,
+        mode: str | None = None,
+        dynamic: bool | None = None,
     ) -> None:
         self.function, self.name, self.fullgraph, self.limit, self.mode = function, name, fullgraph, limit, mode
-        self.variants: dict[Any, list[Variant]] = {}
+        self.dynamic = dynamic
+        self.variants: dict[Any, list[Variant]] = {}  # by the key of their arguments, or a Place
+        self.structures: dict[Any, list[Sizes]] = {}  # by the kind of arguments
         self.reasons: list[str] = []  # why calls are not replayed
         self.gave_up = False
         self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
@@ -98,7 +108,7 @@ class Frame:
     def reset(self) -> None:
         """Forget all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
-        self.eager = set()
+        self.structures, self.eager = {}, set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -114,6 +124,13 @@ class Frame:
         objects: list[Any] = []
         key = key_and_tensors(args, tensors, objects), key_and_tensors(kwargs, tensors, objects) if kwargs else None
         modes = _modes()
+        found = self._known(key, tensors, modes, args, kwargs)
+        if found is _UNKNOWN and self.structures and key not in self.eager:
+            found = self._of_another_size(key, tensors, objects, modes, args, kwargs)
+        return self._first(key, tensors, objects, modes, args, kwargs) if found is _UNKNOWN else found
+
+    def _known(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """What a call gives by what was captured for its key (or Place)."""
         for variant in self.variants.get(key, ()):
             if variant.admits(tensors, modes):
                 if variant.replay is None:
@@ -124,20 +141,48 @@ class Frame:
                     continue
                 self.replays += 1
                 return result
-        return self._first(key, tensors, objects, modes, args, kwargs)
+        return _UNKNOWN
+
+    def _of_another_size(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """What a call gives that differs from a captured one in sizes or numbers alone."""
+        sizes = next((s for s in self.structures.get(kind_of(key), ()) if s.has(tensors, modes)), None)
+        if sizes is None or any(variant.admits(tensors, modes) for variant in self.variants.get(key, ())):
+            return _UNKNOWN
+        place = sizes.place_of(key, tensors)
+        if place in self.variants:
+            sizes.keep(place)
+            found = self._known(place, tensors, modes, args, kwargs)
+            if found is not _UNKNOWN:
+                return found
+        variants = len(self.variants.get(place, ()))
+        if place in self.eager or THREAD.stance in _NOTHING_NEW or variants >= self._limit():
+            return self.function(*args, **kwargs)
+        if not variants and not sizes.is_frequent(place):
+            return self.function(*args, **kwargs)
+        result = self._recorded(place, tensors, objects, modes, args, kwargs)
+        if place in self.variants:
+            gone = sizes.keep(place)
+            if gone is not None:
+                self.variants.pop(gone, None)
+        else:
+            sizes.failed += 1
+        return result
+
+    def _limit(self) -> int:
+        return self.limit or config.recompile_limit
 
     # -- capturing --------------------------------------------------------------------------------
 
     def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before."""
-        limit = self.limit or config.recompile_limit
-        if self.gave_up or key in self.eager or THREAD.stance == "eager_on_recompile" and self.variants:
+        limit = self._limit()
+        if self.gave_up or key in self.eager or THREAD.stance == "eager_on_recompile":
             return self.function(*args, **kwargs)
-        if THREAD.stance == "fail_on_recompile" and self.variants:
+        if THREAD.stance == "fail_on_recompile":
             raise RuntimeError(
                 f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
             )
-        if sum(map(len, self.variants.values())) + len(self.eager) >= limit:
+        if self._structures() >= limit:
             if config.fail_on_recompile_limit_hit:
                 raise FailOnRecompileLimitHit(
                     f"{self.name}: recompile_limit ({limit}) was reached, and fail_on_recompile_limit_hit is set"
@@ -145,6 +190,15 @@ class Frame:
             self.gave_up = True
             self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
             return self.function(*args, **kwargs)
+        return self._recorded(key, tensors, objects, modes, args, kwargs)
+
+    def _structures(self) -> int:
+        """How often it was captured, sizes aside."""
+        captured = sum(len(found) for key, found in self.variants.items() if key.__class__ is not Place)
+        return captured + sum(key.__class__ is not Place for key in self.eager)
+
+    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """A call that is captured for the first time."""
         try:
             variant, outside = self._prepared(tensors, objects, modes)
         except NotYet:
@@ -152,13 +206,26 @@ class Frame:
         except Unsupported as error:
             return self._refused(key, str(error), self._definition(), args, kwargs)
         if self.variants:
-            logs.write("recompiles", f"{self.name} is captured once more, for other arguments")
+            other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is Place else "arguments"
+            logs.write("recompiles", f"{self.name} is captured once more, for other {other}")
         result, captured = self._captured(key, variant, outside, args, kwargs)
         if captured is not None:
             variant.captured = captured
             variant.guard = guard_for(tensors, variant.sources, outside, captured)
             self.variants.setdefault(key, []).append(variant)
+            if key.__class__ is not Place and self.dynamic is not False:
+                self._may_vary(key, variant, tensors, outside)
         return result
+
+    def _may_vary(self, key: Any, variant: Variant, tensors: list, outside: list) -> None:
+        """Have calls that differ from a captured one in sizes or numbers alone be known by that."""
+        sizes_of = {k: varying(t, self.dynamic) for k, t in enumerate(outside)}
+        assert variant.captured is not None
+        guard = guard_for(tensors, variant.sources, outside, variant.captured, sizes_of)
+        table: Any = table_for(outside)
+        records = getattr(table.backend, "records", None)
+        sizes = variant.sizes = Sizes(variant, guard, records is not None and records(self.mode or "default"))
+        self.structures.setdefault(kind_of(key), []).append(sizes)
 
     def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[Variant, list]:
         """A variant for a call, and the tensors that exist before it."""
@@ -249,7 +316,9 @@ class Frame:
         reason = f"{why} ({place})" if place else why
         is_new = reason not in self.reasons
         if key is not None:
-            self.variants.pop(key, None)
+            for variant in self.variants.pop(key, ()):
+                if variant.sizes is not None:
+                    self.structures[kind_of(key)].remove(variant.sizes)
             self.eager.add(key)
         self.reasons.append(reason)
         if self.fullgraph if THREAD.fails is None else THREAD.fails:
@@ -295,4 +364,6 @@ def _identifier(name: str) -> str:
     return found if found.isidentifier() and not keyword.iskeyword(found) else f"function_{found}"
 
 
+_UNKNOWN = object()
+_NOTHING_NEW = ("eager_on_recompile", "fail_on_recompile")
 FRAMES: weakref.WeakSet[Frame] = weakref.WeakSet()  # all that live

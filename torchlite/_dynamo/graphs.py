@@ -28,7 +28,7 @@ class GraphFrame(Frame):
     def __init__(
         self, function: Any, name: str, compiler: Callable, fullgraph: bool = False, limit: int | None = None
     ) -> None:
-        super().__init__(function, name, fullgraph, limit)
+        super().__init__(function, name, fullgraph, limit, dynamic=False)
         self.compiler = compiler
         self.graphs: list[Any] = []
 

@@ -35,8 +35,12 @@ class Source:
         return f"t{self.argument}" if self.argument >= 0 else f"held{place}"
 
 
-def guard_for(tensors: list, sources: list[Source], outside: list, captured: Captured) -> Any:
-    """A function of the argument tensors: whether they, and the held ones, are as they were."""
+def guard_for(
+    tensors: list, sources: list[Source], outside: list, captured: Captured, varying: dict[int, dict] | None = None
+) -> Any:
+    """A function of the argument tensors: whether they, and the held ones, are as they were. With `varying` (by places
+    in `outside`, the least and largest sizes by dimensions) sizes of arguments may be others.
+    """
     space: dict[str, Any] = {"LEAF": LEAF}
     tests = []
     for i, tensor in enumerate(tensors):
@@ -51,13 +55,16 @@ def guard_for(tensors: list, sources: list[Source], outside: list, captured: Cap
         if source.held is not None:
             space[f"held{k}"] = tensor
         tests += _tensor_tests(name, str(k), tensor, space)
+        sizes = None if varying is None or source.argument < 0 else varying[k]
+        tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
         twin = next((j for j in range(k) if outside[j]._data is tensor._data), None)
         if twin is not None:
             tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
         if captured.bumps:
             tests += _root_tests(k, outside, sources, space)
         if captured.reads_gradients and (tensor._node is LEAF or captured.gradients[k] is not None):
-            tests.append(_gradient_test(name, captured.gradients[k], -1 - k in captured.program.inputs, space))
+            is_used = -1 - k in captured.program.inputs and sizes is None
+            tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
     parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
     condition = " and\n        ".join(tests) or "True"
     return compiled("guard", f"def guard({parameters}):\n    return (\n        {condition}\n    )\n", space)
@@ -65,19 +72,30 @@ def guard_for(tensors: list, sources: list[Source], outside: list, captured: Cap
 
 def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
     space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._table
-    space[f"dtype{number}"], space[f"strides{number}"] = tensor.dtype, tensor._data.strides
+    space[f"dtype{number}"] = tensor.dtype
     node = tensor._node
-    tests = [
-        f"{name}.__class__ is class{number}",
-        f"{name}._table is table{number}",
-        f"{name}.dtype is dtype{number}",
-        f"{name}._data.shape == {tuple(tensor._data.shape)!r}",
-        f"{name}._data.strides == strides{number}",
-    ]
+    tests = [f"{name}.__class__ is class{number}", f"{name}._table is table{number}", f"{name}.dtype is dtype{number}"]
     if node is None or node is LEAF:
         tests.append(f"{name}._node is {'None' if node is None else 'LEAF'}")
     else:
         tests.append(f"{name}._node is not None and {name}._node is not LEAF")
+    return tests
+
+
+def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+    space[f"strides{number}"] = tensor._data.strides
+    return [f"{name}._data.shape == {tuple(tensor._data.shape)!r}", f"{name}._data.strides == strides{number}"]
+
+
+def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
+    """Tests of a tensor some of whose sizes may be others, between these bounds."""
+    tests = [f"len({name}._data.shape) == {tensor.dim()}"]
+    for dim, size in enumerate(tensor._data.shape):
+        least, largest = varying.get(dim, (size, size))
+        if least is not None:
+            tests.append(f"{name}._data.shape[{dim}] >= {least}")
+        if largest is not None:
+            tests.append(f"{name}._data.shape[{dim}] <= {largest}")
     return tests
 
 

@@ -164,7 +164,8 @@ class State:
         self.held: list[Held] = []
         self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
         self.codes: set[Any] = set()
-        self.disabled_codes: set[Any] = set()  # of functions that the compiler is kept from
+        self.disabled_codes: dict[Any, Any] = {}  # of functions that the compiler is kept from, and why
+        self.allowed_codes: set[Any] = set()  # of those that are said to compute, whatever else they do
         self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
@@ -306,7 +307,10 @@ class State:
             self.constant_codes.add(function.__code__)
             return
         if function.__dict__.get("_torchdynamo_disable"):
-            self.disabled_codes.add(function.__code__)
+            self.disabled_codes[function.__code__] = function.__dict__.get("_torchdynamo_disable_msg")
+        if function.__dict__.get("_torchlite_allowed"):
+            self.allowed_codes.add(function.__code__)
+            return
         if original is None:
             self.add_code(function.__code__, function.__globals__)
         self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]

@@ -13,6 +13,8 @@ import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
+from torchlite._settings.compiling import PROCESS
+
 # Rooms of torchlite whose functions compute, and keep nothing.
 _ROOMS = tuple(f"torchlite.{name}" for name in (
     "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
@@ -79,7 +81,7 @@ class Watcher:
             if event == "return" and frame is self.constant:
                 self.constant = None
             return
-        if event == "call" and code in self.capture.state.constant_codes:
+        if event == "call" and (code in self.capture.state.constant_codes or code in self.capture.state.allowed_codes):
             self.constant = frame
             return
         if event == "call":
@@ -93,7 +95,7 @@ class Watcher:
         elif event == "c_call":
             if code in self.codes:
                 self.capture.look_at_all()
-                why = _of_c(argument)
+                why = None if id(argument) in PROCESS.allowed else _of_c(argument)
                 if why is not None:
                     self._refuse(why, frame)
             elif argument is _WARN:
@@ -104,7 +106,10 @@ class Watcher:
 
     def _verdict(self, code: Any, module: str) -> str | None:
         if code in self.capture.state.disabled_codes:
-            return f"it calls {code.co_name}, which torch.compiler.disable keeps from it"
+            reason = self.capture.state.disabled_codes[code]
+            return (
+                f"it calls {code.co_name}, which torch.compiler.disable keeps from it{f': {reason}' if reason else ''}"
+            )
         if code in self.codes:
             return None
         if module.startswith("torchlite_") and code.co_name in _OF_ENGINES:

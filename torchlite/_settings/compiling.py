@@ -10,6 +10,7 @@ class Thread(threading.local):
     """Of each thread."""
 
     exports = 0  # that it is inside of
+    captures = 0  # calls that are recorded
     stance = "default"
     fails: Any = None  # whether what cannot be captured is an error; None: as the compiled function was told
 
@@ -19,6 +20,7 @@ class Process:
 
     backend: Any = "inductor"
     logs: frozenset[str] = frozenset()  # what compilers tell of their work
+    allowed: dict[int, Any] = {}  # functions of C's that are taken for ones that only compute
     collectives = False  # whether processes agree before one compiles again
 
 

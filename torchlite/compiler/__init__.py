@@ -38,13 +38,22 @@ def exporting() -> Iterator[None]:
 
 
 def is_compiling() -> bool:
-    """Whether a compiler or an export reads the function that calls this."""
-    return _STATE.exports > 0
+    """Whether a compiler or an export reads the function that calls this.
+
+    >>> @torchlite.compile
+    ... def f(x):
+    ...     if not torchlite.compiler.is_compiling():
+    ...         print("as it is written")
+    ...     return x + 1
+    >>> f(torchlite.ones(1))
+    tensor([2.])
+    """
+    return _STATE.exports > 0 or _STATE.captures > 0
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether a compiler reads the function that calls this: never, since calls are captured while they run."""
-    return False
+    """Whether `torch.compile` reads the function that calls this: while it records a call."""
+    return _STATE.captures > 0
 
 
 def is_exporting() -> bool:
@@ -78,18 +87,24 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     if not callable(fn):
-        raise AssertionError(f"expected a function, but got {type(fn).__name__}")
+        raise AssertionError("fn must be callable")
     if recursive and isinstance(fn, types.FunctionType):
-        fn._torchdynamo_disable = True  # type: ignore[attr-defined]
+        fn._torchdynamo_disable, fn._torchdynamo_disable_msg = True, reason  # type: ignore[attr-defined]
     return fn
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Have a compiler take a function (or each of a list) as it is: it is returned."""
+    """Have a compiler take a function (or each of a list) for one that computes and does nothing else, whatever is in
+    it: it is returned. AssertionError for what is no function.
+    """
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     if not callable(fn):
         raise AssertionError("allow_in_graph expects a callable")
+    if isinstance(fn, types.FunctionType):
+        fn._torchlite_allowed = True  # type: ignore[attr-defined]
+    else:
+        PROCESS.allowed[id(fn)] = fn
     return fn
 
 
@@ -147,13 +162,20 @@ def substitute_in_graph(
     skip_signature_check: bool = False,
     is_embedded_type: bool = False,
 ) -> Callable[[Any], Any]:
-    """A decorator of what a compiler reads in place of `original_fn`; Python calls the original."""
+    """A decorator of what a compiler reads in place of `original_fn`. Calls are captured while they run, so the
+    original is called; that it has such a form says that it computes and does nothing else. TypeError for what is no
+    function, and where the parameters are others.
+    """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
 
     def decorator(traceable_fn: Any) -> Any:
         if not skip_signature_check:
-            inspect.signature(traceable_fn)
+            both = [inspect.signature(f) for f in (original_fn, traceable_fn)]
+            names = [[(p.name, p.kind, p.default) for p in one.parameters.values()] for one in both]
+            if names[0] != names[1]:
+                raise TypeError(f"Signature mismatch between {original_fn} and {traceable_fn}: {both[0]} != {both[1]}")
+        allow_in_graph(original_fn)
         return traceable_fn
 
     return decorator

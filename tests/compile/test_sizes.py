@@ -1,0 +1,201 @@
+"""Calls whose sizes, or numbers among the arguments, vary: results are eager's, and nothing runs into a limit."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import itertools
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite import nn
+from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.sizes import NEEDED, Place
+
+F = nn.functional
+
+
+def sized(frame):
+    """The sizes that are captured beside the first ones."""
+    return [place for place in frame.variants if place.__class__ is Place]
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4)), lambda n: torch.randn(n, 6)
+
+
+def cnn():
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                          nn.Dropout(0.25), nn.Linear(4, 4))  # fmt: skip
+    return model, lambda n: torch.randn(n + 1, 2, 5, 6)
+
+
+def attention():
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 12, batch_first=True, dropout=0.1), 1)
+    return model, lambda n: torch.randn(2, n, 8)
+
+
+def lstm():
+    return nn.LSTM(5, 4, batch_first=True), lambda n: torch.randn(3, n, 5)
+
+
+def stepping(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        out = model(x)
+        out = (out[0] if isinstance(out, tuple) else out).reshape(-1, 4)
+        loss = F.cross_entropy(out if out.shape[0] == y.shape[0] else out[: y.shape[0]], y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+@pytest.mark.parametrize("make", [mlp, cnn, attention, lstm])
+def test_training_over_fifty_sizes(make):
+    torch.manual_seed(0)
+    model, inputs = make()
+    often = (3, 7)  # these come again and again, the others once or twice
+    sizes = [n for one in range(1, 51) for n in (one, *(often if one % 2 else ()))] + [3, 7] * 3
+    losses, states, frames = [], [], []
+    for compiled in (False, True):
+        mine = copy.deepcopy(model)
+        step = stepping(mine)
+        if compiled:
+            step = Frame(step, "step", fullgraph=True, limit=2)
+            frames.append(step)
+        torch.manual_seed(1)
+        losses.append([])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for n in sizes:
+                x = inputs(n)
+                losses[-1].append(step(x, torch.randint(0, 4, (max(n // 2, 1),))).item())
+        states.append([t.tolist() for t in mine.state_dict().values()])
+    (frame,) = frames
+    assert losses[0] == losses[1] and states[0] == states[1]
+    assert not frame.reasons and not frame.gave_up and frame.replays >= 15
+    assert 1 <= len(sized(frame)) <= 2  # one of both may be what was captured first
+
+
+def test_a_branch_on_a_size_goes_its_own_way():
+    def f(x):
+        if x.shape[0] > 4:
+            return x.sin()
+        return x * x.shape[0] if x.shape[0] != 1 else x[0]
+
+    frame = Frame(f, "f", fullgraph=True, limit=1)
+    for _ in range(NEEDED + 4):
+        for n in (2, 4, 5, 1, 6):
+            x = torch.randn(n, 3)
+            assert torch.equal(frame(x), f(x))
+    assert len(sized(frame)) == 4 and frame.replays == NEEDED + 2 + 4 * 2
+
+
+def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
+    def f(x):
+        if len(x) == 3:
+            print("three")
+        return x + 1
+
+    frame = Frame(f, "f")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(NEEDED + 4):
+            for n in (2, 3, 4):
+                assert frame(torch.ones(n)).tolist() == [2.0] * n
+    assert capsys.readouterr().out == "three\n" * (NEEDED + 4) and len(caught) == 1 and len(sized(frame)) == 1
+
+
+def test_sizes_are_captured_for_themselves_where_told():
+    x = torch.ones(3, 2)
+    fixed = Frame(lambda x: x * 2, "f", dynamic=False, limit=2)
+    for n in (2, 3):
+        for _ in range(3):
+            fixed(torch.ones(n))
+    assert fixed.replays == 2
+    with pytest.warns(UserWarning, match="captured 2 times"):
+        fixed(torch.ones(4))
+    with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
+        settled = Frame(lambda x: x * 2, "f")
+        settled(x)
+        settled(torch.ones(4, 2))
+        assert sum(map(len, settled.variants.values())) == 2
+        marked = Frame(lambda x: x * 2, "f")
+        torch._dynamo.mark_dynamic(x, 0)
+        marked(x)
+        marked(torch.ones(4, 2))
+        assert sum(map(len, marked.variants.values())) == 1
+        marked(torch.ones(4, 3))
+        assert sum(map(len, marked.variants.values())) == 2
+
+
+def test_marks_have_bounds():
+    x = torch.ones(3, 2)
+    torch._dynamo.mark_dynamic(x, 0, min=2, max=5)
+    torch._dynamo.mark_static(x, 1)
+    frame = Frame(lambda x: x * 2, "f")
+    for shape, captures in (((3, 2), 1), ((5, 2), 1), ((2, 2), 1), ((6, 2), 2)):
+        frame(x if shape == (3, 2) else torch.ones(shape))
+        assert sum(map(len, frame.variants.values())) == captures
+    torch._dynamo.mark_dynamic(x, 0, min=4)
+    with pytest.raises(
+        torch.fx.experimental.symbolic_shapes.ConstraintViolationError, match=r"3 not in range \[4, int"
+    ):
+        Frame(lambda x: x * 2, "f")(x)
+    for mark in (torch._dynamo.mark_dynamic, torch._dynamo.maybe_mark_dynamic, torch._dynamo.mark_static):
+        with pytest.raises(AssertionError, match="Expected index to be int, list, or tuple, got <class 'str'>"):
+            mark(x, "a")
+
+
+def test_only_so_many_sizes_are_kept():
+    frame = Frame(lambda x: x * 2, "f")
+    for _ in range(2 * NEEDED):
+        for n in range(100):
+            frame(torch.ones(n))
+    assert len(sized(frame)) == 64 and not frame.reasons
+    (sizes,) = next(iter(frame.structures.values()))
+    assert sizes.needed == NEEDED and len(sizes.calls) <= 100
+    for _ in range(3 * NEEDED):
+        for n in range(200, 300):
+            frame(torch.ones(n))
+    assert len(sized(frame)) == 64 and sizes.needed > NEEDED
+
+
+def test_numbers_that_change_with_each_call_run_into_no_limit():
+    frame = Frame(lambda x, step: x * step + step, "f", fullgraph=True)
+    for step in range(50):
+        assert frame(torch.ones(2), step).tolist() == [2.0 * step] * 2
+    for _ in range(NEEDED + 4):
+        frame(torch.ones(2), 7)
+    assert not frame.reasons and frame.replays >= 2
+    assert sum(map(len, frame.variants.values())) == 2
+
+
+def test_stances_where_a_size_is_new():
+    frame = Frame(lambda x: x * 2, "f")
+    for _ in range(3):
+        frame(torch.ones(2))
+    for stance in ("eager_on_recompile", "fail_on_recompile"):
+        with torch.compiler.set_stance(stance):
+            for _ in range(NEEDED + 2):
+                assert frame(torch.ones(3)).tolist() == [2.0] * 3
+    assert not sized(frame)
+
+
+def test_a_thousand_sizes_hold_no_memory():
+    weight = torch.randn(4, 4, requires_grad=True)
+    frame = Frame(lambda x: (x @ weight).relu().sum(), "f")
+    counts = []
+    for n in itertools.chain(range(1, 400), range(1, 1000)):
+        frame(torch.randn(n, 4)).backward()
+        weight.grad = None
+        if n in (399, 999):
+            gc.collect()
+            counts.append(len(gc.get_objects()))
+    assert len(sized(frame)) == 0 and counts[-1] - counts[0] < 5000
