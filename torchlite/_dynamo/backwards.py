@@ -220,14 +220,19 @@ class CompiledFunctionBackward(Node):
         if mode.differentiable:
             return self._differentiably(g if len(how.outputs) > 1 else [g])
         grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
+        saved = self._saved
+        if saved and not run.retain:
+            self._saved = self._counter = None  # each array dies where the pass has read it for the last time
         found: list = [None] * len(how.wanted)
         if all(x is not None for x in grads):
             assert how.together is not None
-            found = self._through(how.together, grads)
+            given = [*saved, *grads]
+            del saved, grads, g
+            found = _through(how.together, given)
         else:
             for one, x in zip(how.apart, grads, strict=True):
                 if x is not None:
-                    more = self._through(one, [x])
+                    more = _through(one, [*saved, x])
                     found = [
                         b if a is None else a if b is None else RawMode.add(self._table, a, b)
                         for a, b in zip(found, more, strict=True)
@@ -247,9 +252,11 @@ class CompiledFunctionBackward(Node):
             wanted = [outside[i] for i in self._backward.wanted]
             return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, wanted, False))
 
-    def _through(self, one: Pass, grads: list) -> list:
-        raws = iter(one.run(*self._saved, *grads))
-        return [None if n is None else next(raws) for n in one.outputs]
+
+def _through(one: Pass, given: list) -> list:
+    """The gradients at the ends of a pass; `given`, what it reads, is empty afterwards."""
+    raws = iter(one.run(given))
+    return [None if n is None else next(raws) for n in one.outputs]
 
 
 def node_for(how: Backward, table: Any, outside: tuple, saved: tuple, results: list) -> CompiledFunctionBackward:

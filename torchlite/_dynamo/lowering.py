@@ -99,7 +99,8 @@ def _checker(table: Any) -> Any:
 
 def lowered(name: str, program: Program, table: Any, scalars: set[int], publish: Any = None) -> Any:
     """The function of a program's inputs that returns its outputs' arrays. scalars: slots without dimensions, for which
-    a kernel may return a NumPy scalar.
+    a kernel may return a NumPy scalar. Without `publish` the function takes one list of the inputs and empties it: what
+    a caller's frame has in hand would live on.
     """
     writer = Writer(name, table)
     writer.space["publish"] = publish
@@ -122,7 +123,11 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
             writer.lines.append(f"del {', '.join(dead)}")
     returned = "".join(f"{variable(number)}, " for number in program.outputs)
     writer.lines.append(f"return ({returned})")
-    parameters = ", ".join([*map(variable, program.inputs), *(["owners"] if publish is not None else [])])
+    parameters = ", ".join([*map(variable, program.inputs), "owners"])
+    if publish is None:
+        names = "".join(f"{variable(number)}, " for number in program.inputs)
+        writer.lines[:0] = [f"({names}) = given", "given.clear()"] if names else []
+        parameters = "given"
     text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in writer.lines)
     return compiled(name, text, writer.space)
 

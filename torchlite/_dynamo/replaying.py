@@ -188,7 +188,7 @@ def replay_for(
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
     space["forget"], dropped = _forget, _replaced_gradients(captured.program, captured.grads)
-    before = f"    forget(outside, {dropped})\n" if dropped and hasattr(table.backend, "records") else ""
+    before = f"    forget(outside, {dropped})\n" if dropped else ""
     text = (
         f"def replay({parameters}):\n"
         f"    outside = ({outside})\n"

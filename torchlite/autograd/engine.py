@@ -351,13 +351,13 @@ class Run:
         pop, push = heapq.heappop, heapq.heappush
         while heap:
             node = self.node = pop(heap)[1]
-            g = buffers.pop(node)
             if node._hooks is None and not node._is_custom and not wanted and not watch:
-                grads = run(node, g)
+                grads = run(node, buffers.pop(node))
                 if node._hooks is not None and node._hooks.post:  # put there by what unpacks a saved tensor
                     grads = after_node(self.mode, node, grads, None)
             else:
-                grads = self._with_hooks(node, g)
+                grads = grad = held = part = None  # so that the node alone has what it is given
+                grads = self._with_hooks(node)
                 if grads is None:
                     continue
             edges, table = node._edges, node._table
@@ -412,11 +412,11 @@ class Run:
         if self.adds:
             self.accumulate(leaf, g)
 
-    def _with_hooks(self, node, g):
+    def _with_hooks(self, node):
         """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode.
         None where it is only an end that the caller asked for.
         """
-        hooks = node._hooks
+        hooks, g = node._hooks, self.buffers.pop(node)
         if hooks is not None and (hooks.tensor or hooks.retain):
             g = self._with_tensor_hooks(node, hooks, g)
         for index in self.wanted_nodes.get(node, ()):
@@ -425,12 +425,15 @@ class Run:
             return None
         if hooks is not None and hooks.pre:
             g = before_node(self.mode, node, hooks.pre, g)
+        kept = g if hooks is not None and hooks.post else None
+        given = [g]
+        del g  # a node may let go of it before it ends
         if GLOBALS["NODE_MADE"] is not None:
-            grads = self._traced(node, g)
+            grads = self._traced(node, given.pop())
         else:
-            grads = node._run(self, g) if node._is_custom else self.mode.run(node, g)
+            grads = node._run(self, given.pop()) if node._is_custom else self.mode.run(node, given.pop())
         if node._hooks is not None and node._hooks.post:
-            grads = after_node(self.mode, node, grads, g)
+            grads = after_node(self.mode, node, grads, kept)
         return grads
 
     def _traced(self, node, g):
