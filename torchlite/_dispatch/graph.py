@@ -461,7 +461,9 @@ def positions(view) -> Any:
             "in-place changes, with gradients, where a view by as_strided reaches beyond its base are not supported; "
             "write out of place"
         )
-    return table.from_numpy(found)
+    from .recording import settled
+
+    return settled(table.from_numpy(found))
 
 
 def _start(table, array) -> int:

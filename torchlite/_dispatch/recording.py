@@ -61,6 +61,9 @@ class KernelRecorder:
         self.fail(f"{owner.__class__.__name__} steps")
         return call(owner, *args, **kwargs)
 
+    def keep_array(self, raw: Any) -> None:
+        """An array that is what it is, whatever the elements of others are."""
+
     def fail(self, why: str) -> None:
         """Say why what happens cannot be replayed; the first reason counts."""
         self.failure = self.failure or why
@@ -130,6 +133,14 @@ def seen(name: str, kernel: Any, *args: Any) -> Any:
     return kernel(*args) if recorder is None else _seen(recorder, name, kernel, *args)
 
 
+def settled(raw: Any) -> Any:
+    """An array that torchlite made on the host, of shapes and Python's numbers alone: a constant for a recorder."""
+    recorder = recorder_here() if RECORDERS else None
+    if recorder is not None:
+        recorder.note(recorder.keep_array, raw)
+    return raw
+
+
 def _as_arrays(table: Table, result: Any) -> Any:
     """NumPy's scalars as arrays: some are one object for a whole program, and so could not be told apart."""
     if isinstance(result, np.generic):
@@ -192,4 +203,4 @@ def _moved(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
     return move(raw, to)
 
 
-__all__ = ["RECORDERS", "KernelRecorder", "Unrecordable", "as_one", "recorder_here", "seen", "table_of"]
+__all__ = ["RECORDERS", "KernelRecorder", "Unrecordable", "as_one", "recorder_here", "seen", "settled", "table_of"]

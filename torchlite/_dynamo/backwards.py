@@ -22,6 +22,8 @@ from .program import Program
 from .purity import is_pure
 from .trees import flattened, name_of
 
+_NO_DERIVATIVE = (NotImplementedError, RuntimeError)
+
 
 class _Anything(dict):
     """Objects of any kind: results that were captured before."""
@@ -60,6 +62,7 @@ class Backward:
     saved: list[int] = field(default_factory=list)  # slots of the forward pass
     checked_outside: list[int] = field(default_factory=list)  # whose memory is saved
     checked_results: list[int] = field(default_factory=list)
+    error: Exception | None = None  # that any backward pass ends with: of an op without a derivative
 
 
 class _Pass(Run):
@@ -94,11 +97,24 @@ class Boundary:
             return found
         if len(made) > 8:
             raise Unsupported("it returns more than eight tensors with histories")
-        found.together = self._pass(made, [True] * len(made), inside, ends)
-        if len(made) > 1:
-            found.apart = [self._pass(made, [i == j for j in range(len(made))], inside, ends) for i in range(len(made))]
+        parts = [[i == j for j in range(len(made))] for i in range(len(made))] if len(made) > 1 else []
+        try:
+            found.together = self._pass(made, [True] * len(made), inside, ends)
+            found.apart = [self._pass(made, part, inside, ends) for part in parts]
+        except _NO_DERIVATIVE as error:
+            if "not implemented" not in str(error) or not all(self._fails(made, part, inside, ends) for part in parts):
+                raise
+            found.together, found.error = None, error.with_traceback(None)
+            return found
         self._save(found, leaves, results)
         return found
+
+    def _fails(self, *given: Any) -> bool:
+        try:
+            self._pass(*given)
+        except _NO_DERIVATIVE:
+            return True
+        return False
 
     def _inside(self, starts: list) -> set:
         """The nodes that the call made."""
@@ -134,20 +150,22 @@ class Boundary:
         known = dict(capture.slots)  # arrays keep their names of the forward pass for the next one
         run = _Pass(inside)
         grads: list[int | None] = []
-        with recording(False), _apart():
-            for tensor, wanted in zip(made, given, strict=True):
-                if not wanted:
-                    grads.append(None)
-                    continue
-                capture.depth = 1
-                g = tensor._table._full(tensor._data.shape, 1, tensor.dtype)
-                capture.depth = 0
-                grads.append(capture.new_slot(g).number)
-                run.send(edge(tensor), g, tensor._table)
-            run.go()
-        outputs = [self._reached(run, edge(capture.outside[i])) for i in ends]
-        steps = capture.steps
-        capture.steps, capture.slots = self.forward_steps, known
+        try:
+            with recording(False), _apart():
+                for tensor, wanted in zip(made, given, strict=True):
+                    if not wanted:
+                        grads.append(None)
+                        continue
+                    capture.depth = 1
+                    g = tensor._table._full(tensor._memory.shape, 1, tensor.dtype)
+                    capture.depth = 0
+                    grads.append(capture.new_slot(g).number)
+                    run.send(edge(tensor), g, tensor._table)
+                run.go()
+            outputs = [self._reached(run, edge(capture.outside[i])) for i in ends]
+            steps = capture.steps
+        finally:
+            capture.steps, capture.slots = self.forward_steps, known
         if capture.failure is not None:
             raise Unsupported(capture.failure)
         inputs = [n for n in grads if n is not None]
@@ -184,7 +202,7 @@ class Boundary:
         found.checked_results = [
             i
             for i, t in enumerate(leaves)
-            if isinstance(t, Tensor) and results[i].outside < 0 and id(owner_of(t._data)) in owners
+            if isinstance(t, Tensor) and results[i].outside < 0 and id(owner_of(t._memory)) in owners
         ]
 
 
@@ -214,6 +232,8 @@ class CompiledFunctionBackward(Node):
         how, mode = self._backward, run.mode
         if self._saved is None:
             freed(self)
+        if how.error is not None:
+            raise type(how.error)(*how.error.args)
         for meta, expected, raw in self._counter or ():
             if meta.n != expected:
                 changed(raw, self, meta.n, expected)

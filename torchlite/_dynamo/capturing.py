@@ -19,10 +19,11 @@ from torchlite._types.layouts import layout, memory_format
 
 from .backwards import ANYTHING as _ANYTHING
 from .backwards import Boundary
-from .effects import is_pure
+from .effects import is_pure, only_writes
 from .elements import Element, Elements, is_returned, plain
 from .exc import Unsupported
 from .program import Captured, Program, Result, Slot, Step
+from .telling import recorded_warnings
 from .trees import flattened
 from .walking import SIMPLE, State
 from .watching import Watcher, place_of
@@ -101,10 +102,12 @@ class Capture(KernelRecorder):
 
     def keep_constant(self, tensor: Any) -> None:
         """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
-        raw = tensor._data
+        self.keep_array(tensor._memory)
+
+    def keep_array(self, raw: Any) -> None:
         if raw.__class__ is not self.table.array or self.is_known(raw) or id(owner_of(raw)) in self.owners:
             return
-        if tensor.numel() <= _CONSTANT:
+        if raw.size <= _CONSTANT:
             self.depth += 1
             self.made[id(raw)] = raw, self.table.clone(raw)
             self.depth -= 1
@@ -142,12 +145,23 @@ class Capture(KernelRecorder):
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
         given = self.encoded(args), {name: self.encoded(value) for name, value in kwargs.items()}
-        if name in _DEPENDENT:
-            raise Unrecordable(f"the shape of what {name} gives depends on elements")
+        depends = name in _DEPENDENT or name == "_index" and any(map(_is_mask, args[1]))
+        if depends and (self.writes or not self.is_open):
+            when = "after something was written or drawn" if self.writes else "in its backward pass"
+            raise Unrecordable(f"the shape of what {name} gives depends on elements, {when}")
         out = None if result is None else self.decoded(result)
         step = Step(name, kernel, *given, out, place_of(sys._getframe(3), self.state.codes))
-        self.writes = self.writes or not is_pure(step)
+        self.writes = self.writes or not is_pure(step) and self._lasts(step)
         self.steps.append(step)
+        if depends:
+            # A shape is guarded as elements are: what follows was recorded for this one.
+            for number in step.makes():
+                shape = np.array(self.kept[number].shape, np.int64)
+                self.steps.append(Step("shape", None, (Slot(number),), {}, None, kind="read", expected=shape))
+
+    def _lasts(self, step: Step) -> bool:
+        """Whether what a step does beside giving results is seen outside of the call."""
+        return not only_writes(step) or any(id(owner_of(self.kept[n])) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
         if caller is _ITEM and not self.state.asks_for_classes:
@@ -161,6 +175,8 @@ class Capture(KernelRecorder):
 
     def _look(self, raw: Any, found: Any) -> None:
         """The elements of an array decide what the program does."""
+        if not self.is_open:
+            raise Unrecordable("elements are read in its backward pass")
         if self.writes:
             raise Unrecordable("elements are read after something was written or drawn")
         if raw.size > _READ:
@@ -234,6 +250,16 @@ class Capture(KernelRecorder):
         self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
         return result
 
+    def warned(self, warn: Any, given: tuple, outermost: Any) -> None:
+        """A warning is given, now and by each replay. outermost: the frame that calls the program."""
+        frame = sys._getframe(2)
+        self.steps.append(Step("warn", warn, given, {}, None, place_of(frame, self.state.codes), kind="warning"))
+        self.writes, self.depth = True, 1
+        try:
+            warn(*given, outermost)
+        finally:
+            self.depth = 0
+
     # -- the call --------------------------------------------------------------------------------
 
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
@@ -244,7 +270,7 @@ class Capture(KernelRecorder):
         with self:
             THREAD.captures += 1
             try:
-                with self.watcher:
+                with recorded_warnings(self, Capture.run.__code__), self.watcher:
                     result = function(*args, **kwargs)
             finally:
                 THREAD.captures -= 1
@@ -337,9 +363,9 @@ class Capture(KernelRecorder):
         for i, one in enumerate(self.outside):
             if one is tensor:
                 return Result(outside=i)
-        if tensor.__class__ is not Tensor:
+        if tensor.__class__ is not Tensor and not tensor._signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
-        found = Result(self.slot(tensor._data).number, dtype=tensor.dtype, kind=kind_of(tensor))
+        found = Result(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=kind_of(tensor), signs=tensor._signs)
         found.is_view = base_of(tensor) is not None
         meta = tensor._meta
         if meta is not None and meta.__class__ is not tuple:
@@ -356,7 +382,7 @@ class Capture(KernelRecorder):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
         node = tensor._node
         found.grad = "" if node is None else "leaf" if node is LEAF else "node"
-        owner = owner_of(tensor._data)
+        owner = owner_of(tensor._memory)
         for i, one in enumerate(self.outside):
             if owner_of(one._data) is owner:
                 found.shares = i
@@ -367,11 +393,11 @@ class Capture(KernelRecorder):
             source, base = self.outside[found.shares], base_of(tensor)
             if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
-        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._data) is owner]
+        alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._memory) is owner]
         if len(alike) > 1 and found.shares < 0:
             if any(t._node is not None and kind_of(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
-            found.group = self.slots[id(alike[0]._data)]
+            found.group = self.slots[id(alike[0]._memory)]
         return found
 
 
@@ -390,10 +416,15 @@ def first_alike(tensors: list, place: int) -> int:
     return next(i for i, other in enumerate(tensors) if root_of(other) is root)
 
 
+def _is_mask(index: Any) -> bool:
+    """Whether what an array is indexed with says of each place whether it is taken."""
+    return getattr(index, "dtype", None) in (np.bool_, np.uint8)
+
+
 # Kernels whose results have shapes that depend on elements.
 _DEPENDENT = frozenset((
-    "nonzero", "masked_select", "unique", "_unique", "unique_consecutive", "unique_dim", "bincount", "_bincount",
-    "repeat_interleave", "_repeat_interleave", "argwhere", "_nonzero",
+    "nonzero_indices", "masked_select", "unique_flat", "unique_rows", "unique_runs", "bincount",
+    "repeat_interleave_index",
 ))  # fmt: skip
 
 

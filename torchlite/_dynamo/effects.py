@@ -22,5 +22,12 @@ def is_pure(step: Step) -> bool:
     )
 
 
+def only_writes(step: Step) -> bool:
+    """Whether all that a step does is to write into arrays that it gets."""
+    op = REGISTRY.get(step.name.rstrip("_"))
+    draws = step.name.startswith("random_") or op is not None and op.tags & RANDOM
+    return step.kind == "kernel" and (step.name[-1] == "_" or step.name in _WRITING) and not draws
+
+
 # Kernels that write into what they get, whatever their names.
 _WRITING = frozenset(("copy_into", "_scale_all", "_clamp_all", "_unscale_alike", "_drawn_over"))

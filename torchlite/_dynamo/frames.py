@@ -43,7 +43,7 @@ def _modes() -> tuple:
     """What of the thread and the process decides how ops run."""
     return (
         MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
-        SWITCHES.deterministic, SWITCHES.cudnn_enabled, GLOBALS["SIGNED"],
+        SWITCHES.deterministic, SWITCHES.cudnn_enabled,
         autocast_in_force() if stack.items else None,
     )  # fmt: skip
 
@@ -99,6 +99,7 @@ class Frame:
         self.dynamic = dynamic
         self.variants: dict[Any, list[Variant]] = {}  # by the key of their arguments, or a Place
         self.structures: dict[Any, list[Sizes]] = {}  # by the kind of arguments
+        self.misses: dict[Any, tuple[int, int]] = {}  # replays before, and calls since, that no capture served
         self.reasons: list[str] = []  # why calls are not replayed
         self.gave_up = False
         self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
@@ -108,7 +109,7 @@ class Frame:
     def reset(self) -> None:
         """Forget all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
-        self.structures, self.eager = {}, set()
+        self.structures, self.misses, self.eager = {}, {}, set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -177,6 +178,8 @@ class Frame:
         """A call unlike those before."""
         limit = self._limit()
         if self.gave_up or key in self.eager or THREAD.stance == "eager_on_recompile":
+            if self.gave_up and key in self.variants:
+                self._missed(key)
             return self.function(*args, **kwargs)
         if THREAD.stance == "fail_on_recompile":
             raise RuntimeError(
@@ -191,6 +194,16 @@ class Frame:
             self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
             return self.function(*args, **kwargs)
         return self._recorded(key, tensors, objects, modes, args, kwargs)
+
+    def _missed(self, key: Any) -> None:
+        """No capture of a key went the way of this call: where that is the rule, none is tried again."""
+        since, count = self.misses.get(key, (self.replays, 0))
+        self.misses[key] = since, count + 1
+        if count >= _MISSES:
+            del self.misses[key]
+            if self.replays - since < count:
+                del self.variants[key]
+                self.eager.add(key)
 
     def _structures(self) -> int:
         """How often it was captured, sizes aside."""
@@ -291,7 +304,11 @@ class Frame:
             (v for v in self.variants[key] if v.guard is variant.guard and _alike(captured, v.captured, table)), None
         )
         if found is None and any(_reads_otherwise(captured, v.captured) for v in self.variants[key]):
-            self.variants[key].append(variant.branch(captured))
+            if len(self.variants[key]) >= self._limit():
+                why = f"elements decided in {self._limit()} ways (recompile_limit) before one came again"
+                self._give_up(key, why, self._definition())
+            else:
+                self.variants[key].append(variant.branch(captured))
             return result
         if found is None:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
@@ -353,6 +370,8 @@ def _alike(a: Captured, b: Any, table: Any) -> bool:
             return False
     if a.backward is None or b.backward is None:
         return True
+    if repr(a.backward.error) != repr(b.backward.error):
+        return False
     passes = [(x.together, *x.apart) if x.together is not None else () for x in (a.backward, b.backward)]
     return (a.backward.wanted, a.backward.saved) == (b.backward.wanted, b.backward.saved) and all(
         same_program(x.program, y.program) and x.outputs == y.outputs for x, y in zip(*passes, strict=True)
@@ -365,5 +384,6 @@ def _identifier(name: str) -> str:
 
 
 _UNKNOWN = object()
+_MISSES = 32
 _NOTHING_NEW = ("eager_on_recompile", "fail_on_recompile")
 FRAMES: weakref.WeakSet[Frame] = weakref.WeakSet()  # all that live

@@ -13,7 +13,9 @@ from .texts import compiled
 
 
 class Miss(Exception):
-    """An element that the captured program read is another one now: nothing was written yet."""
+    """An element that the captured program read, or a shape that depends on elements, is another one now: nothing was
+    written yet.
+    """
 
 
 class Writer:
@@ -26,6 +28,7 @@ class Writer:
             "array": table.array,
             "as_array": table.as_array,
             "check": _checker(table),
+            "check_shape": _check_shape,
         }
         self.space[name] = None  # nothing else has the function's own name
         self.named: dict[int, str] = {}
@@ -63,6 +66,9 @@ class Writer:
 
     def step(self, step: Step) -> None:
         """The line of a step."""
+        if step.kind == "read" and step.name == "shape":
+            self.lines.append(f"check_shape({self.value(step.args[0])}, {tuple(step.expected.tolist())})")
+            return
         if step.kind == "read":
             self.lines.append(f"check({self.value(step.args[0])}, {self.object(step.expected, 'expected')})")
             return
@@ -95,6 +101,11 @@ def _checker(table: Any) -> Any:
             raise Miss
 
     return check
+
+
+def _check_shape(raw: Any, expected: tuple) -> None:
+    if raw.shape != expected:
+        raise Miss
 
 
 def lowered(name: str, program: Program, table: Any, scalars: set[int], publish: Any = None) -> Any:

@@ -20,8 +20,8 @@ class Step:
     of None for what is no array.
 
     kind: "kernel"; "read", of an array whose elements Python looked at and which has to have these again
-    (`expected`); "object", a call of an object of the program's (an optimizer's step), before which `grads` are
-    published.
+    (`expected`), or whose shape has to be this; "object", a call of an object of the program's (an optimizer's step),
+    before which `grads` are published; "warning".
     """
 
     name: str
@@ -137,6 +137,7 @@ class Result:
     is_view: bool = False
     is_inference: bool = False  # made in inference mode by a function that left it
     group: int = -1  # of results that lie in one memory
+    signs: int = 0  # of a view of conjugates or negatives
     kind: str | None = None  # of a view; "item" of a number that is read at the end
 
 

@@ -9,6 +9,7 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Tensor
 from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_meta
 from torchlite._dispatch.runtime import LEAF
+from torchlite._tensor.signs import on_memory
 
 from .backwards import node_for
 from .capturing import first_alike
@@ -178,7 +179,7 @@ def replay_for(
     for k, source in enumerate(sources):
         if source.held is not None:
             space[f"held{k}"] = source.held
-    if backward is not None and not backward.is_freed:
+    if backward is not None and backward.together is not None:
         for one in [backward.together, *backward.apart]:
             one.run = lowered(
                 f"{name}_backward", optimized(one.program, captured, table, mode), table, captured.scalars
@@ -209,6 +210,7 @@ def _is_plain_result(result: Result) -> bool:
         or result.grad == "leaf"
         or result.kind == "item"
         or result.is_inference
+        or result.signs
     )
 
 
@@ -255,7 +257,7 @@ class _Finish:
 
     def _related(self, result: Result, raw: Any, outside: tuple, groups: dict) -> Any:
         """A tensor that shares memory with another, or that is a leaf."""
-        tensor = call.wrap(self.table, raw, result.dtype)
+        tensor = on_memory(result.signs, self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._node = LEAF
         if result.is_inference:

@@ -16,6 +16,7 @@ from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.checks import check_new, storage_span, wanting
 from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
 from .._dispatch.promotion import in_64_bits, number_in
+from .._dispatch.recording import settled
 from .._dispatch.shapes import triangle
 from .._dispatch.slots import SLOTS
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
@@ -639,7 +640,8 @@ def combinations(F, input, r, with_replacement):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
     table = input._table
-    return F.reshape(F.index_select(input, 0, call.wrap(table, table.from_numpy(picks), int64)), (len(picks) // r, r))
+    places = call.wrap(table, settled(table.from_numpy(picks)), int64)
+    return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 
 
 @composite("vander(Tensor x, N=None, increasing=False)", where="torch")

@@ -199,10 +199,10 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
                 raise RuntimeError(_TOO_FEW.format(input.ndim))
             warnings.warn(
                 _DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2),
-                stacklevel=3,
+                stacklevel=4,
             )
         if spatial == 2 and input.ndim == 3:
-            warnings.warn(_ONE_DIMENSION, stacklevel=3)
+            warnings.warn(_ONE_DIMENSION, stacklevel=4)
         unbatched = input.ndim != spatial + 2 and spatial != 2
         result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
         return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)

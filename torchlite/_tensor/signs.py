@@ -57,18 +57,18 @@ class _Signed(Tensor):
 
     def _on_memory(self) -> Tensor:
         """The memory as a plain tensor."""
-        out = _made(0, self._table, self._memory, self.dtype)
+        out = on_memory(0, self._table, self._memory, self.dtype)
         out._meta = alias_meta(self)
         return out
 
     def detach(self):
-        out = _made(self._signs, self._table, self._memory, self.dtype)
+        out = on_memory(self._signs, self._table, self._memory, self.dtype)
         out._meta = alias_meta(self)
         return out
 
     @property
     def data(self):
-        out = _made(self._signs, self._table, self._memory, self.dtype)
+        out = on_memory(self._signs, self._table, self._memory, self.dtype)
         if MODE.inference or is_inference(self):
             meta_of(out).inference = True
         return out
@@ -117,7 +117,7 @@ def _class_of(signs: int) -> type:
 _CLASSES = (Tensor, *(_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
 
 
-def _made(signs: int, table, memory, dtype):
+def on_memory(signs: int, table, memory, dtype):
     """A tensor on memory, with signs."""
     out: Any = _new(_CLASSES[signs])
     out._memory, out._table, out.dtype, out._node, out._meta = memory, table, dtype, None, None
@@ -139,7 +139,7 @@ def plain(value):
 def turned(tensor, sign: int):
     """A view of a tensor's memory with one sign turned, recorded as the op that it stands for."""
     GLOBALS["SIGNED"] = True
-    out = _made(tensor._signs ^ sign, tensor._table, tensor._memory, tensor.dtype)
+    out = on_memory(tensor._signs ^ sign, tensor._table, tensor._memory, tensor.dtype)
     out._meta = view_meta(tensor)
     if tensor._node is not None and MODE.grad:
         call.record(REGISTRY["conj" if sign == CONJ else "neg"], tensor._table, [tensor], (out,))
@@ -167,7 +167,7 @@ def view_of_signed(op, values: list):
     outs = []
     for each in data if several else (data,):
         if op.tags & VIEW or is_view(each, source._memory):
-            out = _made(found, table, each, table.dtype_of(each))
+            out = on_memory(found, table, each, table.dtype_of(each))
             out._meta = view_meta(source)
         else:
             out = call.wrap(table, signed(table, each, found))

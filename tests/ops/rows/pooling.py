@@ -1,5 +1,7 @@
 """Pooling."""
 
+import math
+
 import numpy as np
 
 from tests.ops.table import A, S, row
@@ -88,13 +90,15 @@ row(
 row("max_unpool3d", S(distinct(1, 2, 4, 4, 6), 2), oracle=unpooling(3))
 
 
+SAMPLES = np.random.default_rng(0).random(64).tolist()
+
+
 def placed(n, indices):
     """Fractional pooling with fixed random samples (which are no input to differentiate)."""
 
     def call(torch, x, *args):
-        samples = torch.from_numpy(
-            np.random.default_rng(0).random((*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n))
-        ).to(x.device)
+        shape = (*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n)
+        samples = torch.tensor(SAMPLES[: math.prod(shape)], dtype=x.dtype, device=x.device).reshape(shape)
         name = f"fractional_max_pool{n}d" + ("_with_indices" if indices else "")
         return getattr(torch.nn.functional, name)(x, *args, _random_samples=samples)
 

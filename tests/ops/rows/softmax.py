@@ -1,6 +1,7 @@
 """softmax and log_softmax."""
 
 from tests.ops.table import A, S, row
+from torchlite._dispatch import F
 
 SAMPLES = (S((3, 4), 1), S((3, 4), 0), S((2, 3, 4), -2), S((), 0), S((0, 3), 1))
 row("softmax", *SAMPLES, covers=("_softmax", "_softmax_backward"))
@@ -9,11 +10,7 @@ row(
     "_safe_softmax",
     S((3, 4), 1),
     S((2, 3, 4), 0),
-    oracle=lambda torch, x, dim: (
-        torch._safe_softmax(x, dim)
-        if torch.__name__ == "torch"
-        else __import__("torchlite")._dispatch.F._safe_softmax(x, dim)
-    ),
+    oracle=lambda torch, x, dim: torch._safe_softmax(x, dim) if torch.__name__ == "torch" else F._safe_softmax(x, dim),
 )
 row(
     "_masked_softmax",

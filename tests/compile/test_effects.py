@@ -1,0 +1,134 @@
+"""Shapes that depend on elements, warnings, lazy signs, ops without derivatives: replayed, and as eager has them."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite import nn
+from torchlite._dynamo.frames import Frame
+
+F = nn.functional
+
+COUNTED = {
+    "mask": lambda x: x[x > 0] * len(x[x > 0]),
+    "masked_select": lambda x: x.masked_select(x > 0) * x.masked_select(x > 0).shape[0],
+    "where": lambda x: torch.where(x > 0)[0] * torch.where(x > 0)[0].numel(),
+    "nonzero": lambda x: x.relu().nonzero().shape[0] + x,
+    "argwhere": lambda x: torch.argwhere(x.relu()).shape[0] * x,
+    "unique": lambda x: torch.unique(x.sign()).numel() * x,
+    "unique_rows": lambda x: torch.unique(x.sign().reshape(3, 2), dim=0).shape[0] * x,
+    "unique_consecutive": lambda x: torch.unique_consecutive(x.sign()).numel() * x,
+    "bincount": lambda x: torch.bincount((x.abs() * 3).long()).numel() * x,
+    "repeat_interleave": lambda x: torch.repeat_interleave(x, (x > 0).long()).numel() * x,
+    "one_hot": lambda x: F.one_hot((x.abs() * 3).long()).shape[1] * x,
+    "tensor_split": lambda x: len(x.tensor_split((x > 0).sum().reshape(1))[0]) * x,
+    "own memory is written first": lambda x: x.clone().mul_(2)[x > 0].numel() * x,
+    "a new array is filled": lambda x: torch.zeros(6).masked_scatter(x > 0, x[x > 0]) * x[x > 0].numel(),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_shapes_that_depend_on_elements(name):
+    f = COUNTED[name]
+    frame = Frame(f, "f", fullgraph=True, limit=50)
+    torch.manual_seed(0)
+    inputs = [torch.randn(6) for _ in range(3)] + [torch.ones(6)]
+    for x in [x for x in inputs for _ in range(3)] + inputs * 3:
+        assert torch.equal(frame(x), f(x))
+    assert frame.replays >= 12
+
+
+def test_where_counts_never_come_again_nothing_is_tried_again():
+    f = COUNTED["mask"]
+    frame = Frame(f, "f")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(100):
+            x = torch.arange(100.0) - n
+            assert torch.equal(frame(x), f(x))
+    assert not frame.variants and len(caught) == 1 and "elements decided in 8 ways" in str(caught[0].message)
+
+
+def test_a_write_outside_before_elements_are_read_is_refused():
+    total = torch.zeros(())
+
+    def f(x):
+        total.add_(1)
+        return x[x > 0]
+
+    frame = Frame(f, "f")
+    with pytest.warns(UserWarning, match="the shape of what _index gives depends on elements, after something was"):
+        assert [len(frame(torch.ones(3))) for _ in range(4)] == [3] * 4
+    assert total.item() == 4
+
+
+def test_warnings_are_given_again():
+    def inner(x):
+        warnings.warn("small", DeprecationWarning, stacklevel=2)
+        return F.kl_div(x, x.exp()) + F.dropout2d(x.reshape(1, 2, 2), 0.0).sum()
+
+    def f(x):
+        return inner(x) * 2
+
+    def told(function):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(torch.ones(2, 2))
+        return [(str(w.message)[:20], w.category, w.filename, w.lineno) for w in caught]
+
+    frame = Frame(f, "f", fullgraph=True)
+    want = told(f)
+    assert len(want) == 3 and all(place[2] == __file__ for place in want)
+    for _ in range(5):
+        assert told(frame) == want
+    assert frame.replays == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DeprecationWarning, match="small"):
+            frame(torch.ones(2, 2))
+
+
+def test_warnings_about_the_line_that_calls():
+    def f(x):
+        warnings.warn("outside", stacklevel=2)
+        return x + 1
+
+    compiled = torch.compile(f, fullgraph=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(4):
+            compiled(torch.ones(1))
+        f(torch.ones(1))
+    places = [(w.filename, w.lineno) for w in caught]
+    assert places == [places[0]] * 4 + [(places[0][0], places[0][1] + 1)] and places[0][0] == __file__
+
+
+def test_results_with_signs():
+    def f(x):
+        return x.conj(), x.mH, (x * 2).conj().imag, x.real
+
+    frame = Frame(f, "f", fullgraph=True)
+    for i in range(5):
+        x = torch.tensor([[1 + 2j, 3j], [i, 4]], requires_grad=True)
+        outcomes = []
+        for function in (frame, f):
+            found = function(x)
+            signs = [(t.is_conj(), t.is_neg(), t.tolist()) for t in found]
+            (g,) = torch.autograd.grad(found[1].abs().sum() + found[2].sum(), x)
+            outcomes.append((signs, g.tolist()))
+        assert outcomes[0] == outcomes[1]
+    assert frame.replays == 3
+
+
+def test_ops_without_derivative_fail_where_backward_does():
+    frame = Frame(lambda x: torch.geqrf(x), "f", fullgraph=True)
+    for _ in range(4):
+        a, tau = frame(torch.eye(2, requires_grad=True))
+        assert a.requires_grad
+        for t in (a, tau):
+            with pytest.raises(NotImplementedError, match="the derivative for 'geqrf' is not implemented"):
+                t.sum().backward()
+    assert frame.replays == 2
