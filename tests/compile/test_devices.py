@@ -246,3 +246,18 @@ def test_gradients_that_are_replaced_are_let_go_of_and_others_are_not(device):
         frame(x, False)
         added.append(model.weight.grad.clone())
     assert all(b.norm() > a.norm() for a, b in itertools.pairwise(added))
+
+
+def test_constants_on_the_host_among_results():
+    def f(x, y):
+        return x + y, torch.tensor(x.equal(y), device="cpu"), torch.tensor([1.0, 2.0], device="cpu")
+
+    x = torch.ones(3)
+    frame = Frame(f, "f", fullgraph=True)
+    for y in [y for y in (x, x * 2) for _ in range(4)] + [x, x * 2]:
+        total, alike, plain = frame(x, y.clone())
+        want = f(x, y)
+        assert torch.equal(total, want[0]) and alike.item() == want[1].item() and plain.tolist() == [1.0, 2.0]
+        assert alike.device.type == plain.device.type == "cpu"
+        plain.add_(1)
+    assert frame.replays == 6

@@ -23,8 +23,8 @@ EAGER = frozenset(
     resize_ resize_as_ set_
 """.split()
 )
-# On other devices these too: their kernels answer with Python's numbers, or ask the CPU.
-EAGER_ON_DEVICES = frozenset("_is_same_size _move allclose ctc_loss equal linalg_ldl_solve".split())
+# On other devices these too: they ask the CPU.
+EAGER_ON_DEVICES = frozenset("_move ctc_loss linalg_ldl_solve".split())
 UNINITIALIZED = frozenset(("_empty", "_empty_like", "_new", "_new_empty", "_new_empty_strided", "empty"))
 
 

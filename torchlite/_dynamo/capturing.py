@@ -105,11 +105,12 @@ class Capture(KernelRecorder):
         self.keep_array(tensor._memory)
 
     def keep_array(self, raw: Any) -> None:
-        if raw.__class__ is not self.table.array or self.is_known(raw) or id(owner_of(raw)) in self.owners:
+        is_ours = raw.__class__ is self.table.array
+        if not (is_ours or raw.__class__ is np.ndarray) or self.is_known(raw) or id(owner_of(raw)) in self.owners:
             return
         if raw.size <= _CONSTANT:
             self.depth += 1
-            self.made[id(raw)] = raw, self.table.clone(raw)
+            self.made[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy()
             self.depth -= 1
 
     def encoded(self, value: Any) -> Any:
@@ -366,6 +367,8 @@ class Capture(KernelRecorder):
         if tensor.__class__ is not Tensor and not tensor._signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
         found = Result(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=kind_of(tensor), signs=tensor._signs)
+        if tensor._table is not self.table:  # a constant on the host
+            found.table = tensor._table
         found.is_view = base_of(tensor) is not None
         meta = tensor._meta
         if meta is not None and meta.__class__ is not tuple:

@@ -359,6 +359,11 @@ def _reads_otherwise(a: Captured, b: Any) -> bool:
     return False
 
 
+def _bits(raw: Any, table: Any) -> bytes:
+    """A constant's elements; one that is a result on the host may be there."""
+    return (table.to_numpy(raw) if raw.__class__ is table.array else raw).tobytes()
+
+
 def _alike(a: Captured, b: Any, table: Any) -> bool:
     """Whether two captures of calls did the same."""
     if not same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
@@ -366,7 +371,7 @@ def _alike(a: Captured, b: Any, table: Any) -> bool:
     if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
         return False
     for number, raw in a.program.constants.items():
-        if table.to_numpy(raw).tobytes() != table.to_numpy(b.program.constants[number]).tobytes():
+        if _bits(raw, table) != _bits(b.program.constants[number], table):
             return False
     if a.backward is None or b.backward is None:
         return True

@@ -116,7 +116,8 @@ def lowered(name: str, program: Program, table: Any, scalars: set[int], publish:
     writer = Writer(name, table)
     writer.space["publish"] = publish
     for number, raw in program.constants.items():
-        writer.lines.append(f"v{number} = {writer.object(table.clone, 'clone')}({writer.object(raw, 'constant')})")
+        clone = table.clone if raw.__class__ is table.array else np.copy
+        writer.lines.append(f"v{number} = {writer.object(clone, 'clone')}({writer.object(raw, 'constant')})")
     for number, raw in program.held.items():
         writer.space[f"v{number}"] = raw
     last = last_uses(program)

@@ -138,6 +138,7 @@ class Result:
     is_inference: bool = False  # made in inference mode by a function that left it
     group: int = -1  # of results that lie in one memory
     signs: int = 0  # of a view of conjugates or negatives
+    table: Any = None  # of another device than the program's
     kind: str | None = None  # of a view; "item" of a number that is read at the end
 
 

@@ -211,6 +211,7 @@ def _is_plain_result(result: Result) -> bool:
         or result.kind == "item"
         or result.is_inference
         or result.signs
+        or result.table is not None
     )
 
 
@@ -257,7 +258,7 @@ class _Finish:
 
     def _related(self, result: Result, raw: Any, outside: tuple, groups: dict) -> Any:
         """A tensor that shares memory with another, or that is a leaf."""
-        tensor = on_memory(result.signs, self.table, raw, result.dtype)
+        tensor = on_memory(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._node = LEAF
         if result.is_inference:
