@@ -37,12 +37,12 @@ class Part:
                     self._record(given)
             launches = self._launches
         if launches is None:
-            return self._parts(*given)
+            return self._parts([*given])
         found = launches.run(given)
         if found is None:
             if self._plain is None:
                 self._plain = lowered("kernels", self.program, self.table, set())
-            found = self._plain(*given)
+            found = self._plain([*given])
         return found
 
     def _record(self, given: tuple) -> None:
