@@ -143,3 +143,16 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
             results.append([t.detach() for t in (*found, *grads)])
         assert all(torch.equal(s, t) and s.stride() == t.stride() for s, t in zip(*results, strict=True))
     assert frame.replays == 2
+
+
+def test_what_is_computed_once_is_never_written_over():
+    def numbered(x, mask):
+        number = 0
+        number += (torch.arange(6)[:, None] - torch.arange(6) > 0).to(torch.long) * 2
+        number += torch.where(mask, number, 1)
+        return number * x
+
+    compiled = torch.compile(numbered, fullgraph=True)
+    x, mask = torch.ones(1, dtype=torch.long), torch.eye(6) > 0
+    for _ in range(5):
+        assert compiled(x, mask).equal(numbered(x, mask))

@@ -21,6 +21,7 @@ from .exc import Unsupported
 from .program import Program
 from .purity import is_pure
 from .trees import flattened, name_of
+from .walking import own_name
 
 _NO_DERIVATIVE = (NotImplementedError, RuntimeError)
 
@@ -309,7 +310,7 @@ def _check(node: Any) -> None:
         if not isinstance(node, BackwardCFunction) or not issubclass(node._forward_cls, Function):
             raise Unsupported(f"{node.name()} has a part in it")
         cls = node._forward_cls
-        if cls.__module__ == "torchlite.utils._backward_hook":
+        if own_name(cls.__module__) == "torchlite.utils._backward_hook":
             raise Unsupported("a module has hooks for its backward pass")
         called.append(cls.vjp if cls.vjp is not Function.vjp else cls.backward)
     hooks = node._hooks

@@ -25,6 +25,7 @@ from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capturing import Capture, is_plain, table_for
+from .discovering import Discovery
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .lowering import Miss
 from .program import Captured, same_program, same_step
@@ -104,12 +105,13 @@ class Frame:
         self.gave_up = False
         self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
         self.replays = 0
+        self.discovery = Discovery()
         FRAMES.add(self)
 
     def reset(self) -> None:
         """Forget all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
-        self.structures, self.misses, self.eager = {}, {}, set()
+        self.structures, self.misses, self.eager, self.discovery = {}, {}, set(), Discovery()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -217,6 +219,8 @@ class Frame:
         except NotYet:
             return self.function(*args, **kwargs)
         except Unsupported as error:
+            if sys.getprofile() is None and self.discovery.may_help():
+                return self.discovery.call(self.function, args, kwargs)
             return self._refused(key, str(error), self._definition(), args, kwargs)
         if self.variants:
             other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is Place else "arguments"
@@ -242,7 +246,9 @@ class Frame:
 
     def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[Variant, list]:
         """A variant for a call, and the tensors that exist before it."""
-        state = State().walk(self.function, *objects, *HOOKS_OF_ALL)
+        if self.discovery.is_wanted:
+            raise Unsupported("it runs other code in each call")
+        state = State(self.discovery.codes).walk(self.function, *objects, *HOOKS_OF_ALL)
         outside: list[Any] = []
         variant = Variant(modes, state, objects)
         for i, tensor in enumerate(tensors):
@@ -285,7 +291,7 @@ class Frame:
         if captured is not None and _settings() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
-        if captured is None and len(sys.modules) > loaded:
+        if captured is None and (len(sys.modules) > loaded or self.discovery.lacks(capture.watcher.libraries)):
             return result, None  # what loads a module for the first time does other things: the next call tells
         if captured is None:
             self._give_up(key, capture.failure or "", capture.place)

@@ -15,7 +15,7 @@ class Memory:
 
     def __init__(self, program: Program, place: dict[int, int]) -> None:
         self.place = place
-        seen = {*program.outputs, *program.inputs, *program.constants}
+        seen = {*program.outputs, *program.inputs, *program.constants, *program.held}
         self.written: set[int] = set()
         for step in program.steps:
             seen.update(slot.number for _, slot in step.grads if slot is not None)

@@ -13,7 +13,7 @@ from torchlite._types.layouts import Size
 
 from .elements import Element, plain
 from .exc import Unsupported
-from .walking import SIMPLE, Held, elements_of, items_of
+from .walking import SIMPLE, Held, elements_of, is_known, items_of
 
 
 class Leaf:
@@ -86,7 +86,7 @@ def flattened(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, Callab
     in. Unsupported for objects that are not among `leaves`, and for containers (by identity) that live on.
     """
     tensors: list[Any] = []
-    build, key = _builder(result, tensors, leaves, lasting)
+    build, key = _builder(result, tensors, leaves, {*lasting})
     return tensors, build, key
 
 
@@ -102,7 +102,9 @@ def _builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Call
     if isinstance(value, SIMPLE) or cls is Size:
         return (lambda made: value), (cls, repr(value))
     if id(value) in lasting:
-        raise Unsupported("it returns a list or the like that it got")
+        raise Unsupported("it returns a list or the like that it got, or one twice")
+    if cls is list or cls is dict:
+        lasting.add(id(value))
     if cls is list or cls is tuple or isinstance(value, tuple):
         parts = [_builder(item, tensors, leaves, lasting) for item in value]
         builds, keys = [p[0] for p in parts], (cls, *[p[1] for p in parts])
@@ -123,13 +125,22 @@ def _builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Call
         )
     if id(value) in leaves:
         return (lambda made: value), ("object", id(value))
-    if isinstance(value, OrderedDict) or dataclasses.is_dataclass(cls) and not isinstance(value, type):
+    if isinstance(value, OrderedDict) or cls.__flags__ & 1 << 9 and _is_of_attributes(value):
+        lasting.add(id(value))
         return _object_builder(value, tensors, leaves, lasting)
     raise Unsupported(f"it returns an object of {cls.__module__}.{cls.__name__}")
 
 
+def _is_of_attributes(value: Any) -> bool:
+    """Whether an object of a program's class has nothing but attributes."""
+    cls = value.__class__
+    return cls.__new__ is object.__new__ and hasattr(value, "__dict__") and not is_known(cls.__module__)
+
+
 def _object_builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Callable[[list], Any], Any]:
-    """As `_builder`, of dataclasses and of dictionaries with a class of their own (outputs of models are both)."""
+    """As `_builder`, of objects that have attributes, and of dictionaries with a class of their own (outputs of models
+    are both).
+    """
     cls: Any = value.__class__
     if getattr(cls, "__slots__", None):
         raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
@@ -137,7 +148,7 @@ def _object_builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tup
     items, more = _builder(dict(value), tensors, leaves, lasting) if isinstance(value, dict) else (None, None)
 
     def build(made: list) -> Any:
-        new = cls.__new__(cls)
+        new = object.__new__(cls) if items is None else cls.__new__(cls)
         for name, item in items(made).items() if items is not None else ():
             OrderedDict.__setitem__(new, name, item)
         new.__dict__.update(fields(made))

@@ -8,13 +8,20 @@ as inputs. An object that cannot be looked into makes the function one that runs
 from __future__ import annotations
 
 import builtins
+import collections
+import dataclasses
 import dis
 import enum
 import functools
+import io
 import operator
+import re
+import sys
+import threading
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -44,10 +51,15 @@ SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), typ
 _CONSTANT_CLASSES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
-    Op, Generator,
+    Op, Generator, re.Pattern, type(collections.namedtuple("_Pair", "a").a), type(threading.Lock()),
+    type(threading.RLock()), dataclasses.Field, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
 )  # fmt: skip
+_SEQUENCES = (list, deque, set, frozenset)
 _MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
+# Modules of Python's whose objects have nothing but attributes.
+_STANDARD = frozenset(("logging", "dataclasses", "inspect", "functools", "pathlib", "argparse", "string", "fractions"))
 _OF_OPTIMIZERS = frozenset(("param_groups", "defaults", "state"))
+_CACHE: Any = type(functools.lru_cache(len))
 _ABSENT = object()
 # Modules whose functions are known: what they do is judged when it is done (`watching.py`).
 _KNOWN = frozenset((
@@ -55,41 +67,53 @@ _KNOWN = frozenset((
     "collections", "abc", "enum", "builtins", "contextlib", "types", "numbers", "dataclasses", "warnings", "copy",
 ))  # fmt: skip
 
+# Modules whose functions compute, or keep what changes nothing.
+LIBRARIES = frozenset("""
+    numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
+    _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
+    tokenize linecache ctypes encodings codecs posixpath zipimport
+""".split())  # fmt: skip
+
 
 def is_known(module: Any) -> bool:
     """Whether a module (by its name) needs no walk."""
-    name = str(module)
+    name = own_name(str(module))
     first = name.partition(".")[0]
     return (first in _KNOWN or first.startswith("torchlite_")) and not name.startswith("torchlite._command")
 
 
+def own_name(module: str) -> str:
+    """A module's name, of torchlite's own that by which it goes without `as_torch`."""
+    root, dot, rest = module.partition(".")
+    if root == "torch" and sys.modules.get("torch") is sys.modules.get("torchlite"):
+        return f"torchlite{dot}{rest}"
+    return module
+
+
 class Reads:
-    """What the instructions of a code, and of those within it, name."""
+    """What the instructions of a code name, without those within it."""
 
     def __init__(self, code: types.CodeType) -> None:
-        self.codes = [code]
+        self.within = [c for c in code.co_consts if isinstance(c, types.CodeType)]
         self.globals: dict[str, None] = {}
-        self.attributes: set[str] = set()
+        self.attributes = {c for c in code.co_consts if isinstance(c, str) and c in _OF_OPTIMIZERS}
         self.imports: set[str] = set()
         self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
-        for one in self.codes:  # which grows
-            self.codes += [c for c in one.co_consts if isinstance(c, types.CodeType)]
-            self.attributes.update(c for c in one.co_consts if isinstance(c, str) and c in _OF_OPTIMIZERS)
-            chain: tuple[str, ...] = ()
-            for instruction in dis.get_instructions(one):
-                name = instruction.opname
-                if name in ("LOAD_ATTR", "LOAD_METHOD") and chain:
-                    chain += (instruction.argval,)
-                elif chain and name != "CACHE":
-                    self.chains.add(chain)
-                    chain = ()
-                if name.endswith(("_GLOBAL", "_NAME")) and name != "IMPORT_NAME":
-                    self.globals[instruction.argval] = None
-                    chain = (instruction.argval,)
-                elif name in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "STORE_ATTR"):
-                    self.attributes.add(instruction.argval)
-                elif name == "IMPORT_NAME":
-                    self.imports.add(instruction.argval)
+        chain: tuple[str, ...] = ()
+        for instruction in dis.get_instructions(code):
+            name = instruction.opname
+            if name in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                chain += (instruction.argval,)
+            elif chain and name != "CACHE":
+                self.chains.add(chain)
+                chain = ()
+            if name.endswith(("_GLOBAL", "_NAME")) and name != "IMPORT_NAME":
+                self.globals[instruction.argval] = None
+                chain = (instruction.argval,)
+            elif name in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM", "STORE_ATTR"):
+                self.attributes.add(instruction.argval)
+            elif name == "IMPORT_NAME":
+                self.imports.add(instruction.argval)
 
 
 _reads = functools.lru_cache(4096)(Reads)
@@ -131,6 +155,11 @@ def items_of(place: Any) -> tuple[list, list]:
     return [*place.keys()], [*place.values()]
 
 
+def _mapping(place: Any) -> tuple[None, list]:
+    """What a dictionary of a class of its own has, whatever its methods do."""
+    return None, [*dict.keys(place), *dict.values(place)]
+
+
 def elements_of(place: Any) -> tuple[None, list]:
     return None, [*place]
 
@@ -140,6 +169,10 @@ def _cell(place: Any) -> tuple[None, list]:
         return None, [place.cell_contents]
     except ValueError:
         return None, [_ABSENT]
+
+
+def _context(place: Any) -> tuple[None, list]:
+    return None, [place.get(_ABSENT)]
 
 
 def _names(place: Any) -> tuple[None, list]:
@@ -157,9 +190,13 @@ def _refuse_random(module: Any) -> None:
 
 
 class State:
-    """What can be reached from a function: tensors, places that hold objects, and code that may run."""
+    """What can be reached from a function: tensors, places that hold objects, and code that may run.
 
-    def __init__(self) -> None:
+    ran: the codes that a call ran, where that is known: what other functions read does not matter then.
+    """
+
+    def __init__(self, ran: set | None = None) -> None:
+        self.ran = ran
         self.tensors: dict[int, Any] = {}
         self.held: list[Held] = []
         self.empty: list[Any] = []  # containers of which nothing more is asked than that they stay so
@@ -169,7 +206,7 @@ class State:
         self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
-        self._modules: list[Any] = []
+        self._modules: list[Any] = []  # and other objects of which only the attributes that are named are looked at
         self._references: list[Any] = []
         self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
@@ -259,11 +296,7 @@ class State:
                 self._hold(items_of, value)
             else:
                 self.empty.append(value)
-        elif cls in (list, deque):
-            self._hold(elements_of, value)
-        elif cls in (set, frozenset):
-            if not all(isinstance(item, SIMPLE) for item in value):
-                raise Unsupported("a set of objects is read")
+        elif cls in _SEQUENCES:
             self._hold(elements_of, value)
         elif isinstance(value, tuple):
             self._pending += value
@@ -300,7 +333,7 @@ class State:
                 if isinstance(kept, (types.FunctionType, types.MethodType)) and not is_known(kept.__module__):
                     self._pending.append(kept)
             return
-        if str(function.__module__).startswith("numpy."):
+        if str(function.__module__).partition(".")[0] in LIBRARIES:
             self.leaves[id(function)] = function
             return
         if function.__dict__.get("_dynamo_marked_constant"):
@@ -311,6 +344,10 @@ class State:
         if function.__dict__.get("_torchlite_allowed"):
             self.allowed_codes.add(function.__code__)
             return
+        if self.ran is not None and function.__code__ not in self.ran and original is None:
+            self.leaves[id(function)] = function
+            return
+            return
         if original is None:
             self.add_code(function.__code__, function.__globals__)
         self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]
@@ -319,17 +356,27 @@ class State:
 
     def add_code(self, code: Any, space: dict) -> None:
         """Add what a code, and those within it, read of a module's names."""
-        reads = _reads(code)
-        self.codes.update(reads.codes)
-        self._attributes |= reads.attributes
-        self.asks_for_classes |= "type" in reads.globals or "__class__" in reads.attributes
-        for name in reads.imports:
-            if not is_known(name):
-                raise Unsupported(f"it imports {name}")
-        if reads.globals:
-            self._hold(_names, (space, tuple(reads.globals)), modules=False)
-        for name, *attributes in reads.chains:
-            self._follow(space.get(name), attributes)
+        codes = [code]
+        for one in codes:  # which grows
+            reads = _reads(one)
+            codes += [c for c in reads.within if self.ran is None or c in self.ran]
+            self._attributes |= reads.attributes
+            self.asks_for_classes |= "type" in reads.globals or "__class__" in reads.attributes
+            for name in reads.imports:
+                if not is_known(name):
+                    self._import(name)
+            if reads.globals:
+                self._hold(_names, (space, tuple(reads.globals)), modules=False)
+            for name, *attributes in reads.chains:
+                self._follow(space.get(name), attributes)
+        self.codes.update(codes)
+
+    def _import(self, name: str) -> None:
+        """A module that is named where it is used. One that is not loaded yet is when that line runs, which is seen."""
+        if self.ran is None:
+            raise Unsupported(f"it imports {name}")
+        if name in sys.modules:
+            self._pending.append(sys.modules[name])
 
     def _follow(self, value: Any, attributes: list[str]) -> None:
         """Attributes that are read of a module, one after the other."""
@@ -362,7 +409,8 @@ class State:
                 self._hold(_names, (vars(base), names))
 
     def _module(self, module: Any) -> None:
-        _refuse_random(module)
+        if self.ran is None:  # else only where its name stands in code that ran (`_follow`)
+            _refuse_random(module)
         if not is_known(module.__name__):
             self._modules.append(module)
 
@@ -391,16 +439,29 @@ class State:
         elif isinstance(value, CustomOpDef):
             self.leaves[id(value)] = value
             self._pending += [value._op.backward, value._op.setup_context]
+        elif isinstance(value, ContextVar):
+            self.leaves[id(value)] = value
+            self._hold(_context, value)
+        elif isinstance(value, _CACHE):
+            self.leaves[id(value)] = value
+            self._pending.append(value.__wrapped__)
         elif getattr(cls, "is_compiled", False):
             self.leaves[id(value)] = value
             self._pending.append(value.function)
-        elif isinstance(value, _CONSTANT_CLASSES) or cls.__module__ == "typing":
+        elif isinstance(value, _CONSTANT_CLASSES) or cls is object or cls.__module__ == "typing":
             self.leaves[id(value)] = value
+        elif cls.__module__.partition(".")[0] in _STANDARD and hasattr(value, "__dict__"):
+            self.leaves[id(value)] = value
+            self._modules.append(value)
         elif isinstance(value, Module) or (hasattr(value, "__dict__") and cls.__flags__ & 1 << 9):
             if getattr(cls, "__slots__", None):
                 raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
             self.leaves[id(value)] = value
             self._hold(items_of, value.__dict__)
+            if isinstance(value, dict):
+                self._hold(_mapping, value)
+            elif isinstance(value, _SEQUENCES):
+                self._hold(elements_of, value)
             if not is_known(cls.__module__):
                 self._class(cls)
             elif not isinstance(value, (Module, _MANAGERS)):

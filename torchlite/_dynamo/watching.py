@@ -7,13 +7,17 @@ but compute. Whatever else runs (printing, files, random numbers of Python's, se
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 import threading
 import types
 from collections import OrderedDict, defaultdict, deque
+from contextvars import ContextVar
 from typing import Any
 
 from torchlite._settings.compiling import PROCESS
+
+from .walking import LIBRARIES, own_name
 
 # Rooms of torchlite whose functions compute, and keep nothing.
 _ROOMS = tuple(f"torchlite.{name}" for name in (
@@ -35,23 +39,24 @@ _REFUSED_NAMES = frozenset((
     "data_ptr", "untyped_storage", "storage", "share_memory_", "graph_break", "set_", "resize_", "load_state_dict",
 ))  # fmt: skip
 _OF_ENGINES = frozenset(("manual_seed", "seed", "get_state", "set_state", "get_offset", "set_offset"))
-# Functions of those rooms that look at no element.
-_QUESTIONS = frozenset(("is_foreign", "offset_of", "<module>", "is_pinned", "noted"))
-_LIBRARIES = frozenset("""
-    numpy contextlib functools collections enum typing abc operator types threading weakref copyreg inspect copy heapq
-    _weakrefset importlib ml_dtypes dataclasses reprlib _collections_abc re dis opcode math numbers array_api_compat ast
-    tokenize linecache ctypes encodings codecs posixpath zipimport
-""".split())  # fmt: skip
+# Functions, of those rooms and of others, that look at no element and change nothing.
+_QUESTIONS = frozenset((
+    "is_foreign", "offset_of", "<module>", "is_pinned", "noted", "is_tracing", "is_scripting", "is_available",
+    "is_initialized", "is_current_stream_capturing", "is_built", "device_count",
+))  # fmt: skip
 _FUNCTIONS = frozenset(
     getattr(builtins, name)
-    for name in "len isinstance issubclass getattr hasattr setattr abs min max sum sorted any all repr callable iter "
-    "next divmod pow round ord chr format hash __build_class__".split()
+    for name in "len isinstance issubclass getattr hasattr setattr delattr abs min max sum sorted any all repr "
+    "callable iter next divmod pow round ord chr format hash __build_class__".split()
 )
 _MODULES = frozenset(("math", "cmath", "_operator", "_functools", "itertools", "_collections", "_contextvars", "_abc"))
 _CLASSES = frozenset(
     (list, dict, set, frozenset, str, tuple, bytes, int, float, complex, bool, OrderedDict, defaultdict, deque, slice,
-     range, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, types.MappingProxyType)
+     range, type({}.keys()), type({}.values()), type({}.items()), types.GeneratorType, types.MappingProxyType,
+     re.Pattern, re.Match, type(threading.Lock()), type(threading.RLock()), ContextVar)
 )  # fmt: skip
+
+_CONTAINERS = (dict, list, set, frozenset, deque)
 
 
 class Watcher:
@@ -86,7 +91,7 @@ class Watcher:
             return
         if event == "call":
             if code not in self.verdicts:
-                self.verdicts[code] = self._verdict(code, frame.f_globals.get("__name__") or "")
+                self.verdicts[code] = self._verdict(code, own_name(frame.f_globals.get("__name__") or ""))
             why = self.verdicts[code]
             if why is None and code is _START and not depth:
                 why = "it starts a thread"
@@ -115,7 +120,7 @@ class Watcher:
         if module.startswith("torchlite_") and code.co_name in _OF_ENGINES:
             return f"it calls {code.co_name} of random numbers"
         if (
-            module.partition(".")[0] in _LIBRARIES
+            module.partition(".")[0] in LIBRARIES
             or module.startswith(("torchlite_", "namedtuple_"))
             or code.co_filename[:7] == "<frozen"
         ):
@@ -128,7 +133,7 @@ class Watcher:
             named = code.co_name in _REFUSED_NAMES and not module.startswith("torchlite._dispatch")
             if (named or module.startswith(_REFUSED_ROOMS)) and code.co_name not in _QUESTIONS:
                 return f"it calls {module.replace('torchlite', 'torch', 1)}.{code.co_name}"
-            if module.startswith(_ROOMS):
+            if module.startswith(_ROOMS) or code.co_name in _QUESTIONS:
                 return None
         else:
             self.libraries.add(code)
@@ -137,7 +142,7 @@ class Watcher:
     def _is_of_backend(self, frame: Any) -> bool:
         """Whether a backend called what runs (a compiler, files of built programs): that is its own affair."""
         while frame is not None and frame.f_code not in self.codes:
-            module = frame.f_globals.get("__name__") or ""
+            module = own_name(frame.f_globals.get("__name__") or "")
             if module.startswith("torchlite"):
                 return module.startswith("torchlite_")
             frame = frame.f_back
@@ -162,11 +167,13 @@ def _of_c(function: Any) -> str | None:
     if function in _FUNCTIONS:
         return None
     owner = getattr(function, "__self__", None)
-    if owner.__class__ in _CLASSES or owner in _CLASSES:
+    if owner.__class__ in _CLASSES or isinstance(owner, type) and owner in _CLASSES:
         return None
     if getattr(function, "__module__", None) in _MODULES:
         return None
-    if isinstance(owner, BaseException) or owner is not None and owner.__class__.__module__.startswith("torchlite"):
+    if owner is not None and own_name(owner.__class__.__module__).startswith("torchlite"):
+        return None
+    if isinstance(owner, (BaseException, *_CONTAINERS)):
         return None
     return f"it calls {getattr(function, '__qualname__', function)}"
 
