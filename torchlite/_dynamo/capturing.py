@@ -49,6 +49,7 @@ class Capture(KernelRecorder):
         self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
         self.constants: dict[int, Any] = {}
         self.lasting = {id(held.place) for held in state.held}  # containers that were there before
+        self.changes = False  # whether the call changed objects that live on
         self.is_open = True  # whether the program's own code still runs
         self.writes = False  # whether anything was written or drawn, which no later miss could take back
         self.apart: dict[int, int] = {}  # how often objects of the program changed memory outside
@@ -306,6 +307,7 @@ class Capture(KernelRecorder):
             if tensor._node is not node or tensor._data is not data or _fields(tensor) != fields:
                 raise Unsupported("a tensor from outside gets another history, memory or attribute")
         if not self.state.is_same():
+            self.changes = True
             raise Unsupported("it changes objects that live on")
         leaves, rebuild, shape = flattened(result, self.state.leaves, self.lasting)
         results = [self._result(t, leaves) for t in leaves]

@@ -106,12 +106,14 @@ class Frame:
         self.eager: set[Any] = set()  # kinds of arguments with which it runs as it is written
         self.replays = 0
         self.discovery = Discovery()
+        self.changes = 0  # how many calls changed objects that live on
         FRAMES.add(self)
 
     def reset(self) -> None:
         """Forget all captures."""
         self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
-        self.structures, self.misses, self.eager, self.discovery = {}, {}, set(), Discovery()
+        self.structures, self.misses, self.eager = {}, {}, set()
+        self.discovery, self.changes = Discovery(), 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -291,11 +293,18 @@ class Frame:
         if captured is not None and _settings() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
-        if captured is None and (len(sys.modules) > loaded or self.discovery.lacks(capture.watcher.libraries)):
-            return result, None  # what loads a module for the first time does other things: the next call tells
-        if captured is None:
+        if captured is None and not self._may_settle(capture, len(sys.modules) > loaded):
             self._give_up(key, capture.failure or "", capture.place)
         return result, captured
+
+    def _may_settle(self, capture: Capture, loads: bool) -> bool:
+        """Whether the next call may do what can be captured: this one loaded modules, made what it keeps (once or
+        twice, not each time), or ran code that none before it ran.
+        """
+        if capture.changes and self.changes < _SETTLING:
+            self.changes += 1
+            return True
+        return loads or self.discovery.lacks(capture.watcher.libraries)
 
     def _again(self, key: Any, variant: Variant, tensors: list, args: tuple, kwargs: dict) -> Any:
         """A call of a kind that was captured once: where it does the same again, it is replayed from now on. Where it
@@ -396,5 +405,6 @@ def _identifier(name: str) -> str:
 
 _UNKNOWN = object()
 _MISSES = 32
+_SETTLING = 2
 _NOTHING_NEW = ("eager_on_recompile", "fail_on_recompile")
 FRAMES: weakref.WeakSet[Frame] = weakref.WeakSet()  # all that live

@@ -45,13 +45,14 @@ from torchlite.optim.optimizer import Optimizer
 from .exc import NotYet, Unsupported
 from .texts import compiled
 
+Pair = collections.namedtuple("Pair", "a")
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), dtype, device,
           layout, memory_format)  # fmt: skip
 # Objects that are what they are: nothing in them changes, but for generators, which kernels read.
 _CONSTANT_CLASSES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
-    Op, Generator, re.Pattern, type(collections.namedtuple("_Pair", "a").a), type(threading.Lock()),
+    Op, Generator, re.Pattern, type(vars(Pair)["a"]), type(threading.Lock()),
     type(threading.RLock()), dataclasses.Field, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
 )  # fmt: skip
 _SEQUENCES = (list, deque, set, frozenset)
@@ -299,7 +300,7 @@ class State:
         elif cls in _SEQUENCES:
             self._hold(elements_of, value)
         elif isinstance(value, tuple):
-            self._pending += value
+            self._pending.extend(value)
         elif cls is slice:
             self._pending += [value.start, value.stop, value.step]
         elif isinstance(value, types.MethodType):
