@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.frames import FRAMES, Frame
 from torchlite.nn import functional as F
 from torchlite.utils.checkpoint import checkpoint
 
@@ -360,3 +360,82 @@ def test_steps_are_replayed(name):
         found = history(frame, log, 7)
     assert found == want
     assert frame.replays >= 3, frame.reasons
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "SGD", "Adam"])
+@pytest.mark.parametrize("what", ["module", "closure", "step"])
+def test_optimizers_that_call_a_closure(name, what):
+    torch.manual_seed(0)
+    first = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    x, y = torch.randn(8, 3), torch.randn(8, 1)
+    outcomes = []
+    for compiled in (False, True):
+        model = copy.deepcopy(first)
+        more = {"max_iter": 4, "line_search_fn": "strong_wolfe"} if name == "LBFGS" else {}
+        optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.1, **more)
+        frame = Frame(model, "model", fullgraph=True)
+        forward = frame if compiled and what == "module" else model
+
+        def step(x, forward=forward, optimizer=optimizer, what=what if compiled else ""):
+            def closure():
+                optimizer.zero_grad()
+                loss = (forward(x) - y).pow(2).mean()
+                loss.backward()
+                return loss
+
+            return optimizer.step(inner if what == "closure" else closure)
+
+        def of_closure(model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            return loss
+
+        inner = Frame(of_closure, "closure", fullgraph=True)
+        outer = Frame(step, "step")
+        run = outer if compiled and what == "step" else step
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            losses = [float(run(x)) for _ in range(8)]
+        outcomes.append((losses, [p.tolist() for p in model.parameters()]))
+    assert outcomes[0] == outcomes[1]
+    if what == "step":
+        assert outer.replays == (0 if name == "LBFGS" else 5) and bool(outer.reasons) is (name == "LBFGS")
+    else:
+        assert (frame if what == "module" else inner).replays >= 5
+
+
+@pytest.mark.parametrize("what", ["inside", "outside", "in place"])
+def test_modules_whose_gradients_other_processes_share(what):
+    torch.manual_seed(0)
+    first = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1))
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    try:
+        outcomes = []
+        for compiled in (False, True):
+            model = copy.deepcopy(first)
+            before = set(FRAMES)
+            if compiled and what == "inside":
+                net = nn.parallel.DistributedDataParallel(torch.compile(model, fullgraph=True))
+            else:
+                net = nn.parallel.DistributedDataParallel(model)
+            run = torch.compile(net, fullgraph=True) if compiled and what == "outside" else net
+            if compiled and what == "in place":
+                net.compile(fullgraph=True)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            losses = []
+            torch.manual_seed(1)
+            for _ in range(8):
+                optimizer.zero_grad()
+                loss = run(torch.randn(8, 3)).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            outcomes.append((losses, [p.tolist() for p in model.parameters()]))
+        assert outcomes[0] == outcomes[1]
+        (frame,) = set(FRAMES) - before
+        assert frame.replays == 6 and not frame.reasons
+        if what == "outside":
+            assert "_orig_mod.module.0.weight" in run.state_dict() and "_compiled_call_impl" not in vars(model)
+    finally:
+        torch.distributed.destroy_process_group()

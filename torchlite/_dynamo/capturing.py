@@ -11,11 +11,13 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.graph import base_of, kind_of, root_of
 from torchlite._dispatch.recording import KernelRecorder, Unrecordable
-from torchlite._dispatch.runtime import LEAF, MODE, SEQUENCE
+from torchlite._dispatch.runtime import LEAF, MODE, SEQUENCE, recording
 from torchlite._settings.compiling import THREAD
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
+from torchlite.optim.lbfgs import LBFGS
+from torchlite.optim.optimizer import HOOKS_OF_STEPS, Optimizer
 
 from .backwards import ANYTHING as _ANYTHING
 from .backwards import Boundary
@@ -25,7 +27,7 @@ from .exc import Unsupported
 from .program import Captured, Program, Result, Slot, Step
 from .telling import recorded_warnings
 from .trees import flattened
-from .walking import SIMPLE, State
+from .walking import SIMPLE, State, is_known
 from .watching import Watcher, place_of
 
 # What kernels get besides arrays.
@@ -217,6 +219,11 @@ class Capture(KernelRecorder):
         too.
         """
         given = [*args, *kwargs.values()]
+        if len(given) == 1 and callable(given[0]) and _asks_once(owner):
+            with recording(True):
+                loss = given[0]()
+            self.as_one(call, owner, (), {})
+            return loss
         if (
             self.failure is not None
             or id(owner) not in self.state.leaves
@@ -404,6 +411,13 @@ class Capture(KernelRecorder):
                 raise Unsupported("it returns tensors with histories in one memory")
             found.group = self.slots[id(alike[0]._memory)]
         return found
+
+
+def _asks_once(owner: Any) -> bool:
+    """Whether an optimizer's step with a closure is to call that, and then to step."""
+    if not isinstance(owner, Optimizer) or isinstance(owner, LBFGS) or not is_known(owner.__class__.__module__):
+        return False
+    return not (owner._optimizer_step_pre_hooks or owner._optimizer_step_post_hooks or any(HOOKS_OF_STEPS))
 
 
 def _fields(tensor: Any) -> dict:

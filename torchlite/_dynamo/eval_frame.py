@@ -18,6 +18,31 @@ def is_dynamo_supported() -> bool:
     return True
 
 
+def _compiled(mod: Any, make: Any) -> Any:
+    """What is called in a module's place. Of one that talks to other processes around another module's call, that
+    other module is compiled: messages are no kernels.
+    """
+    name = getattr(type(mod), "_compiled_part", None)
+    if name is None:
+        return make(mod)
+    inner = getattr(mod, name)
+    part = make(inner._call_impl)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        attributes = inner.__dict__
+        before = attributes.get("_compiled_call_impl")
+        attributes["_compiled_call_impl"] = part
+        try:
+            return mod(*args, **kwargs)
+        finally:
+            if before is None:
+                attributes.pop("_compiled_call_impl", None)
+            else:
+                attributes["_compiled_call_impl"] = before
+
+    return run
+
+
 class OptimizedModule(Module):
     """What `torch.compile` makes of a module: it holds the module as `_orig_mod`, as checkpoints name it, and has its
     attributes.
@@ -29,7 +54,7 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = mod
         self.training = mod.training
-        self.__dict__["_compiled"] = mod if dynamo_ctx is None else dynamo_ctx(mod)
+        self.__dict__["_compiled"] = mod if dynamo_ctx is None else _compiled(mod, dynamo_ctx)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -51,7 +76,7 @@ class OptimizedModule(Module):
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self.__dict__["_compiled"] = frame_for(None)(self._orig_mod)
+        self.__dict__["_compiled"] = _compiled(self._orig_mod, frame_for(None))
 
     def train(self, mode: bool = True) -> OptimizedModule:
         super().train(mode)

@@ -94,7 +94,8 @@ def with_short_views(program: Program, layouts: Layouts, place: dict[int, int], 
                     step = replace(step, name="reshape", kernel=reshape, args=(before.args[0], layouts[number][0]))
                     step.kwargs = {}
                 given = step.args[0].number
-                if layouts[given] == layouts[number] and number not in shown:
+                # Of a dimension with one element the step may be another one, and be seen in what is made of it.
+                if layouts[given] == layouts[number] and number not in shown and 1 not in layouts[given][0]:
                     names[number] = Slot(given)
                     continue
             elif step.name == "permute" and before is not None and before.name == "permute":

@@ -29,6 +29,7 @@ ParamsT: TypeAlias = Iterable[torch.Tensor] | Iterable[dict[str, Any]] | Iterabl
 _NO_HOOKS: dict[int, Any] = {}
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
+HOOKS_OF_STEPS = (_global_pre_hooks, _global_post_hooks)
 
 
 class _Required:

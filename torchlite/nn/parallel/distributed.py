@@ -81,6 +81,7 @@ class DistributedDataParallel(Module, Joinable):
 
     module: Module
     _active_ddp_module: Any = None
+    _compiled_part = "module"  # what `torch.compile` compiles
 
     def __init__(
         self,
