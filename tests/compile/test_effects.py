@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import math
+import pickle
 import warnings
 
 import pytest
@@ -132,3 +136,65 @@ def test_ops_without_derivative_fail_where_backward_does():
             with pytest.raises(NotImplementedError, match="the derivative for 'geqrf' is not implemented"):
                 t.sum().backward()
     assert frame.replays == 2
+
+
+TEXTS = {
+    "percent": lambda x: (x, "%.3f" % x.sum().item()),  # noqa: UP031
+    "format": lambda x: (x, "{:.3f}".format(x.sum().item()), f"{x.sum().item():.2f}", str(x.sum().item())),  # noqa: UP032
+    "json": lambda x: (x, json.dumps([x.sum().item()])),
+    "key": lambda x: (x, {x.sum().item(): 1}),
+    "set": lambda x: [x, {x.sum().item()}.pop()],
+    "complex": lambda x: (x, complex(x.sum().item()), complex(0, x.sum().item())),
+    "hex": lambda x: (x, x.sum().item().hex()),
+    "is it a float": lambda x: x * isinstance(x.sum().item(), float),
+    "is it exactly a float": lambda x: x * (type(x.sum().item()) is float),
+    "root": lambda x: math.sqrt(x.sum().item()) * x,
+    "largest": lambda x: max(x.sum().item(), 0.5) * x,
+    "copied": lambda x: (x, copy.deepcopy([x.sum().item()])),
+    "remainder, and returned": lambda x: [x * (7 % 4), x.sum().item()],
+    "only returned": lambda x: x.sum().item(),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_numbers_of_elements_are_numbers(name):
+    """What `item()` gives while a call is recorded cannot be told from a number, and where it is used it is guarded."""
+
+    def known(value):
+        if isinstance(value, torch.Tensor):
+            return value.tolist()
+        if isinstance(value, dict):
+            return [(type(key), key) for key in value]
+        return [known(one) for one in value] if isinstance(value, (list, tuple)) else (type(value), value)
+
+    f = TEXTS[name]
+    frame = Frame(f, "f")
+    x = torch.tensor([0.1, 0.2, 0.3])
+    found = []
+    for scale in (1, 1, 2, 2, 2, 1, 3, 2):
+        found.append(frame(x * scale))
+        assert known(found[-1]) == known(f(x * scale))
+    pickle.dumps(found)
+    assert frame.replays >= 3 and not frame.reasons
+
+
+def test_derivatives_of_derivatives_of_what_has_changed():
+    scale = 2.0
+
+    def f(x):
+        return x.pow(3) * scale
+
+    frame = Frame(f, "f")
+    x = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        y = frame(x)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [12.0, 12.0]
+    y = frame(x)
+    scale = 5.0
+    assert torch.autograd.grad(frame(x).sum(), x)[0].tolist() == [15.0, 15.0]
+    with pytest.raises(RuntimeError, match="is not what it was in the forward pass"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+    y = frame(x)
+    scale = 7.0
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [15.0, 15.0]

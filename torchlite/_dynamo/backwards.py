@@ -223,7 +223,7 @@ class CompiledFunctionBackward(Node):
     __slots__ = ("_backward", "_again")
     _is_custom = True
     _backward: Backward
-    _again: Any  # (function, args, kwargs, tensors outside); None where the call cannot be made once more
+    _again: Any  # (function, args, kwargs, variant, tensors outside); None where the call cannot be made once more
 
     def name(self) -> str:
         return "CompiledFunctionBackward"
@@ -266,7 +266,12 @@ class CompiledFunctionBackward(Node):
         """The gradients with histories, by the function itself. RuntimeError where it drew numbers or wrote."""
         if self._again is None:
             raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
-        function, args, kwargs, outside = self._again
+        function, args, kwargs, variant, outside = self._again
+        if not variant.is_as_it_was():
+            raise RuntimeError(
+                "torch.compile: derivatives of derivatives need the function once more, and what it reads (a closure, "
+                "a global, a module's attribute, a mode) is not what it was in the forward pass"
+            )
         with recording(True):
             made = flattened(function(*args, **kwargs), ANYTHING)[0]
             used = [(made[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]

@@ -168,12 +168,14 @@ class Capture(KernelRecorder):
         return not only_writes(step) or any(id(owner_of(self.kept[n])) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
-        if caller is _ITEM and not self.state.asks_for_classes:
-            # A copy: what is returned at the end is what was there when it was asked for.
-            self.slot(raw)
+        if caller is _ITEM:
             frame = sys._getframe(4)
             own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
-            return Elements(found, lambda number: self._element(number, raw, found), own and is_returned(frame))
+            returned = own and is_returned(frame)
+            if returned or not self.state.asks_for_classes:
+                # A copy: what is returned at the end is what was there when it was asked for.
+                self.slot(raw)
+                return Elements(found, lambda number: self._element(number, raw, found), returned)
         self._look(raw, found)
         return found
 
@@ -303,8 +305,7 @@ class Capture(KernelRecorder):
             return result
         finally:
             numbers, self.elements = self.elements, []
-        if any(isinstance(t, Element) for t in leaves):
-            result = rebuild([plain(t) if isinstance(t, Element) else t for t in leaves])
+        result = rebuild([plain(t) if isinstance(t, Element) else t for t in leaves])
         for number, _ in numbers:
             plain(number)
         return result

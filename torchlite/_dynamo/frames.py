@@ -70,6 +70,10 @@ class Variant:
         """Whether it stands for a call with these tensors."""
         return self.guard(*tensors) and modes == self.modes and self.is_same()
 
+    def is_as_it_was(self) -> bool:
+        """Whether a call now would do what the captured one did, with a record of it for derivatives."""
+        return _modes()[1:] == self.modes[1:] and self.is_same()
+
     def branch(self, captured: Captured) -> Variant:
         """What was captured of a call with such arguments that went another way."""
         other = Variant(self.modes, self.state, self.objects)
@@ -141,7 +145,7 @@ class Frame:
                 if variant.replay is None:
                     return self._again(key, variant, tensors, args, kwargs)
                 try:
-                    result = variant.replay((self.function, args, kwargs), *tensors)
+                    result = variant.replay((self.function, args, kwargs, variant), *tensors)
                 except Miss:
                     continue
                 self.replays += 1

@@ -118,7 +118,10 @@ def _builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Call
         put = getattr(cls, "_make", cls)
         return (lambda made: put([build(made) for build in builds])), keys
     if cls is dict:
-        pairs = {name: _builder(item, tensors, leaves, lasting) for name, item in value.items()}
+        pairs = {
+            plain(name) if isinstance(name, Element) else name: _builder(item, tensors, leaves, lasting)
+            for name, item in value.items()
+        }
         return (
             lambda made: {name: pair[0](made) for name, pair in pairs.items()},
             (cls, *[(repr(name), pair[1]) for name, pair in pairs.items()]),

@@ -99,6 +99,7 @@ class Reads:
         self.globals: dict[str, None] = {}
         self.attributes = {c for c in code.co_consts if isinstance(c, str) and c in _OF_OPTIMIZERS}
         self.imports: set[str] = set()
+        self.formats = False  # whether a text may be filled in by `%`, which tells nobody what it looks at
         self.chains: set[tuple[str, ...]] = set()  # a global, and the attributes that are read of it one by one
         chain: tuple[str, ...] = ()
         for instruction in dis.get_instructions(code):
@@ -115,6 +116,8 @@ class Reads:
                 self.attributes.add(instruction.argval)
             elif name == "IMPORT_NAME":
                 self.imports.add(instruction.argval)
+            elif name.endswith("_MODULO") or name == "BINARY_OP" and instruction.argrepr in ("%", "%="):
+                self.formats = True
 
 
 _reads = functools.lru_cache(4096)(Reads)
@@ -211,7 +214,7 @@ class State:
         self._references: list[Any] = []
         self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
-        self.asks_for_classes = False  # whether the program may ask for the exact class of a number
+        self.asks_for_classes = False  # whether it may ask for a number's exact class, or its value, and nobody sees it
 
     def walk(self, *roots: Any) -> State:
         """Start from these. Unsupported where something cannot be looked into."""
@@ -362,7 +365,7 @@ class State:
             reads = _reads(one)
             codes += [c for c in reads.within if self.ran is None or c in self.ran]
             self._attributes |= reads.attributes
-            self.asks_for_classes |= "type" in reads.globals or "__class__" in reads.attributes
+            self.asks_for_classes |= reads.formats or "type" in reads.globals or "__class__" in reads.attributes
             for name in reads.imports:
                 if not is_known(name):
                     self._import(name)
