@@ -181,6 +181,18 @@ def test_new_objects_are_returned():
         assert type(found) is Output and found.value.tolist() == [i + 1.0] * 2 and found.lock is LOCK
         assert found.parts[0].tolist() == [2.0 * i] * 2 and found.parts[1] == "name"
     assert frame.replays
+
+    def alike(x):
+        part = [x + 1]
+        made = Output(part, {"part": part})
+        return {"made": made, "again": made}
+
+    frame = Frame(alike, "alike")
+    for i in range(5):
+        found = frame(torch.full((1,), float(i)))
+        assert found["made"] is found["again"] and found["made"].value is found["made"].parts["part"]
+        assert found["made"].value[0].item() == i + 1
+    assert frame.replays
     shared = [torch.ones(1)]
     twice = Frame(lambda x: ([shared, shared], x + 1), "twice")
     with warnings.catch_warnings():

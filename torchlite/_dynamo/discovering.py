@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from torchlite._settings.compiling import THREAD
+
 _ROUNDS = 3
 
 
@@ -34,11 +36,13 @@ class Discovery:
             if event == "call":
                 codes.add(frame.f_code)
 
+        THREAD.captures += 1  # programs that ask take the way that they take when they are captured
         sys.setprofile(note)
         try:
             return function(*args, **kwargs)
         finally:
             sys.setprofile(None)
+            THREAD.captures -= 1
 
     def lacks(self, codes: set) -> bool:
         """Whether a capture met code that no call before it ran; then one more call shows it."""

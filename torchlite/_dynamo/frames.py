@@ -225,7 +225,9 @@ class Frame:
         except NotYet:
             return self.function(*args, **kwargs)
         except Unsupported as error:
-            if sys.getprofile() is None and self.discovery.may_help():
+            if sys.getprofile() is not None:  # a program's own profile, or the discovery of what calls this
+                return self.function(*args, **kwargs)
+            if self.discovery.may_help():
                 return self.discovery.call(self.function, args, kwargs)
             return self._refused(key, str(error), self._definition(), args, kwargs)
         if self.variants:

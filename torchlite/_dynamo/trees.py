@@ -81,83 +81,114 @@ def containers(value: Any, found: dict[int, Held] | None = None) -> dict[int, He
     return found
 
 
-def flattened(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, Callable[[list], Any], Any]:
+Build = Callable[[list], Any]
+
+
+def flattened(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, Build, Any]:
     """The distinct tensors of a result, a function that makes such a result of others, and what two results must agree
     in. Unsupported for objects that are not among `leaves`, and for containers (by identity) that live on.
     """
-    tensors: list[Any] = []
-    build, key = _builder(result, tensors, leaves, {*lasting})
-    return tensors, build, key
+    found = _Parts(leaves, lasting, set())
+    build, key = found.builder(result)
+    if not found.twice:
+        return found.tensors, build, key
+    found = _Parts(leaves, lasting, found.twice)
+    again, key = found.builder(result)
+    return found.tensors, lambda made: again([*made, {}]), key
 
 
-def _builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Callable[[list], Any], Any]:
-    cls = value.__class__
-    if isinstance(value, Element) and value.is_seen:
-        value, cls = plain(value), cls.__mro__[2]
-    if isinstance(value, (Tensor, Element)):
-        index = next((i for i, t in enumerate(tensors) if t is value), len(tensors))
-        if index == len(tensors):
-            tensors.append(value)
-        return (lambda made: made[index]), ("tensor", index)
-    if isinstance(value, SIMPLE) or cls is Size:
-        return (lambda made: value), (cls, repr(value))
-    if id(value) in lasting:
-        raise Unsupported("it returns a list or the like that it got, or one twice")
-    if cls is list or cls is dict:
-        lasting.add(id(value))
-    if cls is list or cls is tuple or isinstance(value, tuple):
-        parts = [_builder(item, tensors, leaves, lasting) for item in value]
-        builds, keys = [p[0] for p in parts], (cls, *[p[1] for p in parts])
+class _Parts:
+    """The parts of a result. twice: the numbers of containers that are found again in others: they are built once, and
+    kept in a dictionary behind the tensors.
+    """
+
+    def __init__(self, leaves: Any, lasting: Any, twice: set[int]) -> None:
+        self.leaves, self.lasting, self.twice = leaves, lasting, twice
+        self.tensors: list[Any] = []
+        self.numbers: dict[int, int] = {}  # of containers, by identity
+        self.open: set[int] = set()  # those that the one that is looked at lies in
+
+    def builder(self, value: Any) -> tuple[Build, Any]:
+        """What makes such a value of tensors, and what two of them must agree in."""
+        cls = value.__class__
+        if isinstance(value, Element) and value.is_seen:
+            value, cls = plain(value), cls.__mro__[2]
+        if isinstance(value, (Tensor, Element)):
+            index = next((i for i, t in enumerate(self.tensors) if t is value), len(self.tensors))
+            if index == len(self.tensors):
+                self.tensors.append(value)
+            return (lambda made: made[index]), ("tensor", index)
+        if isinstance(value, SIMPLE) or cls is Size:
+            return (lambda made: value), (cls, repr(value))
+        if id(value) in self.lasting:
+            raise Unsupported("it returns a list or the like that it got")
+        if isinstance(value, tuple):
+            return self._tuple(value, cls)
+        if cls is list or cls is dict:
+            return self._container(value, self._list if cls is list else self._dict)
+        if id(value) in self.leaves:
+            return (lambda made: value), ("object", id(value))
+        if isinstance(value, OrderedDict) or cls.__flags__ & 1 << 9 and _is_of_attributes(value):
+            return self._container(value, self._object)
+        raise Unsupported(f"it returns an object of {cls.__module__}.{cls.__name__}")
+
+    def _container(self, value: Any, builder: Callable[[Any], tuple[Build, Any]]) -> tuple[Build, Any]:
+        number = self.numbers.setdefault(id(value), len(self.numbers))
+        if number in self.open:
+            raise Unsupported("it returns an object that contains itself")
+        if number != len(self.numbers) - 1:
+            self.twice.add(number)
+            return (lambda made: made[-1][number]), ("again", number)
+        self.open.add(number)
+        build, key = builder(value)
+        self.open.remove(number)
+        return (lambda made: made[-1].setdefault(number, build(made))) if number in self.twice else build, key
+
+    def _tuple(self, value: tuple, cls: Any) -> tuple[Build, Any]:
+        parts = [self.builder(item) for item in value]
+        builds, key = [p[0] for p in parts], (cls, *[p[1] for p in parts])
         if cls is tuple:
             if len(builds) == 2:
                 first, second = builds
-                return (lambda made: (first(made), second(made))), keys
-            return (lambda made: tuple([build(made) for build in builds])), keys
-        if cls is list:
-            return (lambda made: [build(made) for build in builds]), keys
+                return (lambda made: (first(made), second(made))), key
+            return (lambda made: tuple([build(made) for build in builds])), key
         put = getattr(cls, "_make", cls)
-        return (lambda made: put([build(made) for build in builds])), keys
-    if cls is dict:
-        pairs = {
-            plain(name) if isinstance(name, Element) else name: _builder(item, tensors, leaves, lasting)
-            for name, item in value.items()
-        }
+        return (lambda made: put([build(made) for build in builds])), key
+
+    def _list(self, value: list) -> tuple[Build, Any]:
+        parts = [self.builder(item) for item in value]
+        builds = [p[0] for p in parts]
+        return (lambda made: [build(made) for build in builds]), (list, *[p[1] for p in parts])
+
+    def _dict(self, value: dict) -> tuple[Build, Any]:
+        pairs = {plain(name) if isinstance(name, Element) else name: self.builder(item) for name, item in value.items()}
         return (
             lambda made: {name: pair[0](made) for name, pair in pairs.items()},
-            (cls, *[(repr(name), pair[1]) for name, pair in pairs.items()]),
+            (dict, *[(repr(name), pair[1]) for name, pair in pairs.items()]),
         )
-    if id(value) in leaves:
-        return (lambda made: value), ("object", id(value))
-    if isinstance(value, OrderedDict) or cls.__flags__ & 1 << 9 and _is_of_attributes(value):
-        lasting.add(id(value))
-        return _object_builder(value, tensors, leaves, lasting)
-    raise Unsupported(f"it returns an object of {cls.__module__}.{cls.__name__}")
+
+    def _object(self, value: Any) -> tuple[Build, Any]:
+        """Of objects that have attributes, and dictionaries with a class of their own (outputs of models are both)."""
+        cls: Any = value.__class__
+        if getattr(cls, "__slots__", None):
+            raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
+        items, more = self._dict(value) if isinstance(value, dict) else (None, None)
+        fields, key = self._dict(value.__dict__)
+
+        def build(made: list) -> Any:
+            new = object.__new__(cls) if items is None else cls.__new__(cls)
+            for name, item in items(made).items() if items is not None else ():
+                OrderedDict.__setitem__(new, name, item)
+            new.__dict__.update(fields(made))
+            return new
+
+        return build, (cls, key, more)
 
 
 def _is_of_attributes(value: Any) -> bool:
     """Whether an object of a program's class has nothing but attributes."""
     cls = value.__class__
     return cls.__new__ is object.__new__ and hasattr(value, "__dict__") and not is_known(cls.__module__)
-
-
-def _object_builder(value: Any, tensors: list, leaves: Any, lasting: Any) -> tuple[Callable[[list], Any], Any]:
-    """As `_builder`, of objects that have attributes, and of dictionaries with a class of their own (outputs of models
-    are both).
-    """
-    cls: Any = value.__class__
-    if getattr(cls, "__slots__", None):
-        raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
-    fields, key = _builder(dict(value.__dict__), tensors, leaves, lasting)
-    items, more = _builder(dict(value), tensors, leaves, lasting) if isinstance(value, dict) else (None, None)
-
-    def build(made: list) -> Any:
-        new = object.__new__(cls) if items is None else cls.__new__(cls)
-        for name, item in items(made).items() if items is not None else ():
-            OrderedDict.__setitem__(new, name, item)
-        new.__dict__.update(fields(made))
-        return new
-
-    return build, (cls, key, more)
 
 
 def name_of(function: Any) -> str:

@@ -244,32 +244,56 @@ class State:
 
     def test(self) -> Any:
         """A function that answers `is_same`, at once where all objects are the ones that were found."""
-        space: dict[str, Any] = {"slowly": self.is_same}
-        values, keys = [], []
+        space: dict[str, Any] = {"slowly": self.is_same, "is_": operator.is_, "found": [], "names": []}
+        tests = [f"empty{i}" for i in range(len(self.empty))]
+        space.update(zip(tests, self.empty, strict=True))
+        values: list[str] = []
+        keys: list[str] = []
         for i, held in enumerate(self.held):
-            space[f"place{i}"] = held.place
+            place = f"place{i}"
+            space[place] = held.place
+            if held.read is _names:
+                self._test_names(held, place, space, tests, values)
+                continue
+            space["found"] += held.values
             if held.read is items_of:
-                values.append(f"*place{i}.values()")
-                keys.append(f"*place{i}")
+                values.append(f"*{place}.values()")
+                keys.append(f"*{place}")
+                space["names"] += held.keys
             elif held.read is elements_of:
-                values.append(f"*place{i}")
-                keys.append(f"len(place{i})")
+                values.append(f"*{place}")
+                keys.append(f"len({place})")
+                space["names"].append(len(held.values))
             else:
                 space[f"read{i}"] = held.read
-                values.append(f"*read{i}(place{i})[1]")
-        for i, place in enumerate(self.empty):
-            space[f"empty{i}"] = place
-        space["is_"], space["found"] = operator.is_, [value for held in self.held for value in held.values]
-        space["names"] = []
-        for held in self.held:
-            space["names"] += [len(held.values)] if held.read is elements_of else held.keys or ()
-        empty = " or ".join(f"empty{i}" for i in range(len(self.empty))) or "False"
-        return compiled(
-            "is_same",
-            f"def is_same():\n    if {empty}:\n        return False\n"
-            f"    return [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found)) or slowly()\n",
-            space,
-        )
+                values.append(f"*read{i}({place})[1]")
+        lines = [
+            "def is_same():",
+            "    try:",
+            f"        if {' or '.join(tests) or 'False'}:",
+            "            return False",
+            f"        same = [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found))",
+            "    except KeyError:",  # a name is gone
+            "        same = False",
+            "    return same or slowly()",
+        ]
+        return compiled("is_same", "\n".join(lines) + "\n", space)
+
+    def _test_names(self, held: Held, place: str, space: dict, tests: list[str], values: list[str]) -> None:
+        """Names of a module or class, by functions of C's; those that it has not must not come, and mean Python's."""
+        own, names = held.place
+        found = dict(zip(names, held.values, strict=True))
+        absent = frozenset(name for name in found if name not in own)
+        meant = [name for name in absent if name in vars(builtins)]
+        for holder, these in ((own, [name for name in found if name in own]), (vars(builtins), meant)):
+            if these:
+                get = f"get{len(space)}"
+                space[get], space[f"of_{get}"] = operator.itemgetter(*these), holder
+                values.append(f"{'*' if len(these) > 1 else ''}{get}(of_{get})")
+                space["found"] += [found[name] for name in these]
+        if absent:
+            space[f"absent_{place}"], space[place] = absent, own.keys()
+            tests.append(f"not absent_{place}.isdisjoint({place})")
 
     def _hold(self, read: Any, place: Any, modules: bool = True) -> None:
         held = Held(read, place)
@@ -368,19 +392,23 @@ class State:
             self.asks_for_classes |= reads.formats or "type" in reads.globals or "__class__" in reads.attributes
             for name in reads.imports:
                 if not is_known(name):
-                    self._import(name)
+                    self._import(name, str(space.get("__package__")))
             if reads.globals:
                 self._hold(_names, (space, tuple(reads.globals)), modules=False)
             for name, *attributes in reads.chains:
                 self._follow(space.get(name), attributes)
         self.codes.update(codes)
 
-    def _import(self, name: str) -> None:
-        """A module that is named where it is used. One that is not loaded yet is when that line runs, which is seen."""
+    def _import(self, name: str, package: str) -> None:
+        """A module that is named where it is used, by its own name or within packages. One that is not loaded yet is
+        when that line runs, which is seen.
+        """
         if self.ran is None:
             raise Unsupported(f"it imports {name}")
-        if name in sys.modules:
-            self._pending.append(sys.modules[name])
+        while package:
+            self._pending.append(sys.modules.get(f"{package}.{name}" if name else package))
+            package = package.rpartition(".")[0]
+        self._pending.append(sys.modules.get(name))
 
     def _follow(self, value: Any, attributes: list[str]) -> None:
         """Attributes that are read of a module, one after the other."""

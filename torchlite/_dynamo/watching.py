@@ -24,7 +24,7 @@ _ROOMS = tuple(f"torchlite.{name}" for name in (
     "_generated", "_types", "_dispatch", "_tensor", "autograd", "_ops", "nn", "_losses", "functional", "fft", "linalg",
     "special", "optim", "amp", "_settings", "utils._pytree", "_dynamo", "_alias", "_utils", "return_types", "overrides",
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward", "func", "_functorch",
-    "random", "utils.checkpoint", "utils._backward_hook", "_library",
+    "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
 ))  # fmt: skip
 # Of these rooms what reads elements without a kernel's table, or keeps something.
 _REFUSED_ROOMS = tuple(f"torchlite.{name}" for name in (
