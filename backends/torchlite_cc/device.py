@@ -174,6 +174,37 @@ class Device(HostMemory, shared.Device):
     local_memory = 1 << 15
     parameter_bytes = 1 << 16
     blocking = True
+    # Products and sums of one op may be one step, those of two must not: eager gives other bits.
+    fence = """
+#if defined(__AVX512F__)
+#define REGISTER_BYTES 64
+#define IN_REGISTER "+v"
+#elif defined(__AVX__)
+#define REGISTER_BYTES 32
+#define IN_REGISTER "+x"
+#elif defined(__SSE2__)
+#define REGISTER_BYTES 16
+#define IN_REGISTER "+x"
+#elif defined(__aarch64__)
+#define REGISTER_BYTES 16
+#define IN_REGISTER "+w"
+#endif
+template <class Of> INLINE Of fenced_(Of x) {
+#ifdef IN_REGISTER
+    typedef char Register __attribute__((vector_size(REGISTER_BYTES)));
+    if constexpr (sizeof(Of) % REGISTER_BYTES == 0) {
+        Register parts[sizeof(Of) / REGISTER_BYTES];
+        __builtin_memcpy(parts, &x, sizeof(Of));
+        for (Register& part : parts) asm("" : IN_REGISTER(part));
+        __builtin_memcpy(&x, parts, sizeof(Of));
+        return x;
+    }
+#endif
+    asm("" : "+m"(x));
+    return x;
+}
+#define FENCED(x) fenced_(x)
+"""
 
     def __init__(self, index: int = 0, may_build: bool = True):
         super().__init__(index)

@@ -25,13 +25,18 @@ class Engine:
 
     def __init__(self) -> None:
         self._device: Any = None
+        self._joining: Any = None
         self._convolutions: Any = None
         self._lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        self._device, self._lock = None, threading.Lock()  # another thread may have held the device
+        self._device, self._joining, self._lock = (
+            None,
+            None,
+            threading.Lock(),
+        )  # another thread may have held the device
 
     def why_not(self) -> str:
         if asked_for():
@@ -51,6 +56,19 @@ class Engine:
                     made.chains = False  # who calls reads the result at once
                     self._device = made
         return self._device
+
+    def joining(self) -> Any:
+        """A device that builds what it needs: who compiles a program waits for that."""
+        if self._joining is None:
+            shared = self.device()
+            with self._lock:
+                if self._joining is None:
+                    from .device import Device
+
+                    made = Device(0, True)
+                    made.using = shared.using
+                    self._joining = made
+        return self._joining
 
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         from .native import kernels_over

@@ -52,6 +52,7 @@ def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, in
         return plain(*args, **options)
 
     kernel.__name__ = kernel.__qualname__ = name
+    kernel.plain = plain  # type: ignore[attr-defined]
     return kernel
 
 

@@ -42,6 +42,10 @@ class Engine(Protocol):
         """
         ...
 
+    def joining(self) -> Any:
+        """The Device for what a compiled program joins, which builds what it needs; None where NumPy is to serve."""
+        ...
+
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:
         """By op, kernels over ndarrays beside those of its device, which ask those of `plain` where they do not
         serve.

@@ -241,7 +241,8 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written, 
     """The program of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
     `waiting.references`); `written` says whose results are stored.
     """
-    lines = [_called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
+    lines = [device.fence, _called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
+    fenced = "FENCED" if device.fence else ""
     vector: list[str] = []
     scalar: list[str] = []
     stores, numbers = [], []
@@ -255,9 +256,8 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written, 
             for place, word in enumerate(given):
                 number = f"n{at}_{place}_"
                 said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
-            parameters.append(
-                f"const {KINDS[kind].computed}{w} r{at} = {'many' if w else 'one'}{at}({', '.join(said)});"
-            )
+            call = f"{'many' if w else 'one'}{at}({', '.join(said)})"
+            parameters.append(f"const {KINDS[kind].computed}{w} r{at} = {f'{fenced}({call})' if fenced else call};")
         numbers += [f"const {KINDS[kind].computed} n{at}_{place}_" for place, word in enumerate(given) if word == "n"]
         if written[at]:
             stores.append(at)

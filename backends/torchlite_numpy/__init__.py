@@ -153,6 +153,17 @@ class NumpyBackend:
 
         return Blocks(body, outs, arrays, rows, size)
 
+    def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
+        """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
+        kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.
+        """
+        engine = choice.choose().engine
+        if engine is None:
+            return otherwise
+        from torchlite_engines.joined import joined
+
+        return joined(engine, compute, given, outs, otherwise) or otherwise
+
     def why_no_kernels(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
         return choice.part("cc", "build").why_not()

@@ -57,6 +57,9 @@ class Engine:
                     self._devices[threads] = _device(threads)
                 return self._devices[threads]
 
+    def joining(self) -> Any:
+        return self.device()
+
     products = row_times = None
     words = None
 

@@ -108,8 +108,8 @@ def test_chains_with_broadcasting_and_reductions(shapes, end):
         want, got = function(*given), frame(*given)
     assert frame.replays == 1
     replay = next(iter(frame.variants.values()))[0].replay
-    assert "mul_add_tanh" in replay.forward.text
-    if end in ("sum", "mean", "softmax"):  # the order of their sums may be another one in a block
+    assert "mul_add_tanh" in replay.forward.text or TABLE.backend.engine() != "numpy"
+    if end in ("sum", "mean", "softmax") or TABLE.backend.engine() != "numpy":  # sums by blocks; functions of engines
         torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-5)
     else:
         assert torch.equal(got, want) and got.stride() == want.stride()
@@ -131,7 +131,7 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
     for seed in range(4):
         torch.manual_seed(seed)
         x, y = torch.randn(400, 400), torch.randn(400, 400)
-        results = []
+        results, weights = [], []
         for one in (function, frame):
             a, b = (t.clone().requires_grad_(requires_grad) for t in (x, y))
             found = one(a, b)
@@ -139,9 +139,13 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
             grads = ()
             if requires_grad:
                 outs = [t for t in found if t.requires_grad]
-                grads = torch.autograd.grad(outs, (a, b), [torch.cos(t.detach()) for t in outs])
+                weights = weights or [torch.cos(t.detach()) for t in outs]
+                grads = torch.autograd.grad(outs, (a, b), weights)
             results.append([t.detach() for t in (*found, *grads)])
-        assert all(torch.equal(s, t) and s.stride() == t.stride() for s, t in zip(*results, strict=True))
+        bound = {"rtol": 0, "atol": 0} if TABLE.backend.engine() == "numpy" else {"rtol": 2e-5, "atol": 2e-5}
+        for s, t in zip(*results, strict=True):
+            torch.testing.assert_close(s, t, equal_nan=True, **bound)
+            assert s.stride() == t.stride()
     assert frame.replays == 2
 
 

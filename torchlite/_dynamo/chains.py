@@ -9,25 +9,49 @@ from typing import Any
 from torchlite._dispatch.runtime import GLOBALS
 
 from .grouping import Group, grouped
-from .program import Layouts, Program, Slot, Step
+from .program import Layouts, Program, Slot, Step, filled
 from .texts import compiled
 
 
 def with_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
     """Put one step in the place of each group of large pointwise steps.
 
-    backend: it has `blockwise(body, outs, arrays, rows, size)`, see `Blocks` of the CPU's backend.
+    backend: it has `engine()`, `blockwise(body, outs, arrays, rows, size)` and `joined(compute, given, outs,
+    otherwise)`, see the CPU's.
     """
     steps: list[Step] = []
     for one in grouped(program, layouts, GLOBALS["LARGE"] * 2):
         if one.__class__ is Step:
             steps.append(one)
         else:
-            steps += _joined(one, layouts, backend)  # type: ignore[arg-type]
+            found = _in_blocks if backend.engine() == "numpy" else _on_engine
+            steps += found(one, layouts, backend)  # type: ignore[arg-type]
     return replace(program, steps=steps)
 
 
-def _joined(group: Group, layouts: Layouts, backend: Any) -> list[Step]:
+def _on_engine(group: Group, layouts: Layouts, backend: Any) -> list[Step]:
+    """The steps in the place of a group where an engine serves: what it joins, the reduction for itself. NumPy goes by
+    blocks over a group that the engine cannot join.
+    """
+    ending = group.ending
+    if ending is not None:
+        if len(group.steps) == 1:
+            return group.all()
+        read = {*group.outs, *ending.uses()}
+        outs = [n for step in group.steps for n in step.makes() if n in read]
+        group = replace(group, ending=None, reduced=0, outs=outs)
+    (*others, step) = _in_blocks(group, layouts, backend)
+    if not others:
+        given, made = ([layouts[n][:2] for n in slots] for slots in (group.given, group.outs))
+        blocks = step.kernel
+        step = replace(step, kernel=backend.joined(_computed(group), given, made, blocks))
+        step.kernel.text = blocks.text
+        if ending is not None and step.kernel is blocks:
+            return [*group.steps, ending]
+    return [*others, step] if ending is None else [*others, step, ending]
+
+
+def _in_blocks(group: Group, layouts: Layouts, backend: Any) -> list[Step]:
     """The step in the place of a group, or its steps where they cannot be cut alike."""
     cut = _leading(group, layouts)
     if not cut:
@@ -44,6 +68,26 @@ def _joined(group: Group, layouts: Layouts, backend: Any) -> list[Step]:
     name = "_".join(step.name.strip("_") for step in group.all())
     made = tuple(map(Slot, group.outs))
     return [Step(name[:60], run, tuple(map(Slot, group.given)), {}, made, group.steps[0].line)]
+
+
+def _computed(group: Group) -> Any:
+    """A function of kernels by op and the arrays that are read that gives the results; what is between them is let go
+    of where it is used for the last time.
+    """
+    last = {n: place for place, step in enumerate(group.steps) for n in (*step.uses(), *step.makes())}
+
+    def compute(kernels: dict[str, Any], arrays: list) -> list:
+        values = {Slot(n): array for n, array in zip(group.given, arrays, strict=True)}
+        for place, step in enumerate(group.steps):
+            args, kwargs = filled(step.args, values), dict(filled(tuple(step.kwargs.items()), values))
+            values[step.out] = kernels[step.name](*args, **kwargs)
+            del args, kwargs
+            for n in {*step.uses(), *step.makes()}:
+                if last[n] == place and n not in group.outs:
+                    del values[Slot(n)]
+        return [values[Slot(n)] for n in group.outs]
+
+    return compute
 
 
 def _seen(shape: tuple, whole: tuple, cut: int, rows: int) -> tuple[tuple, bool]:
@@ -83,7 +127,7 @@ class _Chain:
 
     def _line(self, place: int, step: Step) -> str:
         function = f"{step.name}_{place}"
-        self.space[function] = step.kernel
+        self.space[function] = getattr(step.kernel, "plain", step.kernel)  # blocks are small
         values = [self._value(value, f"c{place}_{i}") for i, value in enumerate(step.args)]
         if step is self.group.ending:  # dimensions are counted from the end: those in front are one in a block
             values[1] = repr(tuple(range(-self.group.reduced, 0)) if step.args[1].__class__ is tuple else -1)
@@ -93,7 +137,7 @@ class _Chain:
         if is_ufunc(step):
             self.own.add(number)
         if is_ufunc(step) and target is not None:
-            self.space[function] = getattr(step.kernel, "ufunc", step.kernel)
+            self.space[function] = ufunc_of(step)
             self.names[number] = target
             return f"{function}({', '.join(values)}, out={target})"
         self.names[number] = target if number in self.outs and target is not None else f"v{number}"
@@ -133,7 +177,13 @@ class _Chain:
 
 def is_ufunc(step: Step) -> bool:
     """Whether a step makes a new array, or writes into one that it is given as `out`."""
-    return getattr(step.kernel, "ufunc", step.kernel).__class__.__name__ == "ufunc" and not step.kwargs
+    return ufunc_of(step).__class__.__name__ == "ufunc" and not step.kwargs
+
+
+def ufunc_of(step: Step) -> Any:
+    """The ufunc that a step's kernel calls; something else where it calls none."""
+    kernel = getattr(step.kernel, "plain", step.kernel)  # an engine's kernel may ask NumPy's
+    return getattr(kernel, "ufunc", kernel)
 
 
 __all__ = ["is_ufunc", "with_chains"]

@@ -57,7 +57,9 @@ def with_reuse(program: Program, layouts: Layouts, place: dict[int, int]) -> Pro
 
 def _fits(step: Step, target: int, layouts: Layouts) -> bool:
     """Whether a step can write into a slot."""
-    if step.out.__class__ is not Slot or not is_ufunc(step):
+    if (
+        step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(step.kernel, "plain")
+    ):  # an engine's has no `out`
         return False
     made, given = layouts.get(step.out.number), layouts.get(target)
     return made is not None and made == given and made[2] and made[0] != ()

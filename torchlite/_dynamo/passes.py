@@ -8,7 +8,7 @@ from typing import Any
 
 from .effects import is_pure
 from .memory import Memory
-from .program import Layouts, Program, Slot, Step, key_of
+from .program import Layouts, Program, Slot, Step, filled, key_of
 
 
 def without_dead_code(program: Program) -> Program:
@@ -146,18 +146,6 @@ def _folded(step: Step, memory: Memory, held: dict[int, Any], table: Any) -> Any
         return None
     values = {n: Slot(n) for n in step.uses()}
     arrays = {slot: held[n] for n, slot in values.items()}
-    found = step.kernel(*_filled(step.args, arrays), **dict(_filled(tuple(step.kwargs.items()), arrays)))
+    found = step.kernel(*filled(step.args, arrays), **dict(filled(tuple(step.kwargs.items()), arrays)))
     found = found if found.__class__ is table.array else table.as_array(found)
     return found if found.size <= _FOLDED else None
-
-
-def _filled(value: Any, arrays: dict[Slot, Any]) -> Any:
-    """A value with arrays in the places of slots."""
-    cls = value.__class__
-    if cls is Slot:
-        return arrays[value]
-    if cls is tuple or cls is list:
-        return cls([_filled(item, arrays) for item in value])
-    if cls is slice:
-        return slice(*[_filled(item, arrays) for item in (value.start, value.stop, value.step)])
-    return value

@@ -54,6 +54,18 @@ def slots_in(value: Any) -> Iterator[int]:
         yield from slots_in((value.start, value.stop, value.step))
 
 
+def filled(value: Any, arrays: dict[Slot, Any]) -> Any:
+    """A value with arrays in the places of slots."""
+    cls = value.__class__
+    if cls is Slot:
+        return arrays[value]
+    if cls is tuple or cls is list:
+        return cls([filled(item, arrays) for item in value])
+    if cls is slice:
+        return slice(*[filled(item, arrays) for item in (value.start, value.stop, value.step)])
+    return value
+
+
 @dataclass
 class Program:
     """Steps, the slots that are given, those that are constants (arrays, copied for each run), and those returned.

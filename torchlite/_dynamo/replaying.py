@@ -162,8 +162,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
         return with_parts(side_by_side(program, layouts), table, mode)
     if not hasattr(table.backend, "blockwise"):
         return program
-    if table.backend.engine() == "numpy":
-        program = with_chains(program, layouts, table.backend)
+    program = with_chains(program, layouts, table.backend)
     return with_reuse(program, layouts, memory)
 
 

@@ -79,6 +79,9 @@ class Device:
     )
     allocate: Any  # (bytes, the Array that it is for or None) -> a block of memory, freed when nothing refers to it
     chains = True  # whether large pointwise ops wait for what reads them (`waiting`)
+    fence = (
+        ""  # text that defines FENCED(x), which is x and keeps compilers from making one step of a product and a sum
+    )
     capturing = False  # whether what is started is recorded for a graph, and what that draws
     draws: Any = None
 

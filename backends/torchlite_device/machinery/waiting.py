@@ -112,6 +112,15 @@ class Waiting:
         }
         return list(found.values())
 
+    def ends(self) -> tuple[list[Array], list[Array | None], tuple[bool, ...]]:
+        """The arrays that the steps read; their results, None for those that nobody refers to; and which of them are
+        written.
+        """
+        results = [step.result() for step in self.steps]
+        read = {x for step in self.steps for x in step.operands if x.__class__ is Step}
+        written = [result is not None or step not in read for step, result in zip(self.steps, results, strict=True)]
+        return self._inputs(), results, tuple(written)
+
     def start(self) -> None:
         """Start all steps. What nobody refers to is computed too, but where only later steps read it."""
         with self._lock:
@@ -159,17 +168,13 @@ class Waiting:
             self.steps = []
 
     def _start_several(self) -> None:
-        steps, inputs, chains = self.steps, self._inputs(), self.device.kept("chains")
-        results, read = (
-            [step.result() for step in steps],
-            {x for step in steps for x in step.operands if x.__class__ is Step},
-        )
-        written = tuple([result is not None or step not in read for step, result in zip(steps, results, strict=True)])
+        steps, chains = self.steps, self.device.kept("chains")
+        inputs, results, written = self.ends()
         shape = steps[0].shape
         key: tuple = (
             tuple([(step.rule, *references(step, steps, inputs)) for step in steps]), written, inputs[0].kind,
         )  # fmt: skip
-        flat = all(x.contiguous and x.shape == shape for x in inputs)
+        flat = is_flat(inputs, shape)
         if not flat:
             key = (*key, shape, *[(x.shape, x.steps) for x in inputs])
         if key not in chains:
@@ -177,7 +182,7 @@ class Waiting:
             return self._one_by_one(results)
         chain = chains[key]
         if chain is None:
-            chain = chains[key] = (Chain if flat else RowChain)(self.device, steps, inputs, written)
+            chain = chains[key] = chain_of(self.device, steps, inputs, written)
         if not chain.fits:
             return self._one_by_one(results)
         chain.start(steps, inputs, [r for r, w in zip(results, written, strict=True) if w])
@@ -187,6 +192,16 @@ class Waiting:
         for step, result in zip(self.steps, results, strict=True):
             operands = [done[x] if x.__class__ is Step else x for x in step.operands]
             done[step] = step.launch(self.device, operands, result)
+
+
+def is_flat(inputs: list[Array], shape: tuple[int, ...]) -> bool:
+    """Whether all arrays are contiguous and have that shape."""
+    return all(x.contiguous and x.shape == shape for x in inputs)
+
+
+def chain_of(device: Any, steps: list[Step], inputs: list[Array], written: tuple[bool, ...]) -> Chain:
+    """The launch of several steps."""
+    return (Chain if is_flat(inputs, steps[0].shape) else RowChain)(device, steps, inputs, written)
 
 
 def references(step: Step, steps: list[Step], inputs: list[Array]) -> list[str]:
@@ -221,13 +236,16 @@ class Chain:
 
     def start(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> None:
         """Start it over the results that are written; None for one that nobody refers to."""
+        *sizes, arrays, values = self.launch_of(steps, inputs, results)
+        self._start(*sizes, [x.buffer for x in arrays], values)
+
+    def launch_of(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> tuple:
+        """The launch: global and local size, arrays, and values behind them."""
         like = inputs[0]
         arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
         items = -(-like.size // self._per_item)
         layout = self._pack(*[x.offset for x in arrays], like.size)
-        self._start(
-            (-(-items // GROUP) * GROUP,), (GROUP,), [x.buffer for x in arrays], [layout, *self._numbers(steps)]
-        )
+        return (-(-items // GROUP) * GROUP,), (GROUP,), arrays, [layout, *self._numbers(steps)]
 
     def _numbers(self, steps: list[Step]) -> list[bytes]:
         values = []
@@ -257,8 +275,8 @@ class RowChain(Chain):
         self._tail = struct.pack(f"{len(tail)}i", *tail)
         self._pack = struct.Struct(f"{len(inputs) + 1}i").pack
 
-    def start(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> None:
+    def launch_of(self, steps: list[Step], inputs: list[Array], results: list[Array | None]) -> tuple:
         device, plan, shape = inputs[0].device, steps[-1].plan, steps[0].shape
         arrays = inputs + [empty(device, shape, plan.kind) if r is None else r for r in results]
         layout = self._pack(*[x.offset for x in inputs], 0) + self._tail  # results are new arrays
-        self._start(self._global_size, self._local_size, [x.buffer for x in arrays], [layout, *self._numbers(steps)])
+        return self._global_size, self._local_size, arrays, [layout, *self._numbers(steps)]
