@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 import time
@@ -188,13 +189,17 @@ def _shapes(values: Any) -> list:
     ]  # fmt: skip
 
 
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
 def _lines() -> list[str]:
     """The program's lines that led here, the innermost first, as PyTorch writes them."""
     found = []
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if "torchlite" not in code.co_filename:
+        of_backend = str(frame.f_globals.get("__name__")).startswith("torchlite_")
+        if not of_backend and not code.co_filename.startswith((_HERE, "<torchlite")):
             found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back
     return found

@@ -275,8 +275,9 @@ class Module(_Parts):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Replace the module's call by `torchlite.compile` of it, in place."""
-        if hasattr(type(self), "_compiled_part"):  # it talks to other processes around that part's call
-            getattr(self, type(self)._compiled_part).compile(*args, **kwargs)
+        part = getattr(type(self), "_compiled_part", None)
+        if part is not None:  # it talks to other processes around that part's call
+            getattr(self, part).compile(*args, **kwargs)
             return
         compiled = torch.compile(self._call_impl, *args, **kwargs)  # type: ignore[attr-defined]
         self.__dict__["_compiled_call_impl"] = compiled
