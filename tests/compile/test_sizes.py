@@ -198,3 +198,19 @@ def test_a_thousand_sizes_hold_no_memory():
             gc.collect()
             counts.append(len(gc.get_objects()))
     assert len(sized(frame)) == 0 and counts[-1] - counts[0] < 5000
+
+
+def test_compilers_of_a_programs_own_get_a_graph_for_each_size():
+    given = []
+
+    def compiler(graph, inputs):
+        given.append(tuple(inputs[0].shape))
+        return graph.forward
+
+    f = torch.compile(lambda x, n: x.reshape(-1) * n, backend=compiler, fullgraph=True, recompile_limit=2)
+    for _ in range(2):
+        for n in range(1, 31):
+            assert torch.equal(f(torch.ones(n, 2), 3), torch.full((2 * n,), 3.0))
+    assert given == [(n, 2) for n in range(1, 31)]
+    f(torch.ones(3, 2), 4)
+    assert len(given) == 31

@@ -80,17 +80,17 @@ def frame_for(
         compiler = lookup_backend(backend)
         given = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}
         return functools.partial(_graph_frame, functools.partial(compiler, **given) if given else compiler,
-                                 fullgraph, limit)  # fmt: skip
+                                 fullgraph, limit, dynamic)  # fmt: skip
     if backend not in _TAGS:
         raise InvalidBackend(backend)
     return functools.partial(_frame, fullgraph, limit, mode_of(mode, options), dynamic)
 
 
-def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, function: Any) -> Any:
+def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any) -> Any:
     from .graphs import GraphFrame
     from .trees import name_of
 
-    return GraphFrame(function, name_of(function), compiler, fullgraph, limit)
+    return GraphFrame(function, name_of(function), compiler, fullgraph, limit, dynamic)
 
 
 def _frame(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:

@@ -30,7 +30,7 @@ from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .lowering import Miss
 from .program import Captured, same_program, same_step
 from .replaying import Source, guard_for, replay_for
-from .sizes import Place, Sizes, kind_of, varying
+from .sizes import NEEDED, Place, Sizes, kind_of, varying
 from .trees import containers, key_and_tensors
 from .walking import State
 
@@ -90,6 +90,8 @@ class Frame:
     """
 
     is_compiled = True
+    needed = NEEDED  # calls of a size before it is captured
+    kind_of = staticmethod(kind_of)  # what keys of calls that differ in numbers have in common
 
     def __init__(
         self,
@@ -154,7 +156,7 @@ class Frame:
 
     def _of_another_size(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """What a call gives that differs from a captured one in sizes or numbers alone."""
-        sizes = next((s for s in self.structures.get(kind_of(key), ()) if s.has(tensors, modes)), None)
+        sizes = next((s for s in self.structures.get(self.kind_of(key), ()) if s.has(tensors, modes)), None)
         if sizes is None or any(variant.admits(tensors, modes) for variant in self.variants.get(key, ())):
             return _UNKNOWN
         place = sizes.place_of(key, tensors)
@@ -249,8 +251,9 @@ class Frame:
         guard = guard_for(tensors, variant.sources, outside, variant.captured, sizes_of)
         table: Any = table_for(outside)
         records = getattr(table.backend, "records", None)
-        sizes = variant.sizes = Sizes(variant, guard, records is not None and records(self.mode or "default"))
-        self.structures.setdefault(kind_of(key), []).append(sizes)
+        holds_memory = records is not None and records(self.mode or "default")
+        sizes = variant.sizes = Sizes(variant, guard, holds_memory, self.needed)
+        self.structures.setdefault(self.kind_of(key), []).append(sizes)
 
     def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[Variant, list]:
         """A variant for a call, and the tensors that exist before it."""
@@ -356,7 +359,7 @@ class Frame:
         if key is not None:
             for variant in self.variants.pop(key, ()):
                 if variant.sizes is not None:
-                    self.structures[kind_of(key)].remove(variant.sizes)
+                    self.structures[self.kind_of(key)].remove(variant.sizes)
             self.eager.add(key)
         self.reasons.append(reason)
         if self.fullgraph if THREAD.fails is None else THREAD.fails:

@@ -25,17 +25,26 @@ class GraphFrame(Frame):
     live on, elements that decide) runs as it is written.
     """
 
+    kind_of = staticmethod(lambda key: key)
+    needed = 0  # calls of a size before it gets a graph: what a call costs without one, nobody knows
+
     def __init__(
-        self, function: Any, name: str, compiler: Callable, fullgraph: bool = False, limit: int | None = None
+        self,
+        function: Any,
+        name: str,
+        compiler: Callable,
+        fullgraph: bool = False,
+        limit: int | None = None,
+        dynamic: bool | None = None,
     ) -> None:
-        super().__init__(function, name, fullgraph, limit, dynamic=False)
+        super().__init__(function, name, fullgraph, limit, dynamic=dynamic)
         self.compiler = compiler
         self.graphs: list[Any] = []
 
-    def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
         states = default_states()
-        result = super()._first(key, tensors, objects, modes, args, kwargs)
+        result = super()._recorded(key, tensors, objects, modes, args, kwargs)
         variant = self.variants.get(key, [None])[-1]
         if variant is None or variant.replay is not None:
             return result

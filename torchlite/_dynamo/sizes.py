@@ -33,12 +33,12 @@ class Sizes:
     in their sizes alone.
     """
 
-    def __init__(self, variant: Any, guard: Any, holds_memory: bool) -> None:
+    def __init__(self, variant: Any, guard: Any, holds_memory: bool, needed: int = NEEDED) -> None:
         self.variant, self.guard = variant, guard
         self.most = _MOST_ON_DEVICES if holds_memory else _MOST
         self.calls: dict[Place, int] = {}
         self.kept: OrderedDict[Place, None] = OrderedDict()
-        self.needed = NEEDED
+        self.needed = needed
         self.dropped = self.failed = 0
 
     def has(self, tensors: list, modes: tuple) -> bool:
@@ -67,7 +67,7 @@ class Sizes:
         self.calls.pop(gone, None)
         self.dropped += 1
         if self.dropped % self.most == 0:
-            self.needed *= 2
+            self.needed = 2 * self.needed or 1
         return gone
 
 
