@@ -142,9 +142,10 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
                 weights = weights or [torch.cos(t.detach()) for t in outs]
                 grads = torch.autograd.grad(outs, (a, b), weights)
             results.append([t.detach() for t in (*found, *grads)])
-        bound = {"rtol": 0, "atol": 0} if TABLE.backend.engine() == "numpy" else {"rtol": 2e-5, "atol": 2e-5}
+        bound = 0 if TABLE.backend.engine() == "numpy" else 1e-6  # functions of engines
         for s, t in zip(*results, strict=True):
-            torch.testing.assert_close(s, t, equal_nan=True, **bound)
+            most = float(s.abs().nan_to_num().max()) if s.dtype.is_floating_point or s.dtype.is_complex else 0.0
+            torch.testing.assert_close(s, t, equal_nan=True, rtol=bound, atol=bound * most)
             assert s.stride() == t.stride()
     assert frame.replays == 2
 
