@@ -335,10 +335,11 @@ class Capture(KernelRecorder):
                 reads = True
                 if i not in self.published or self.published[i] != number:
                     grads[i] = number
+        firsts = firsts_alike(self.outside)
         bumps = {
             i: root_of(t).n - n - self.apart.get(i, 0)
             for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
-            if root_of(t).n != n + self.apart.get(i, 0) and first_alike(self.outside, i) == i
+            if root_of(t).n != n + self.apart.get(i, 0) and firsts[i] == i
         }
         for i, (grad, n) in enumerate(zip(self.first_grads, self.grad_versions, strict=True)):
             if grad is not None and root_of(grad).n != n:
@@ -430,10 +431,11 @@ def _fields(tensor: Any) -> dict:
     return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
 
 
-def first_alike(tensors: list, place: int) -> int:
-    """The first of some tensors whose changes are counted with those of one of them."""
-    root = root_of(tensors[place])
-    return next(i for i, other in enumerate(tensors) if root_of(other) is root)
+def firsts_alike(tensors: list) -> list[int]:
+    """Of each tensor the first whose changes are counted with its own."""
+    roots = [root_of(tensor) for tensor in tensors]
+    first: dict[int, int] = {}
+    return [first.setdefault(id(root), i) for i, root in enumerate(roots)]
 
 
 def _is_mask(index: Any) -> bool:

@@ -262,13 +262,15 @@ class Frame:
         state = State(self.discovery.codes).walk(self.function, *objects, *HOOKS_OF_ALL)
         outside: list[Any] = []
         variant = Variant(modes, state, objects)
+        seen: set[int] = set()
         for i, tensor in enumerate(tensors):
-            if all(tensor is not other for other in outside):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
                 held = id(tensor) in state.tensors
                 outside.append(tensor)
                 variant.sources.append(Source(-1, tensor) if held else Source(i))
         for tensor in state.tensors.values():
-            if all(tensor is not other for other in outside):
+            if id(tensor) not in seen:
                 outside.append(tensor)
                 variant.sources.append(Source(-1, tensor))
         if not all(map(is_plain, outside)):

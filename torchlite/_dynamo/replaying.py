@@ -12,7 +12,7 @@ from torchlite._dispatch.runtime import LEAF
 from torchlite._tensor.signs import on_memory
 
 from .backwards import node_for
-from .capturing import first_alike
+from .capturing import firsts_alike
 from .chains import with_chains
 from .effects import is_pure
 from .launching import side_by_side, with_parts
@@ -44,6 +44,7 @@ def guard_for(
     """
     space: dict[str, Any] = {"LEAF": LEAF}
     tests = []
+    firsts, twins = firsts_alike(outside), dict[int, int]()
     for i, tensor in enumerate(tensors):
         first = next(j for j, other in enumerate(tensors) if other is tensor)
         held = next((k for k, s in enumerate(sources) if s.held is tensor), None)
@@ -58,11 +59,11 @@ def guard_for(
         tests += _tensor_tests(name, str(k), tensor, space)
         sizes = None if varying is None or source.argument < 0 else varying[k]
         tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
-        twin = next((j for j in range(k) if outside[j]._data is tensor._data), None)
-        if twin is not None:
+        twin = twins.setdefault(id(tensor._data), k)
+        if twin != k:
             tests.append(f"{name}._data is {sources[twin].text(twin)}._data")
         if captured.bumps:
-            tests += _root_tests(k, outside, sources, space)
+            tests += _root_tests(k, firsts, sources, space)
         if captured.reads_gradients and (tensor._node is LEAF or captured.gradients[k] is not None):
             is_used = -1 - k in captured.program.inputs and sizes is None
             tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
@@ -100,17 +101,17 @@ def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
     return tests
 
 
-def _root_tests(k: int, outside: list, sources: list[Source], space: dict) -> list[str]:
+def _root_tests(k: int, firsts: list[int], sources: list[Source], space: dict) -> list[str]:
     """Tests that tensors whose changes were counted together still are, and others not."""
     space["root_of"], name = root_of, sources[k].text(k)
-    first = first_alike(outside, k)
+    first = firsts[k]
     if first < k:
         return [f"root_of({name}) is root_of({sources[first].text(first)})"]
     given = sources[k].argument >= 0
     return [
         f"root_of({name}) is not root_of({sources[j].text(j)})"
         for j in range(k)
-        if first_alike(outside, j) == j and (given or sources[j].argument >= 0)
+        if (given or sources[j].argument >= 0) and firsts[j] == j
     ]
 
 
