@@ -232,13 +232,11 @@ template <class Of> INLINE Of fenced_(Of x) {
         if found is None:
             try:
                 found = Launcher(self, build.load(text, self.may_build), name)
-            except NotBuiltError as error:
-                found = error
-            except RuntimeError as error:
-                found = NotBuiltError(str(error))
+            except (NotBuiltError, RuntimeError) as error:
+                found = str(error)
             self._natives[text, name] = found
-        if found.__class__ is NotBuiltError:
-            raise found.with_traceback(None)  # each raise would lengthen it
+        if found.__class__ is str:
+            raise NotBuiltError(found)  # a new one: an error keeps the arrays of all functions that it went through
         return found
 
     @functools.cached_property

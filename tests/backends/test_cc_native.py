@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from torchlite_cc import (
     native_sums,
 )
 from torchlite_cc.device import Device
+from torchlite_device.machinery.device import NotBuiltError
 
 pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
 DTYPES = "?", "u1", "i2", "f2", "i4", "f4", "i8", "f8"
@@ -34,6 +37,26 @@ def numbers():
 
 def _places(*shape, below):
     return np.random.default_rng(4).integers(0, below, shape)
+
+
+def test_what_is_not_built_keeps_no_array(numbers, monkeypatch):
+    engine = Device(may_build=False)
+    monkeypatch.setattr(build, "load", refused := Refused())
+    x = numbers(3, 4)
+    gone = weakref.ref(x)
+    for _ in range(2):
+        with pytest.raises(NotBuiltError, match="not there"):
+            native_picking.gather(engine, x, 1, _places(3, 4, below=4))
+    del x
+    assert gone() is None and refused.calls == 1
+
+
+class Refused:
+    calls = 0
+
+    def __call__(self, text, may_build):
+        self.calls += 1
+        raise NotBuiltError("not there")
 
 
 # --- picking ------------------------------------------------------------------------------------------
