@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import threading
 import warnings
 
@@ -286,6 +287,31 @@ def test_modules_keep_their_names_and_state():
     x = torch.randn(2, 1, 5, 5)
     for _ in range(3):
         assert same(again(x), model(x)) and same(compiled(x), model(x))
+
+
+def test_other_methods_are_compiled_as_the_module_was():
+    class Two(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x).relu()
+
+        def second(self, x, *, by=2):
+            """Another of its methods."""
+            return self(x) * by
+
+    model = Two(3, 2)
+    graphs = []
+
+    def compiler(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    x = torch.randn(4, 3)
+    own = torch.compile(model, backend=compiler).dynamo_ctx(model.second)
+    assert same(own(x), model.second(x)) and len(graphs) == 1
+    second = torch.compile(model).dynamo_ctx(model.second)
+    assert second.__doc__ == model.second.__doc__ and str(inspect.signature(second)) == "(x, *, by=2)"
+    for _ in range(4):
+        assert same(second(x, by=3), model.second(x, by=3))
 
 
 def test_other_threads_are_left_alone():

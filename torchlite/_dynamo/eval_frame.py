@@ -45,7 +45,7 @@ def _compiled(mod: Any, make: Any) -> Any:
 
 class OptimizedModule(Module):
     """What `torch.compile` makes of a module: it holds the module as `_orig_mod`, as checkpoints name it, and has its
-    attributes.
+    attributes. `dynamo_ctx` compiles further functions, the module's other methods say, as it was compiled.
     """
 
     _orig_mod: Module
@@ -54,7 +54,12 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = mod
         self.training = mod.training
-        self.__dict__["_compiled"] = mod if dynamo_ctx is None else _compiled(mod, dynamo_ctx)
+        self._compile(dynamo_ctx)
+
+    def _compile(self, make: Any) -> None:
+        mod, attributes = self._orig_mod, self.__dict__
+        attributes["_compiled"] = mod if make is None else _compiled(mod, make)
+        attributes["dynamo_ctx"] = None if make is None else functools.partial(_function, make)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -72,11 +77,11 @@ class OptimizedModule(Module):
             setattr(self._orig_mod, name, value)
 
     def __getstate__(self) -> Any:
-        return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_compiled", "dynamo_ctx")}
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self.__dict__["_compiled"] = _compiled(self._orig_mod, frame_for(None))
+        self._compile(frame_for(None))
 
     def train(self, mode: bool = True) -> OptimizedModule:
         super().train(mode)
@@ -130,11 +135,16 @@ def compile(
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if isinstance(model, type):
         return model
-    compiled = make(getattr(model, "_torchdynamo_orig_callable", model))
+    return _function(make, model)
 
-    @functools.wraps(model, updated=("__dict__",) if hasattr(model, "__dict__") else ())
+
+def _function(make: Any, function: Any) -> Any:
+    """A function that does what another does, compiled."""
+    compiled = make(getattr(function, "_torchdynamo_orig_callable", function))
+
+    @functools.wraps(function, updated=("__dict__",) if hasattr(function, "__dict__") else ())
     def run(*args: Any, **kwargs: Any) -> Any:
         return compiled(*args, **kwargs)
 
-    run._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    run._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
     return run
