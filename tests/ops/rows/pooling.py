@@ -90,7 +90,7 @@ row(
 row("max_unpool3d", S(distinct(1, 2, 4, 4, 6), 2), oracle=unpooling(3))
 
 
-SAMPLES = np.random.default_rng(0).random(64).tolist()
+SAMPLES = np.random.default_rng(0).random(64)
 
 
 def placed(n, indices):
@@ -98,7 +98,8 @@ def placed(n, indices):
 
     def call(torch, x, *args):
         shape = (*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n)
-        samples = torch.tensor(SAMPLES[: math.prod(shape)], dtype=x.dtype, device=x.device).reshape(shape)
+        samples = SAMPLES[: math.prod(shape)].reshape(shape).tolist()
+        samples = torch.tensor(samples, dtype=x.dtype, device=x.device)
         name = f"fractional_max_pool{n}d" + ("_with_indices" if indices else "")
         return getattr(torch.nn.functional, name)(x, *args, _random_samples=samples)
 
