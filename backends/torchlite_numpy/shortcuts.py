@@ -62,6 +62,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     if dim is None and not keepdim and input.flags.c_contiguous:
         flat = input.ravel()
         return flat.dot(ones(len(flat), kind))
+    if dim.__class__ is not int and dim is not None and len(dim) == 1:
+        return sum(input, dim[0], keepdim)  # to the same bits
     if input.ndim < 3 or input.flags.c_contiguous:
         return _add_reduce(input, _axes(input, dim), None, None, keepdim)
     return _sum(input, dim, keepdim, None)

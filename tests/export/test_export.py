@@ -250,3 +250,20 @@ def test_a_failed_write_leaves_the_file_that_was_there(tmp_path):
     with pytest.raises(RuntimeError, match="does not say what the value of relu is"):
         torch.export.save(program, path)
     assert path.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_casts_of_autocast_are_part_of_the_program():
+    class Cast(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                y = self.linear(x)
+            return y + x
+
+    model, x = Cast(), torch.randn(4, 3)
+    program = torch.export.export(model, (x,))
+    assert torch.equal(program.module()(x), model(x))
+    assert torch.equal(program.run_decompositions().module()(x), model(x))

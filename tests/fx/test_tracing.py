@@ -7,6 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.fx import PH, GraphModule, Tracer, symbolic_trace
+from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.fx.proxy import TraceError
 
 from .asserting import Asserting
@@ -279,3 +280,34 @@ def test_types_that_are_said():
     with pytest.raises(TypeError, match="already had a type"):
         symbolic_trace(lambda x: annotate(annotate(x, int), int))
     assert annotate(3, int) == 3
+
+
+def test_make_fx_records_the_casts_of_autocast():
+    linear, x = torch.nn.Linear(3, 3), torch.randn(4, 3)
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = linear(x)
+            loss = torch.nn.functional.cross_entropy(y @ x.T, torch.arange(4))
+        return y.float() * loss
+
+    for pre_dispatch in (False, True):
+        graph = make_fx(f, pre_dispatch=pre_dispatch)(x)
+        assert torch.equal(graph(x), f(x))
+        assert torch.equal(graph(2 * x), f(2 * x))
+
+
+def test_make_fx_records_where_gradients_are_off():
+    def f(x):
+        with torch.no_grad():
+            y = x * 2
+        return y + x
+
+    graph = make_fx(f, pre_dispatch=True)(torch.ones(2))
+    assert graph.code.count("torch._C._set_grad_enabled") == 2
+    x = torch.ones(2, requires_grad=True)
+    graph(x).sum().backward()
+    assert x.grad.tolist() == [1, 1] and torch.is_grad_enabled()
+    assert "_set_grad_enabled" not in make_fx(f)(torch.ones(2)).code
+    with torch.no_grad():
+        assert "_set_grad_enabled" not in make_fx(f, pre_dispatch=True)(torch.ones(2)).code

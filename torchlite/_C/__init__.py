@@ -15,7 +15,7 @@ from typing import Any
 
 from .._dispatch import shapes
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
-from .._dispatch.runtime import MODE
+from .._dispatch.runtime import MODE, set_grad
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -84,6 +84,11 @@ def _is_alias_of(a: Any, b: Any) -> bool:
 def _is_cow_tensor(tensor: Any) -> bool:
     """Whether the tensor's storage has its memory together with lazy clones, until one is written."""
     return importlib.import_module(f"{_ROOT}._tensor.leases").is_lazy(tensor)
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    """Say whether ops of this thread get a history; graphs that were captured call it."""
+    set_grad(mode)
 
 
 def _set_fwd_grad_enabled(mode: bool) -> None:

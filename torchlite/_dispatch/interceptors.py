@@ -44,6 +44,7 @@ class Interceptor:
     sees_library = True  # whether ops that programs added come here as one
     sees_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     sees_functions = False  # whether functions that are no op come here too, by `called`
+    casts = False  # whether ops run in other dtypes than they are called in, which `cast` says
     is_forward = False  # whether it is a level of forward-mode differentiation
     # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
     # what stands in the engine's `RawMode`'s place.

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._device.generators import default_states, set_default_states
+from torchlite._dispatch.runtime import SEQUENCE
+from torchlite._tensor import Tensor
+from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
+from .backwards import nodes_since
 from .frames import Frame
 from .trees import flattened, with_tensors
 
@@ -21,8 +25,8 @@ class _All(dict):
 class GraphFrame(Frame):
     """A compiled function whose calls `compiler(graph module, example inputs)` makes functions of. The graph's inputs
     are the tensors among the arguments, in their order; its targets are overloads of PyTorch's library, modules'
-    tensors are its attributes, and it returns a tuple of tensors. What is more than computing (writes to tensors that
-    live on, elements that decide) runs as it is written.
+    tensors are its attributes, and it returns a tuple of tensors. What is more than ops (gradients of its own, elements
+    that decide) runs as it is written.
     """
 
     kind_of = staticmethod(lambda key: key)
@@ -43,21 +47,32 @@ class GraphFrame(Frame):
 
     def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
-        states = default_states()
+        states, start = default_states(), next(SEQUENCE)
         result = super()._recorded(key, tensors, objects, modes, args, kwargs)
         variant = self.variants.get(key, [None])[-1]
-        if variant is None or variant.replay is not None:
+        captured = None if variant is None else variant.captured
+        if captured is None or variant.replay is not None:
             return result
-        why = _why_not(variant.captured)
-        if why:
-            self._give_up(key, why, self._definition())
+        outside = self._outside(variant, tensors)
+        written = [outside[i] for i in captured.bumps if i >= 0]
+        why = _why_not(captured) or _own_gradients(nodes_since(start, _tensors(result)))
+        graph = None if why else self._graph(tensors, args, kwargs, written)
+        if graph is None:
+            self._give_up(key, why or "it cannot be recorded as a graph of PyTorch's library", self._definition())
             return result
-        variant.replay = self._compiled(variant.captured, tensors, args, kwargs)
-        set_default_states(states)
-        return variant.replay((self.function, args, kwargs), *tensors)
+        run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
 
-    def _compiled(self, captured: Any, tensors: list, args: tuple, kwargs: dict) -> Any:
-        """What the compiler makes of the call."""
+        def replay(again: tuple, *given: Any) -> Any:
+            return rebuild(list(run(*given)))
+
+        variant.replay = replay
+        if written:
+            return result
+        set_default_states(states)
+        return replay((self.function, args, kwargs), *tensors)
+
+    def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
+        """The call as a graph, None where it is none. Random numbers and what it writes to are as before."""
         from torchlite.fx.experimental.proxy_tensor import make_fx
 
         function = self.function
@@ -67,20 +82,37 @@ class GraphFrame(Frame):
             result = function(*with_tensors(args, inputs), **with_tensors(kwargs, inputs))
             return tuple(flattened(result, _All())[0])
 
-        graph = make_fx(flat)(*tensors)
+        states, contents = default_states(), [t.detach().clone() for t in written]
+        with _unsafe_preserve_version_counter(tuple(written)):
+            try:
+                graph = make_fx(flat, pre_dispatch=True)(*tensors)
+            except Exception:  # the program ran before, so that it is the recording that failed
+                return None
+            finally:
+                set_default_states(states)
+                for tensor, content in zip(written, contents, strict=True):
+                    tensor.data.copy_(content)
         self.graphs.append(graph)
-        run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
+        return graph
 
-        def replay(again: tuple, *given: Any) -> Any:
-            return rebuild(list(run(*given)))
 
-        return replay
+def _tensors(result: Any) -> list:
+    return [leaf for leaf in flattened(result, _All())[0] if isinstance(leaf, Tensor)]
+
+
+def _own_gradients(nodes: list) -> str:
+    """Why what has such a history is no graph of ops alone; an empty text where it is."""
+    if any(node._is_custom for node in nodes):
+        return "it runs a custom Function, which graphs for compilers of a program's own do not"
+    if any(node._hooks is not None for node in nodes):
+        return "it hooks gradients, which graphs for compilers of a program's own do not"
+    return ""
 
 
 def _why_not(captured: Any) -> str:
     """Why a captured call is no graph of ops alone; an empty text where it is."""
-    if captured.bumps or captured.grads:
-        return "it writes to tensors that live on, which graphs for compilers of a program's own do not"
+    if captured.grads or any(i < 0 for i in captured.bumps):
+        return "it writes to gradients, which graphs for compilers of a program's own do not"
     if any(step.kind != "kernel" for step in captured.program.steps) or any(r.kind == "item" for r in captured.results):
         return "it reads elements, or an optimizer steps, which graphs for compilers of a program's own do not"
     return ""

@@ -65,6 +65,7 @@ class _Autocast(Interceptor):
     """
 
     sees_library = False
+    casts = True
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if (

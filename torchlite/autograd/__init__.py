@@ -7,6 +7,7 @@ import importlib
 from .entry import backward, grad
 from .grad_mode import (
     _force_original_view_tracking,
+    _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,
     inference_mode,

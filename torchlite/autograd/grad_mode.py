@@ -8,6 +8,7 @@ import threading
 import warnings
 from typing import Any
 
+from .._dispatch.graph import root_of
 from .._dispatch.runtime import MODE, count, set_grad
 
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
@@ -291,6 +292,25 @@ class _set_fwd_grad_enabled(_ModeSetter):
 
     def clone(self):
         return type(self)(self.mode)
+
+
+class _unsafe_preserve_version_counter(_DecoratorContextManager):
+    """Within it, writes to a tensor, or to those of a tuple, are not counted: who saved them for a backward pass is not
+    told.
+    """
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if hasattr(tensors, "_meta") else tuple(tensors)
+
+    def __enter__(self):
+        self.before = [(root, root.n) for root in map(root_of, self.tensors)]
+
+    def __exit__(self, *exc):
+        for root, n in self.before:
+            root.n = n
+
+    def clone(self):
+        return type(self)(self.tensors)
 
 
 def _is_fwd_grad_enabled() -> bool:

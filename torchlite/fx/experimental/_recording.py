@@ -11,14 +11,16 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._aten import OWN, OpOverload, ops
 from ..._aten.matching import matched
+from ..._C import _set_grad_enabled
 from ..._dispatch import call
 from ..._dispatch.interceptors import Writing, stack
 from ..._dispatch.layouts import iterated
+from ..._dispatch.runtime import MODE
 from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
@@ -143,6 +145,11 @@ class _Watched:
         plain: Any = Tensor.detach
         return plain(self) if found is None else found.noted(_aten.detach.default, (self,), plain(self))
 
+    def detach_(self) -> Any:
+        found = recorder()
+        plain: Any = Tensor.detach_
+        return plain(self) if found is None else found.noted(_aten.detach_.default, (self,), plain(self))
+
     @property
     def data(self) -> Any:
         return self.detach()
@@ -199,6 +206,8 @@ class Recorder(DispatchMode):
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
         self.unbacked: Unbacked | None = None  # numbers that depend on elements, where the program may have them
         self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
+        self.grad_mode: bool | None = None  # the mode in which nodes are made, where that is to be recorded
+        self.depth = 0  # of the ops whose parts are seen
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -260,8 +269,15 @@ class Recorder(DispatchMode):
             "torch.where or torch.cond for a choice that depends on elements."
         )
 
+    def follow(self, mode: bool) -> None:
+        """Record that the program turned gradients on or off, where that is to be recorded."""
+        if self.grad_mode is not None and mode is not self.grad_mode and not self.depth:
+            self.grad_mode = mode
+            self.graph.call_function(_set_grad_enabled, (mode,))
+
     def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
         """A node for a call."""
+        self.follow(MODE.grad)
         given = tuple(map(self.argument, args)), self.argument(kwargs)
         name = "sym_size_int" if target is _aten.sym_size.int else getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
@@ -315,7 +331,30 @@ class Recorder(DispatchMode):
         args = plain(args)
         return self.bind(node, _laid_out(func, args, func(*args, **plain(kwargs))))
 
+    def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        with self._within():
+            return super().overload(func, args, kwargs)
+
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        with self._within():
+            apart = self.decomposing
+            if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
+                with _going_on(self._handle):
+                    found = stack.items[0].cast(op, args, kwargs)
+                args, kwargs = found or (args, kwargs)
+                apart = apart or found is None  # its parts may be cast
+            return self._recorded(op, function, args, kwargs, apart)
+
+    @contextlib.contextmanager
+    def _within(self) -> Iterator[None]:
+        self.follow(MODE.grad)
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
         if not self.whole or isinstance(op, LibraryOp):
             return super().intercept(op, function, args, kwargs)
         writes = function.__class__ is Writing
@@ -340,7 +379,7 @@ class Recorder(DispatchMode):
                 done = rule(*found[1], **found[2])
             if done is not NotImplemented:
                 return done
-        if self.decomposing and not writes and (found[0].is_implicit or found[0]._opname in _APART):
+        if apart and not writes and (found[0].is_implicit or self.decomposing and found[0]._opname in _APART):
             done = self._apart(op, function, args, kwargs, values)
             if done is not NotImplemented:
                 return done

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..._dispatch.interceptors import stack
+from ..._dispatch.runtime import MODE
 from ..._symbolic import SymFloat, SymInt
 from ..._tensor import Tensor
+from ...amp.autocast_mode import without_casts
 from ...nn import Module, Parameter
 from ...utils import _pytree as pytree
 from .._codegen import _PyTreeCodeGen, _PyTreeInfo
@@ -69,10 +71,13 @@ class _Traced:
         leaves, self.spec = pytree.tree_flatten(args)
         self.recorder = Recorder(self.graph, self._constant, whole=True, decompositions=table)
         self.recorder.decomposing = not pre_dispatch
+        self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
         try:
             self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
-            with self.recorder:
+            with without_casts(), self.recorder:
                 result = f(*args)
+            if before is not None:
+                self.recorder.follow(before)
             self.result = pytree.tree_map(self.recorder.argument, result)
         finally:
             self.recorder.release()
@@ -151,8 +156,9 @@ def make_fx(
     those of gradients among them.
 
     decomposition_table: functions by overload that are traced in their place. tracing_mode: "real" and "fake" take the
-    sizes as they are, "symbolic" has nodes for sizes of the arguments. pre_dispatch: ops as the program calls them, not
-    as they are below autograd. Elements that the program reads are a GuardOnDataDependentSymNode that names its line.
+    sizes as they are, "symbolic" has nodes for sizes of the arguments. pre_dispatch: ops as the program calls them, and
+    where it turns gradients on and off, not what is below autograd. Under autocast the casts are recorded. Elements
+    that the program reads are a GuardOnDataDependentSymNode that names its line.
 
     >>> import torchlite as torch
     >>> from torchlite.fx.experimental.proxy_tensor import make_fx
