@@ -49,10 +49,10 @@ class GraphFrame(Frame):
         """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
         states, start = default_states(), next(SEQUENCE)
         result = super()._recorded(key, tensors, objects, modes, args, kwargs)
-        variant = self.variants.get(key, [None])[-1]
-        captured = None if variant is None else variant.captured
-        if captured is None or variant.replay is not None:
+        variants = self.variants.get(key)
+        if not variants or variants[-1].captured is None or variants[-1].replay is not None:
             return result
+        variant, captured = variants[-1], variants[-1].captured
         outside = self._outside(variant, tensors)
         written = [outside[i] for i in captured.bumps if i >= 0]
         why = _why_not(captured) or _own_gradients(nodes_since(start, _tensors(result)))
