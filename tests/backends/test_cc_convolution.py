@@ -67,6 +67,8 @@ PLANS = [
     plan_of(2, 48, 8, (32,), 3),
     plan_of(2, 40, 33, (6, 6), 3),
     plan_of(1, 16, 20, (34,), 5),
+    # The gradient's rows that are read are as many numbers as the gradient, in other lines.
+    plan_of(2, 64, 4, (5, 16), (1, 3), (1, 3), (1, 3), (1, 2), 4),
 ]
 
 
