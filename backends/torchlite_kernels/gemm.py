@@ -435,12 +435,12 @@ KERNEL void total(IN(P, parts), OUT(T, c), IN(T, d), const Shape s, const P_C al
     )
 
 
-# Threads along each side of a GPU's work-group, and the rows and columns of its tile that a thread has along each.
+# Rows and columns of a GPU's tile that a thread has along each side, and the elements of k that lie in local memory.
 EACH, DEPTH = 4, 8
 
 
 @functools.cache
-def tiles_text(kind: str, out: str, side: int) -> str:
+def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DEPTH) -> str:
     """The GPU kernel `tiles`: a work-group of side * side threads computes a square of c, with pieces of a and b in
     local memory.
     """
@@ -449,7 +449,7 @@ def tiles_text(kind: str, out: str, side: int) -> str:
     acc = KINDS[kind].computed if complex_ else KINDS[sums].computed
     return (
         _SHAPE
-        + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {EACH}\n#define DEPTH {DEPTH}\n"
+        + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {each}\n#define DEPTH {depth}\n"
         + ("#define COMPLEX\n" if complex_ else "")
         + r"""
 #define TILE (SIDE * EACH)

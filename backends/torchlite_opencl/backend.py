@@ -57,7 +57,7 @@ class OpenCLBackend(DeviceBackend):
         """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
         from .launches import recorded
 
-        return recorded(self.device(index), function, given)
+        return recorded(self.device(index), function, given, mode)
 
     def describe(self, index: int) -> str:
         """One line about a device."""

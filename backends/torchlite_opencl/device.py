@@ -8,6 +8,7 @@ import os
 import struct
 import threading
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,12 @@ class Device(shared.Device):
     def kernel(self, program: Any, name: str, signature: str) -> Function:
         return Function(self, trial.kernel(program, name), signature)
 
+    def place_of(self, text: str) -> Path:
+        return binaries.folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+
     def build(self, text: str) -> Any:
         """A built program, from the disk where it was built before for this device and driver."""
-        path = binaries.folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+        path = self.place_of(text)
         binary = binaries.load(path)
         if binary is not None:
             with contextlib.suppress(ValueError, cl.Error):

@@ -8,6 +8,7 @@ than in the run before: what the function got, and what it returns, which never 
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import weakref
@@ -19,6 +20,7 @@ from pyopencl._cl import enqueue_nd_range_kernel
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.recording import Unrecordable
 from torchlite_device.elements.random import Drawn
+from torchlite_device.linalg.tuning import tuned
 from torchlite_device.machinery.array import Array, like
 
 _LEAST = 256  # elements from which on ops by themselves are computed in vectors, as chains are
@@ -299,11 +301,14 @@ def _references(one: list) -> int:
 _ALONE = _references([object()])
 
 
-def recorded(device: Any, function: Callable, given: tuple) -> LaunchList:
-    """What `function(*given)`, a tuple of arrays, starts on the device. Nothing runs. Unrecordable where the host has a
-    part in it.
+def recorded(device: Any, function: Callable, given: tuple, mode: str = "default") -> LaunchList:
+    """What `function(*given)`, a tuple of arrays, starts on the device. Nothing runs but, with `mode="max-autotune"`,
+    forms of the products that are measured. Unrecordable where the host has a part in it.
     """
-    for _ in range(2):  # what comes for the first time is put together when it comes again
-        with Recorder(device) as recorder:
-            returned = function(*given)
+    with tuned(device) if mode.startswith("max-autotune") else contextlib.nullcontext() as forms:
+        for _ in range(2):  # what comes for the first time is put together when it comes again
+            with Recorder(device) as recorder:
+                returned = function(*given)
+            if forms is not None:
+                forms.measure()
     return LaunchList(recorder, given, returned)

@@ -261,3 +261,35 @@ def test_constants_on_the_host_among_results():
         assert alike.device.type == plain.device.type == "cpu"
         plain.add_(1)
     assert frame.replays == 6
+
+
+def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypatch):
+    from torchlite_device.linalg import tuning
+
+    model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
+    x = torch.randn(33, 40)
+    state = x._data.device
+    before, measured = dict(state.plans), []
+
+    def slowest(device, kind, sizes, added, forms):
+        measured.append(sizes[:3])
+        return forms[-1]
+
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tuning, "quickest", slowest)
+    monkeypatch.delitem(state.state, "forms", raising=False)
+    for again in range(3):
+        if again == 2:  # as another process, which finds what this one kept
+            del state.state["forms"]
+        frame = Frame(model, "model", fullgraph=True, mode="max-autotune")
+        for _ in range(4):
+            assert torch.equal(frame(x), model(x))
+        assert frame.replays == 2 and measured == [(33, 70, 40), (33, 40, 70)]
+        assert {repr(form) for form in state.state["forms"].values()} == {repr(tuning.forms_of(state, "f32", s)[-1])
+                for _, s, _ in state.state["forms"]}  # fmt: skip
+    assert state.forms is None and all(state.plans[key] is plan for key, plan in before.items())
+    for file in tmp_path.rglob("*.bin"):
+        file.write_bytes(b"damaged")
+    del state.state["forms"]
+    frame = Frame(model, "model", fullgraph=True, mode="max-autotune")
+    assert all(torch.equal(frame(x), model(x)) for _ in range(4)) and len(measured) == 4

@@ -127,6 +127,8 @@ def test_modes_and_options_are_checked(options, message):
         torch.compile(lambda x: x, **options)
     torch.compile(lambda x: x, options={"triton.cudagraphs": True, "epilogue-fusion": False})
     assert mode_of(None, {"triton.cudagraphs": True}) == "reduce-overhead" and mode_of("default", None) == "default"
+    assert mode_of(None, {"max_autotune": True}) == "max-autotune-no-cudagraphs"
+    assert mode_of(None, {"max-autotune": True, "triton.cudagraphs": True}) == "max-autotune"
     with pytest.raises(AssertionError, match="A callable function is expected, but <class 'int'> is provided"):
         torch.compile(3)
     with pytest.raises(AssertionError, match="Expected enable to be a bool, got <class 'int'>"):

@@ -1,6 +1,7 @@
 """What `mode` and `options` of `torch.compile` may be: the names are PyTorch's, so that programs that set them run. Of
-the modes "reduce-overhead" and "max-autotune" change what is done, and of the options "triton.cudagraphs", which is the
-former; the others are checked, and change nothing: they are about PyTorch's own compiler.
+the modes "reduce-overhead" and those that begin with "max-autotune" change what is done, and of the options
+"triton.cudagraphs" and "max_autotune", which are these; the others are checked, and change nothing: they are about
+PyTorch's own compiler.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ def known() -> dict[str, type | None]:
 
 
 def mode_of(mode: str | None, options: Any) -> str | None:
-    """The mode that options ask for: graphs of launches are one."""
+    """The mode that options ask for: graphs of launches, measured forms of kernels, or both."""
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
-    return "reduce-overhead" if wanted.get("triton.cudagraphs") else mode
+    graphs, measured = wanted.get("triton.cudagraphs"), wanted.get("max_autotune")
+    if measured:
+        return "max-autotune" if graphs else "max-autotune-no-cudagraphs"
+    return "reduce-overhead" if graphs else mode
 
 
 def check(mode: str | None, options: Any) -> None:

@@ -14,6 +14,8 @@ from ..machinery.device import Device, Function, grid
 
 # Elements of k that a packed panel holds: with 32 columns of float32 it takes half of a second-level cache of 1 MiB.
 _BLOCK = 4096
+# Of shorter panels: they leave room for rows that lie far apart in memory.
+_SHORT = 512
 # Row tiles whose sums a work-item keeps in memory when k takes several panels.
 _MOST = 64
 # Multiplications for which waking another thread pays.
@@ -60,6 +62,40 @@ class Sizes(NamedTuple):
     @property
     def count(self) -> int:
         return self.batch[0] * self.batch[1]
+
+
+class Panels(NamedTuple):
+    """A form of the CPUs' kernel: rows and vectors of what a work-item sums at a time, and elements of k of a panel."""
+
+    rows: int
+    vectors: int
+    block: int = _BLOCK
+
+
+class Tiles(NamedTuple):
+    """A form of the GPUs' kernel: threads along each side of a work-group, rows and columns of a thread, and elements
+    of k that lie in local memory.
+    """
+
+    side: int
+    each: int = gemm.EACH
+    depth: int = gemm.DEPTH
+
+
+def forms_of(device: Device, kind: str, sizes: Sizes) -> list[Any]:
+    """The forms that a product's kernel may have, which all add up in the same order; the first is the usual one."""
+    if not device.is_cpu:
+        sides = (16, 8) if device.max_group >= 256 else (8,)
+        return [Tiles(sides[0]), Tiles(sides[0], depth=16), *map(Tiles, sides[1:]), Tiles(8, 8), Tiles(sides[0], 2, 16)]
+    sums = gemm.sums_of(kind)
+    if kind[0] == "c":
+        return [Panels(gemm.ROWS, 1)]
+    if sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME and sizes.n > gemm.VECTORS_OF_ONE * sums.width // 2:
+        return [Panels(1, gemm.VECTORS_OF_ONE)]
+    vectors = 1 if sizes.n <= sums.width else 2
+    found = [(gemm.ROWS, vectors), (12, vectors), (16, 1) if vectors == 1 else (4, 4)]
+    short = [_BLOCK] if sizes.k <= _SHORT else [_BLOCK, _SHORT]
+    return [Panels(rows, vectors, block) for rows, vectors in found for block in short]
 
 
 class Plan(NamedTuple):
@@ -227,17 +263,21 @@ def plan_of(
     conj: tuple[bool, bool] = (False, False),
     tables: bool = False,
     whole: bool = True,
+    form: Any = None,
 ) -> Any:
     """The plan of a product: a library's, with a `run` of its own, or a Plan. m, n and the batch are above zero.
 
-    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c.
+    With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c. form: one of
+    `forms_of`; without it the usual one, or where forms are measured (`tuning`) the quickest.
     """
     found = None if tables else device.product(kind, sizes, added, conj)
     if found is not None:
         return found
     plain = not tables and kind[0] != "c"
+    if form is None and plain and device.forms is not None:
+        form = device.forms.form(kind, sizes, added)
     if not device.is_cpu:
-        return _tiles(device, kind, sizes, added, conj, tables, whole)
+        return _tiles(device, kind, sizes, added, conj, tables, whole, form)
     if (
         plain
         and min(sizes.m, sizes.n) <= gemm.FEW
@@ -245,7 +285,7 @@ def plan_of(
         and (sizes.b[0] == 1 or sizes.k == 1)
     ):
         return _dots(device, kind, sizes, added)
-    return _panels(device, kind, sizes, added, conj, tables, whole)
+    return _panels(device, kind, sizes, added, conj, tables, whole, form)
 
 
 def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
@@ -253,21 +293,28 @@ def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
 
 
 def _panels(
-    device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool
+    device: Device,
+    kind: str,
+    sizes: Sizes,
+    added: bool,
+    conj: tuple[bool, bool],
+    tables: bool,
+    whole: bool,
+    form: Panels | None,
 ) -> Plan:
     swapped = not tables and sizes.n <= gemm.FEW and sizes.m >= 16 and sizes.a[0] == 1
     if swapped:
         sizes, conj = sizes.turned(), conj[::-1]
     sums = gemm.sums_of(kind)
-    alone = sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME and sizes.n > gemm.VECTORS_OF_ONE * sums.width // 2
-    rows = 1 if alone else gemm.ROWS
-    vectors = gemm.VECTORS_OF_ONE if alone else 1 if kind[0] == "c" or sizes.n <= sums.width else 2
+    usual = forms_of(device, kind, sizes)[0]
+    rows, vectors, longest = form or usual
     columns = sums.width * vectors
-    tiles, panels = -(-sizes.m // rows), -(-sizes.n // columns)
-    jobs = tiles * panels * sizes.count
+    # Where k is cut into parts does not depend on the form, so that all forms add up alike.
+    jobs = -(-sizes.m // usual.rows) * -(-sizes.n // (sums.width * usual.vectors)) * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
-    depth, total = fields["depth"], jobs * fields["splits"]
-    longest = 2 * _BLOCK // vectors
+    tiles, panels = -(-sizes.m // rows), -(-sizes.n // columns)
+    depth, total = fields["depth"], tiles * panels * sizes.count * fields["splits"]
+    longest = 2 * longest // vectors
     block = depth if depth <= longest else longest // 2
     most = tiles if block == depth else min(tiles, _MOST)
     slot = (block + (1 if block == depth else most) * rows) * columns * (2 if kind[0] == "c" else 1)
@@ -325,13 +372,22 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
 
 
 def _tiles(
-    device: Device, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool
+    device: Device,
+    kind: str,
+    sizes: Sizes,
+    added: bool,
+    conj: tuple[bool, bool],
+    tables: bool,
+    whole: bool,
+    form: Tiles | None,
 ) -> Plan:
-    side = 16 if device.max_group >= 256 else 8
-    width = side * gemm.EACH
-    tiles, panels = -(-sizes.m // width), -(-sizes.n // width)
-    jobs = tiles * panels * sizes.count
+    usual = forms_of(device, kind, sizes)[0]
+    side, each, depth = form or usual
+    width = usual.side * usual.each
+    jobs = -(-sizes.m // width) * -(-sizes.n // width) * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
+    tiles, panels = -(-sizes.m // (side * each)), -(-sizes.n // (side * each))
+    jobs = tiles * panels * sizes.count
     shape = _packed(
         fields
         | {
@@ -342,7 +398,7 @@ def _tiles(
         }
     )
     function = device.function(
-        gemm.tiles_text(kind, out, side),
+        gemm.tiles_text(kind, out, side, each, depth),
         "tiles",
         "pppppx" + _numbers(kind),
         T=kind,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from pathlib import Path
 from typing import Any, Protocol
 
 from torchlite_kernels.kinds import KINDS
@@ -84,6 +85,7 @@ class Device:
     )
     capturing = False  # whether what is started is recorded for a graph, and what that draws
     draws: Any = None
+    forms: Any = None  # who says in which form products are computed, where that is measured (`linalg.tuning`)
 
     def __init__(self, index: int):
         self.index = index
@@ -147,6 +149,10 @@ class Device:
 
     def build(self, text: str) -> Any:
         """A built program. RuntimeError with the compiler's log and the numbered text."""
+        raise NotImplementedError
+
+    def place_of(self, text: str) -> Path:
+        """Where what belongs to a text is kept on the disk, for this device and driver."""
         raise NotImplementedError
 
     def kernel(self, program: Any, name: str, signature: str) -> Any:
