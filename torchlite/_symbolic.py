@@ -198,6 +198,8 @@ def _order(term: tuple) -> tuple:
 def _srepr(atom: Atom) -> str:
     if len(atom) > 1:
         return f"{atom[0]}({', '.join(part.srepr() for part in atom[1:])})"
+    if "(" in atom[0]:
+        return atom[0]
     return f"Symbol('{atom[0]}', {'positive=True, ' * atom[0].startswith('s')}integer=True)"
 
 
@@ -217,6 +219,25 @@ def read(text: str) -> Expr | None:
         return _read(ast.parse(text, mode="eval").body, 0)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError):
         return None
+
+
+_FORMS = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.UnaryOp, ast.USub)
+
+
+def opaque(text: str) -> Expr | None:
+    """An expression of other forms as one symbol, whose name is the text; None for what is no text of `srepr`.
+
+    >>> from torchlite._symbolic import opaque
+    >>> opaque("TruncToInt(Symbol('zuf0'))").srepr()
+    "TruncToInt(Symbol('zuf0'))"
+    """
+    if len(text) > 10_000 or "(" not in text:
+        return None
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return Expr.symbol(text) if all(isinstance(node, _FORMS) for node in nodes) else None
 
 
 def _read(node: Any, depth: int) -> Expr:
@@ -504,27 +525,38 @@ class SymBool:
     b: Any
     holds: bool
     trace: Any
+    place: str | None  # the program's line, of a condition on sizes alone
 
     def __init__(self, node: Any) -> None:
         raise NotImplementedError("SymBool: a condition is made by comparing sizes while a program is captured")
 
     @staticmethod
-    def of(name: str, a: Any, b: Any, holds: bool, trace: Any) -> SymBool:
-        """The condition of a comparison; of an element `a` (its node) with the name "item", and of what does not hold
-        with "not".
+    def of(name: str, a: Any, b: Any, holds: bool, trace: Any, place: str | None = None) -> SymBool:
+        """The condition of a comparison; of an element `a` (its node) with the name "item", of what does not hold
+        with "not", of two conditions with "and" and "or".
         """
         made = object.__new__(SymBool)
-        made.name, made.a, made.b, made.holds, made.trace = name, a, b, holds, trace
+        made.name, made.a, made.b, made.holds, made.trace, made.place = name, a, b, holds, trace, place
         return made
 
     def __bool__(self) -> bool:
-        if self.trace is None or not self.trace.open:
-            return self.holds
-        known = self.trace.known(self)
-        return known if isinstance(known, bool) else self.trace.recorder.undecided(self)
+        return self.holds if self.trace is None or not self.trace.open else self.trace.decided(self)
+
+    def __int__(self) -> int:
+        return int(bool(self))
+
+    def __and__(self, other: Any) -> Any:
+        return _both("and", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _both("or", self, other)
+
+    __rand__, __ror__ = __and__, __or__
 
     def _assumed(self) -> bool:
         """Have the program assert it, as `torch._check` asks. False where it does not hold in this trace."""
+        if self.place is not None:
+            return bool(self)
         if self.holds:
             self.trace.require(self)
         return self.holds
@@ -533,11 +565,13 @@ class SymBool:
         """The condition that holds where this one does not."""
         if self.name == "not":
             return self.a
-        if self.name == "item":
+        if self.name not in _NEGATED:
             return SymBool.of("not", self, None, not self.holds, self.trace)
-        return SymBool.of(_NEGATED[self.name], self.a, self.b, not self.holds, self.trace)
+        return SymBool.of(_NEGATED[self.name], self.a, self.b, not self.holds, self.trace, self.place)
 
     def __repr__(self) -> str:
+        if self.name in _JOINED:
+            return f"({self.a!r}) {_JOINED[self.name][0]} ({self.b!r})"
         if self.b is None:
             return f"Not({self.a!r})" if self.name == "not" else str(self.a)
         return f"{self.a!r} {_SIGNS[self.name]} {self.b!r}"
@@ -550,9 +584,42 @@ class SymBool:
             return f"Equality(Symbol('{self.trace.names[self.a]}', integer=True), Integer(1))"
         if self.name == "not":
             return f"Not({self.a.srepr()})"
+        if self.name in _JOINED:
+            return f"{_JOINED[self.name][1]}({self.a.srepr()}, {self.b.srepr()})"
         return f"{_CLASSES[self.name]}({_text(self.a)}, {_text(self.b)})"
 
 
+def _both(name: str, a: Any, b: Any) -> Any:
+    """Two conditions as one. Those on sizes are decided, as only what depends on elements needs a node."""
+    if not isinstance(b, (bool, SymBool)):
+        return NotImplemented
+    a, b = (bool(c) if isinstance(c, SymBool) and c.place is not None else c for c in (a, b))
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, bool):
+            return (other if one else False) if name == "and" else (True if one else other)
+    return SymBool.of(name, a, b, a.holds and b.holds if name == "and" else a.holds or b.holds, a.trace)
+
+
+def _counting(name: str, turned: bool) -> None:
+    """Arithmetic on conditions: on 1 and 0 among numbers, by an op with tensors."""
+    run = getattr(operator, name)
+
+    def method(self: SymBool, other: Any) -> Any:
+        if isinstance(other, (int, float, SymBool)):
+            parts = [sym_ite(v, 1, 0) if isinstance(v, SymBool) else v for v in (self, other)]
+            return run(*(parts[::-1] if turned else parts))
+        if not turned or not hasattr(other, "_memory"):
+            return NotImplemented
+        return self.trace.with_tensor(name, other, self)
+
+    method.__name__ = f"__{'r' * turned}{name}__"
+    setattr(SymBool, method.__name__, method)
+
+
+for _name in ("add", "sub", "mul"):
+    _counting(_name, False)
+    _counting(_name, True)
+_JOINED = {"and": ("&", "And"), "or": ("|", "Or")}
 _CLASSES = {
     "lt": "StrictLessThan", "le": "LessThan", "gt": "StrictGreaterThan", "ge": "GreaterThan", "eq": "Equality",
     "ne": "Unequality",

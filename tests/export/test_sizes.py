@@ -7,6 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.export import Dim, export
+from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 F = torch.nn.functional
 
@@ -120,3 +121,37 @@ def test_a_size_that_is_a_multiple():
     program = export(Module(pairs), (made(4, 6),), dynamic_shapes=({1: 2 * Dim("half")},))
     for found in (program, program.run_decompositions()):
         assert [y.shape for y in found.module()(made(4, 10))] == [(4, 5), (4, 5)]
+
+
+class Several(torch.nn.Module):
+    def forward(self, x, *more, scale=None, **named):
+        return x + sum(more) + sum(named.values()) + (0 if scale is None else scale)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ({0: Dim.DYNAMIC}, ({0: Dim.AUTO},), {0: Dim.DYNAMIC}, {"k": {0: Dim.DYNAMIC}}),
+        {"x": {0: Dim("n")}, "more": ({0: Dim("n")},), "scale": (Dim("n"), 3), "named": {"k": {0: Dim("n")}}},
+    ],
+)
+def test_sizes_of_many_inputs_are_one(shapes):
+    values = [made(4, 3) * i for i in range(4)]
+    program = export(Several(), tuple(values[:2]), {"scale": values[2], "k": values[3]}, dynamic_shapes=shapes)
+    assert len(program.range_constraints) == 1
+    again = [made(7, 3) * i for i in range(4)]
+    torch.testing.assert_close(program.module()(*again[:2], scale=again[2], k=again[3]), sum(again))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "kind", "text"),
+    [
+        ({"x": {0: Dim.AUTO}}, torch._dynamo.exc.UserError, r"must be the arg names \['x', 'more'\]"),
+        (({0: Dim.AUTO}, {0: Dim.AUTO}), torch._dynamo.exc.UserError, "Detected mismatch between the structure"),
+        (({0: Dim.AUTO},), torch._dynamo.exc.UserError, "`inputs` has 2 elements, but `dynamic_shapes` has 1 elements"),
+        (({0: 5}, None), ConstraintViolationError, r"constraint of 5 does not match input size of 4, for L\['x'\]"),
+    ],
+)
+def test_what_is_said_of_sizes_fits_the_inputs(shapes, kind, text):
+    with pytest.raises(kind, match=text):
+        export(Several(), (made(4, 3), made(4, 3)), dynamic_shapes=shapes)

@@ -72,8 +72,14 @@ class Captured:
         self.places.append(node)
         return node
 
-    def module(self, outer: list[Any]) -> Any:
-        """The graph as a module whose last inputs are `outer`."""
+    def _placeholder(self, name: str) -> Any:
+        """An input, whose argument has the node's name, which is another one for each."""
+        node = self.graph.placeholder(name)
+        node.target = node.name
+        return node
+
+    def module(self, outer: list[Any], single: bool = False) -> Any:
+        """The graph as a module whose last inputs are `outer`. `single`: its one result is no tuple."""
         from torchlite.export._capture import _without_unused
         from torchlite.fx import GraphModule
         from torchlite.nn import Module
@@ -85,10 +91,10 @@ class Captured:
             node = order.get(id(tensor))
             if last is None:
                 with self.graph.inserting_before(next(iter(self.graph.nodes), None)):
-                    place = self.graph.placeholder("outer_1")
+                    place = self._placeholder("outer_1")
             else:
                 with self.graph.inserting_after(last):
-                    place = self.graph.placeholder("outer_1")
+                    place = self._placeholder("outer_1")
             if node is not None:
                 place.meta.update(node.meta)
                 node.replace_all_uses_with(place)
@@ -98,7 +104,8 @@ class Captured:
 
                 place.meta["val"] = of_tensor(tensor)
             last = place
-        self.graph.output(tuple(self.inner.argument(leaf) for leaf in self.leaves)).meta["val"] = None
+        results = tuple(self.inner.argument(leaf) for leaf in self.leaves)
+        self.graph.output(results[0] if single else results).meta["val"] = None
         _without_unused(self.graph)
         root = Module()
         for name, module in self.inner.modules.items():
@@ -159,6 +166,8 @@ class _paused:
 
 def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands: Any) -> Any:
     """A branch as a node."""
+    from torchlite.fx.experimental._unbacked import plain
+
     leaves, spec = pytree.tree_flatten(tuple(operands))
 
     def flat(function: Callable) -> Callable:
@@ -183,7 +192,7 @@ def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands:
     given = tuple(found.argument(v) for v in [*leaves, *outer])
     node = _node(found, "cond", (found.argument(pred), *graphs, given))
     with _paused(found):
-        taken = bool(pred)
+        taken = bool(plain(pred))
     results = _results(found, node, parts[0 if taken else 1].leaves)
     return pytree.tree_unflatten(list(results), parts[0].spec)
 
@@ -198,7 +207,7 @@ def while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried: tuple)
     with _paused(found):
         parts = [Captured(found, flat(function), leaves) for function in (cond_fn, body_fn)]
     outer = _united(parts)
-    modules = [part.module(outer) for part in parts]
+    modules = [parts[0].module(outer, single=True), parts[1].module(outer)]
     graphs = [
         _named(found, name, module)
         for name, module in zip(("while_loop_cond_graph", "while_loop_body_graph"), modules, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._symbolic import SymBool
 from .._tensor import Tensor
 from . import capturing
 
@@ -17,7 +18,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
     tensor(3)
     """
-    if not isinstance(pred, (bool, int, Tensor)):
+    if not isinstance(pred, (bool, int, Tensor, SymBool)):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
@@ -26,6 +27,6 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     if not isinstance(operands, (tuple, list)):
         raise RuntimeError(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
     found = capturing.recorder()
-    if found is not None and isinstance(pred, Tensor):
+    if found is not None and isinstance(pred, (Tensor, SymBool)):
         return capturing.cond(found, pred, true_fn, false_fn, operands)
     return (true_fn if pred else false_fn)(*operands)

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import torchlite as torch
+from torchlite._functorch import predispatch
 
 SCHEMA = 8, 20
 DTYPES: dict[int, Any] = {
@@ -41,6 +42,12 @@ FUNCTIONS: dict[str, Any] = {
     **{
         f"torch.{name}": getattr(torch, name)
         for name in ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sum")
+    },
+    **{
+        f"torch._functorch.predispatch.{name}": getattr(predispatch, name)
+        for name in (
+            "lazy_load_decompositions _vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim"
+        ).split()
     },
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,

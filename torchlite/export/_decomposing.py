@@ -228,8 +228,10 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
     own = getattr(node.target, "namespace", "")
     if not own or own == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
         run = _SIZED.get(node.target, node.target)
+        recorder.line = node.name
         with recorder:
             env[node] = run(*args, **kwargs)  # type: ignore[operator]
+        recorder.line = None
         return
     recorder.stack_trace = node.meta.get("stack_trace")
     rule = recorder.decompositions.get(node.target)
@@ -278,7 +280,7 @@ def _keep(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
                 if made.op == "get_attr" and made.target == found.target:
                     return made
             return recorder.graph.create_node("get_attr", str(found.target), (), {}, found.name)
-        return found
+        return recorder.argument(found)
 
     from torchlite.fx.node import map_arg
 

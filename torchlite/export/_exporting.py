@@ -202,12 +202,11 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
         if problem is None:
             continue
         if varying.shown(name) == name:
-            for other in [n for n in varying.hints if n != name and varying.hints[n] == varying.hints[name]]:
-                both = {**sizes, other: sizes[name]}
-                if _problem(mod, trace, varying, spec, both) is None:
-                    varying.unite(name, other)
-                    problem = None
-                    break
+            equal = _equal(mod, trace, varying, spec, name, sizes)
+            if equal:
+                problem = None
+                for other in [name, *equal[1:]]:
+                    varying.unite(other, equal[0])
         if problem is None:
             continue
         if name in varying.free:
@@ -227,6 +226,25 @@ def _settled(mod: Any, trace: Trace, varying: Varying, spec: Any) -> None:
             f"{sizes[name]} is another one than with {varying.hints[name]}: {problem}\nSuggested fixes:\n  "
             f"{shown} = {varying.hints[name]}"
         )
+
+
+def _equal(mod: Any, trace: Trace, varying: Varying, spec: Any, name: str, sizes: dict[str, int]) -> list[str]:
+    """The sizes that have to be what a size is; none where it has to be constant."""
+
+    def works(names: list[str]) -> bool:
+        return _problem(mod, trace, varying, spec, {**sizes, **dict.fromkeys(names, sizes[name])}) is None
+
+    found = [n for n in varying.hints if n != name and varying.hints[n] == varying.hints[name]]
+    for other in found:
+        if works([other]):
+            return [other]
+    if len(found) < 2 or not works(found):
+        return []
+    for other in list(found):
+        fewer = [n for n in found if n != other]
+        if works(fewer):
+            found = fewer
+    return found
 
 
 def _no_other(varying: Varying, name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._higher_order_ops.operators import OPERATORS
 from torchlite._subclasses.described import described
-from torchlite._symbolic import SymBool, SymFloat, SymInt, read
+from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
@@ -303,7 +303,8 @@ class _Reader:
     def size(self, entry: Any, where: str) -> Any:
         """A size as the nodes have it: a number or an expression."""
         if type(entry) is dict and type(entry.get("as_expr")) is dict and entry["as_expr"].get("hint") is None:
-            found = read(str(entry["as_expr"].get("expr_str", "")))
+            text = str(entry["as_expr"].get("expr_str", ""))
+            found = read(text) or opaque(text)
             if found is None:
                 raise wrong(where, "a size is no expression that torchlite knows")
             try:

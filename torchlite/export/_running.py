@@ -4,11 +4,13 @@ way through `torch.ops`, and reads its arguments without building trees where th
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
+from torchlite._functorch import predispatch
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
@@ -67,6 +69,8 @@ class _Writer:
         text = head + "".join(f"    {line}\n" for line in self.lines)
         space = dict(self.given)
         exec(compile(text, "<exported program>", "exec"), space)
+        if any(node.target is predispatch._vmap_increment_nesting for node in nodes):
+            return _with_levels(space["forward"])
         return space["forward"]
 
     def held(self, value: Any) -> str:
@@ -179,6 +183,17 @@ class _Writer:
             )
         else:
             self.lines.append(f"return {self.held(pytree.tree_unflatten)}([{', '.join(values)}], {self.held(spec)})")
+
+
+def _with_levels(forward: Any) -> Any:
+    """A function that begins levels of vmap, which have ended when it has."""
+
+    @functools.wraps(forward)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with predispatch.ended():
+            return forward(*args, **kwargs)
+
+    return run
 
 
 _aten = torch.ops.aten

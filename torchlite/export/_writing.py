@@ -260,7 +260,7 @@ class _Written:
         self.numbers: dict[str, Any] = {}
 
     def data(self) -> dict[str, Any]:
-        inputs, nodes, outputs = [], [], []
+        inputs, nodes, outputs, single = [], [], [], False
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 inputs.append(self._placeholder(node))
@@ -278,7 +278,7 @@ class _Written:
             "tensor_values": self.tensors,
             "sym_int_values": self.sizes,
             "sym_bool_values": self.truths,
-            "is_single_tensor_return": False,
+            "is_single_tensor_return": single,
             "custom_obj_values": {},
             "sym_float_values": self.numbers,
         }
@@ -362,7 +362,8 @@ class _Written:
     def _outputs(self, node: Node, schema: Any) -> list[dict[str, Any]]:
         value = node.meta.get("val")
         if value is None:
-            return []
+            none = isinstance(node.target, HigherOrderOperator) or schema is not None and not schema.returns
+            return [] if none else [{"as_none": True}]
         if not isinstance(value, (list, tuple)):
             return [self._named(node)]
         items: dict[int, Node] = {}

@@ -195,48 +195,32 @@ def per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[int, A
         shapes = shapes.dynamic_shapes(m, args, kwargs)
     if not shapes:
         return [{} for _ in leaves]
-    names = list(inspect.signature(m.forward).parameters.values())
     found: dict[int, Any] = {}
-    by_name = _by_name(names, args, kwargs, shapes)
-    for value, said in by_name:
+    for name, value, said in _by_name(combined(m, args, kwargs), shapes):
         for leaf, one in _walk(value, said):
-            found[id(leaf)] = one
-    return [_dimensions(leaf, found.get(id(leaf))) for leaf in leaves]
+            found[id(leaf)] = name, one
+    return [_dimensions(leaf, *found.get(id(leaf), ("", None))) for leaf in leaves]
 
 
-def _by_name(parameters: list, args: tuple, kwargs: dict, shapes: Any) -> Iterator[tuple[Any, Any]]:
-    """Arguments with what is said of them."""
+def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Arguments by name with what is said of them."""
     from ._errors import UserError
 
     if isinstance(shapes, Mapping):
-        given: dict[str, Any] = {}
-        rest = list(args)
-        for p in parameters:
-            if p.kind is p.VAR_POSITIONAL:
-                given[p.name], rest = tuple(rest), []
-            elif p.kind is p.VAR_KEYWORD:
-                if p.name in shapes:
-                    given[p.name] = {k: v for k, v in kwargs.items() if k not in given}
-            elif rest:
-                given[p.name] = rest.pop(0)
-        given.update(
-            {k: v for k, v in kwargs.items() if not any(isinstance(g, dict) and k in g for g in given.values())}
-        )
-        if set(shapes) - set(given):
+        if set(shapes) != set(given):
             raise UserError(
                 f"When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names {list(given)} "
                 f"of `inputs`, but here they are {list(shapes)}. Alternatively, you could also ignore arg names "
                 "entirely and specify `dynamic_shapes` as a list/tuple matching `inputs`."
             )
-        for name, value in given.items():
-            yield value, shapes.get(name)
-        return
-    values = [*args, *kwargs.values()]
-    if len(shapes) != len(values):
+        shapes = [shapes[name] for name in given]
+    if len(shapes) != len(given):
         raise UserError(
-            f"Expected dynamic_shapes to have {len(values)} parts, one for each argument, but it has {len(shapes)}"
+            "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
+            f"{len(given)} elements, but `dynamic_shapes` has {len(shapes)} elements"
         )
-    yield from zip(values, shapes, strict=True)
+    for (name, value), said in zip(given.items(), shapes, strict=True):
+        yield name, value, said
 
 
 def _is_said(said: Any) -> bool:
@@ -269,6 +253,11 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
         for key in value:
             yield from _walk(value[key], said[key])
         return
+    if isinstance(value, (list, tuple)) and isinstance(said, Mapping):
+        raise UserError(
+            f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has a {type(value)}, "
+            f"but `dynamic_shapes` has a {type(said)} there"
+        )
     if type(said) is type(value) and not isinstance(said, (list, tuple)):
         parts = pytree.tree_leaves(said, is_leaf=lambda x: x is not said)
     else:
@@ -282,8 +271,10 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
         yield from _walk(child, one)
 
 
-def _dimensions(leaf: Any, said: Any) -> dict[int, Any]:
+def _dimensions(leaf: Any, name: str, said: Any) -> dict[int, Any]:
     """What varies of a leaf, by dimension."""
+    from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
+
     from ._errors import UserError
 
     if said is None or not isinstance(leaf, Tensor):
@@ -299,10 +290,11 @@ def _dimensions(leaf: Any, said: Any) -> dict[int, Any]:
     found = {}
     for dim, one in said.items():
         if not -leaf.ndim <= dim < leaf.ndim:
-            raise UserError(f"Expected dimension {dim} of a tensor with {leaf.ndim} dimensions")
+            continue  # nothing is said of any of its sizes
         if isinstance(one, int) and one != leaf.shape[dim]:
-            raise UserError(
-                f"Static shape constraint of {one} does not match input size of {leaf.shape[dim]}, for dimension {dim}"
+            raise ConstraintViolationError(
+                f"Static shape constraint of {one} does not match input size of {leaf.shape[dim]}, for "
+                f"L[{name!r}].size()[{dim}]"
             )
         if isinstance(one, Dim) or isinstance(one, _DimHint) and one.type != "STATIC":
             found[dim % leaf.ndim] = one

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, SymFloat, SymInt, sym_float, sym_max, sym_min, sym_sqrt
+from torchlite._symbolic import Expr, SymBool, SymFloat, SymInt, sym_float, sym_max, sym_min, sym_sqrt
 from torchlite.fx import Graph, Node
 
 _LARGEST_DIVISOR = 64
@@ -274,6 +274,10 @@ class Merged:
                 if len(set(values)) > 1:
                     self.known.setdefault(values, expr)
             return SymInt.of(expr, int(first))
+        if isinstance(first, SymBool) and first.b is not None:
+            parts = zip(*((c.a, c.b) for c in found), strict=True)
+            a, b = (self._value(list(items), near, node) for items in parts)
+            return SymBool.of(first.name, a, b, first.holds, first.trace, first.place)
         return first
 
     def _size(self, values: tuple[int, ...], near: list, node: Node, dim: int) -> Any:

@@ -204,6 +204,7 @@ class Recorder(DispatchMode):
         self.modules: dict[str, Any] = {}  # graphs within
         self.decomposing = False  # whether ops that are written in others come apart
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
+        self.line: str | None = None  # of the program, where it is known
         self.unbacked: Unbacked | None = None  # numbers that depend on elements, where the program may have them
         self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
         self.grad_mode: bool | None = None  # the mode in which nodes are made, where that is to be recorded
@@ -256,6 +257,8 @@ class Recorder(DispatchMode):
 
     def asking(self) -> str | None:
         """The line of the program that asks something of a size; None where torchlite's own code does."""
+        if self.line is not None:
+            return self.line
         frame: Any = sys._getframe(2)
         while frame.f_code.co_filename.endswith("_symbolic.py"):
             frame = frame.f_back

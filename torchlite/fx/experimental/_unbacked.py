@@ -45,6 +45,7 @@ class Unbacked:
         self.count = 0  # of values
         self.guards: list[Guard] = []
         self.names: dict[Any, str] = {}  # by nodes of elements that are truth values
+        self.symbols = 0
         self.hints: dict[str, int] = {}
         self.numbers: dict[str, int] = dict(self.sizes)  # of all symbols
         self.ranges: dict[str, tuple[float, float]] = {}
@@ -61,11 +62,15 @@ class Unbacked:
     # -- where symbols come from ------------------------------------------------------------------
 
     def _fresh(self, node: Any, dim: int | None, found: int, low: float, high: float) -> tuple[str, int]:
-        name = self.name or f"u{len(self.hints)}"
+        name = self._symbol()
         hint = self.hints[name] = self.numbers[name] = self.sizes.get(name, found)
         self.ranges.setdefault(name, (low, high))
         self.sources.setdefault(name, (node, dim))
         return name, hint
+
+    def _symbol(self) -> str:
+        self.symbols += 1
+        return self.name or f"u{self.symbols - 1}"
 
     def input(self, node: Any, dim: int, expr: Expr, size: int) -> None:
         """Say what a size of an input is."""
@@ -117,10 +122,12 @@ class Unbacked:
     def element(self, node: Any, result: Any) -> Any:
         """The number of a node that depends on elements, as a symbol."""
         if type(result) is bool:
-            self.names[node] = f"u{len(self.hints) + len(self.names)}"
+            self.names[node] = self._symbol()
+            self.ranges[self.names[node]] = 0, 1
             made: Any = SymBool.of("item", node, None, result, self)
         elif type(result) is float:
             made = SymFloat.of(result, (f"zuf{self.floats}",), self, True)
+            self.ranges[f"zuf{self.floats}"] = -math.inf, math.inf
             self.floats += 1
             self.nodes[id(made)] = made, node
         else:
@@ -198,14 +205,33 @@ class Unbacked:
         if elements:
             return SymBool.of(name, a, b, holds, self)
         place = self.recorder.asking()
-        if place is not None:
-            taken = name if holds else NEGATED[name]
-            self.guards.append(Guard(taken, difference, place))
-            self.facts.add((taken, difference))
-        return holds
+        return holds if place is None else SymBool.of(name, a, b, holds, self, place)
+
+    def decided(self, condition: Any) -> bool:
+        """The truth of a condition that the program asks for. What is of sizes holds or not as in this trace."""
+        known = self.known(condition)
+        if known is not None:
+            return bool(known)
+        if condition.place is None:
+            return self.recorder.undecided(condition)
+        taken = condition.name if condition.holds else NEGATED[condition.name]
+        difference = Expr.of(condition.a) - Expr.of(condition.b)
+        self.guards.append(Guard(taken, difference, condition.place))
+        self.facts.add((taken, difference))
+        return condition.holds
+
+    def with_tensor(self, name: str, tensor: Any, condition: Any) -> Any:
+        """A tensor and a condition as an op takes them."""
+        return getattr(_aten, name).Tensor(tensor, condition)
 
     def known(self, condition: Any) -> Any:
         """The truth of a condition where ranges or checks say it, else None."""
+        if condition.name in ("and", "or"):
+            parts = [self.known(condition.a), self.known(condition.b)]
+            deciding = condition.name == "or"  # one part that holds is enough
+            if deciding in parts:
+                return deciding
+            return None if None in parts else not deciding
         if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
             return True if repr(condition) in self.asserted else None
         return self._decided(condition.name, Expr.of(condition.a) - Expr.of(condition.b))
@@ -246,6 +272,11 @@ class Unbacked:
             return
         if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
             self.asserted.add(repr(condition))
+        elif condition.name in ("and", "or"):
+            if condition.name == "and":
+                self.require(condition.a)
+                self.require(condition.b)
+                return
         else:
             name, difference = condition.name, Expr.of(condition.a) - Expr.of(condition.b)
             self.facts.add((name, difference))
@@ -279,7 +310,7 @@ class Unbacked:
             if value.name == "item":
                 return value.a
             made = self._call(sym_not, value.a) if value.name == "not" else (
-                self._call(getattr(operator, value.name), value.a, value.b)
+                self._call(_OPERATORS.get(value.name) or getattr(operator, value.name), value.a, value.b)
             )  # fmt: skip
             made.meta["val"] = value
             return made
@@ -326,6 +357,9 @@ class Unbacked:
         made = self._call(target, *args)
         made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args))
         return made
+
+
+_OPERATORS = {"and": operator.and_, "or": operator.or_}
 
 
 def _in_force() -> Any:
