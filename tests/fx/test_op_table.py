@@ -60,6 +60,42 @@ def test_what_was_captured_gives_what_the_op_gives(name):
             torch.testing.assert_close(mine, theirs, equal_nan=True)
 
 
+# Ops of torchlite's alone that get arrays or functions, which no graph holds.
+UNHELD = frozenset(("_copy_slices", "_index", "random_slopes"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(ROWS) - LEFT - UNHELD))
+def test_gradients_that_were_captured_hold_for_other_inputs(name):
+    run, tensors = called(name)
+
+    def inputs(factor):
+        given = [t * factor if t.dtype.is_floating_point or t.dtype.is_complex else t for t in tensors()]
+        return [t.detach().clone().requires_grad_(t.dtype.is_floating_point or t.dtype.is_complex) for t in given]
+
+    def outputs(given):
+        return [v for v in _pytree.tree_leaves(run(*given)) if _is_tensor(v) and v.requires_grad]
+
+    def joint(given, tangents):
+        results = outputs(given)
+        wanted = [t for t in given if t.requires_grad]
+        return results, torch.autograd.grad(results, wanted, tangents, allow_unused=True)
+
+    try:
+        tangents = [torch.full_like(v, 0.7) for v in outputs(inputs(1.0))]
+        joint(inputs(1.0), tangents)
+    except (RuntimeError, NotImplementedError):
+        return  # writes to leaves, derivatives that there are not
+    module = make_fx(joint)(inputs(1.0), tangents)
+    for factor in (1.0, 1.01):
+        found = []
+        for function in (joint, module):
+            torch.manual_seed(1)
+            found.append(_pytree.tree_leaves(function(inputs(factor), tangents)))
+        for expected, mine in zip(*found, strict=True):
+            torch.testing.assert_close(mine, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
 def test_overloads_named_by_words_of_python():
     module = make_fx(lambda x: x.clone().random_(-4, 9))(torch.ones(5))
     assert 'getattr(torch.ops.aten.random_, "from")' in module.code

@@ -268,6 +268,27 @@ class OutputOf:
         self.node, self.index = node, index
 
 
+def nodes_since(start: int, tensors: list) -> list[Node]:
+    """The nodes of tensors' histories that were made after a point of SEQUENCE."""
+    found: dict[Node, None] = {}
+    pending = [t._node for t in tensors]
+    for where in pending:  # which grows
+        node = where.node if where.__class__ is OutputOf else where
+        if isinstance(node, Node) and node._seq > start and node not in found:
+            found[node] = None
+            pending += _leaves(node._edges)
+    return list(found)
+
+
+def kept_by(node: Node) -> list:
+    """What a node keeps for its derivative: tensors, arrays, numbers and what else it needs."""
+    return [*_leaves(node._saved or ()), *_leaves(node._out or ())]
+
+
+def _leaves(items: Any) -> list:
+    return [leaf for item in items for leaf in (_leaves(item) if item.__class__ is tuple else (item,))]
+
+
 # Not empty once a leaf got hooks: then backward passes see to it that a leaf's come as soon as its gradient is whole.
 LEAF_HOOKS: list[None] = []
 

@@ -339,18 +339,6 @@ def _apart() -> Iterator[None]:
         stack.items = items
 
 
-def nodes_since(start: int, tensors: list) -> list:
-    """The nodes of tensors' histories that were made after a point in time."""
-    found: dict[Any, None] = {}
-    pending = [t._node for t in tensors]
-    while pending:
-        node = _node(pending.pop())
-        if node is not None and node._seq > start and node not in found:
-            found[node] = None
-            pending += _flat(node._edges)
-    return list(found)
-
-
 def _flat(edges: Any) -> Any:
     for item in edges:
         if item.__class__ is tuple:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._device.generators import default_states, set_default_states
+from torchlite._dispatch.graph import nodes_since
 from torchlite._dispatch.runtime import SEQUENCE
 from torchlite._tensor import Tensor
 from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
-from .backwards import nodes_since
 from .frames import Frame
 from .trees import flattened, with_tensors
 

@@ -10,7 +10,8 @@ import warnings
 
 from .._device.generators import engine_of, memory_order
 from .._dispatch import RANDOM, REGISTRY, call, composite, layouts, op
-from .._dispatch.interceptors import batching
+from .._dispatch.interceptors import batching, stack
+from .._dispatch.slots import SLOTS
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
@@ -56,6 +57,10 @@ def _noise(input, kernel, p, shape=None):
     if batching():
         size = tuple(input.shape) if shape is None else shape
         return call.create(kernel, size, input.dtype, p, engine, device=table.device)
+    if stack.items:  # somebody looks on, who is to see that it is drawn
+        noise = SLOTS.F._empty_like(input) if shape is None else input.new_empty(shape)
+        noise.bernoulli_(1.0 - p if kernel == "random_keep" else p)
+        return noise / (1.0 - p) if kernel == "random_keep" else noise
     if shape is not None or input.is_contiguous():
         data = getattr(table, kernel)(input._data.shape if shape is None else shape, input.dtype, p, engine)
     else:
@@ -218,12 +223,15 @@ def native_dropout(F, input, p, train):
     """(dropout of `input`, the mask of what was kept)."""
     if not train:
         return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
-    kept = _noise(input, "random_bernoulli", 1.0 - p)
-    scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
-    return F.mul(F.mul(input, kept), scale), kept.to(bool_)
+    mask = _noise(input, "random_bernoulli", 1.0 - p).to(bool_)
+    return F.native_dropout_backward(input, mask, 0.0 if p == 1 else 1.0 / (1.0 - p)), mask
 
 
-@composite("native_dropout_backward(Tensor grad_output, Tensor mask, scale)", where="torch")
-def native_dropout_backward(F, grad_output, mask, scale):
-    """The gradient of `native_dropout`."""
-    return F.mul(F.mul(grad_output, mask), scale)
+op(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, scale)",
+    where="torch",
+    composite=lambda F, grad_output, mask, scale: F.mul(F.mul(grad_output, F.to(mask, F.dtype_of(grad_output))), scale),
+    meta=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
+    vjp={"grad_output": lambda F, g, mask, scale: F.native_dropout_backward(g, mask, scale)},
+    doc="The gradient of `native_dropout`, and its formula too: what the mask has, times a scale.",
+)

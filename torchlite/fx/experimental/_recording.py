@@ -7,6 +7,7 @@ which is an error that names the program's line, indices, `detach` and `data`.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 import sys
@@ -18,9 +19,11 @@ from ..._aten import OWN, OpOverload, ops
 from ..._aten.matching import matched
 from ..._C import _set_grad_enabled
 from ..._dispatch import call
+from ..._dispatch.graph import Node as History
+from ..._dispatch.graph import OutputOf, kept_by, nodes_since
 from ..._dispatch.interceptors import Writing, stack
 from ..._dispatch.layouts import iterated
-from ..._dispatch.runtime import MODE
+from ..._dispatch.runtime import MODE, SEQUENCE
 from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
@@ -28,6 +31,7 @@ from ..._library.tags import Tag
 from ..._symbolic import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
+from ...utils import _pytree as pytree
 from ..graph import Graph
 from ..node import Node
 from ._unbacked import Unbacked, plain
@@ -88,7 +92,7 @@ _READ: dict[str, Callable] = {"item": _item, "tolist": _listed}
 def _reading(name: str, shown: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = recorder()
-        if found is None or not found.knows(self):
+        if found is None or found.is_inside or not found.knows(self):
             return getattr(Tensor, name)(self, *args, **kwargs)
         if found.unbacked is not None and name in _READ and not self.dtype.is_complex:
             return _READ[name](found, self)
@@ -201,6 +205,7 @@ class Recorder(DispatchMode):
         self.graph, self.constant, self.whole = graph, constant, whole
         self.decompositions = decompositions or {}
         self.nodes: dict[int, tuple[Any, Node]] = {}
+        self.arrays: dict[int, tuple[Any, Node]] = {}
         self.modules: dict[str, Any] = {}  # graphs within
         self.decomposing = False  # whether ops that are written in others come apart
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
@@ -209,6 +214,7 @@ class Recorder(DispatchMode):
         self.module_stack: dict[str, tuple[str, str]] | None = None  # the modules that nodes lie in, where it is known
         self.grad_mode: bool | None = None  # the mode in which nodes are made, where that is to be recorded
         self.depth = 0  # of the ops whose parts are seen
+        self.is_inside = False  # whether an op runs that may read elements: it checks what it was given
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -222,10 +228,20 @@ class Recorder(DispatchMode):
         if watched is not None:
             tensor.__class__ = watched
         self.nodes[id(tensor)] = (tensor, node)
+        if tensor.__class__ in _PLAIN:
+            self.arrays[id(tensor._data)] = (tensor._data, node)
+            made = tensor._node
+            while isinstance(made, History) and made._op.name == "_placed":  # only its order in memory is another
+                where = made._edges[0]
+                made, index = (where.node, where.index) if isinstance(where, OutputOf) else (where, 0)
+                array = made._out[index] if isinstance(made, History) and made._out else None
+                self.arrays[id(array)] = (array, node)
 
     def node_of(self, tensor: Any) -> Node:
         """The node of a tensor; a constant's where nothing is known of it."""
         found = self.nodes.get(id(tensor))
+        if found is None and tensor.__class__ in _WATCHED:  # what a backward pass kept is another tensor of the array
+            found = self.arrays.get(id(tensor._data))
         if found is None:
             self.track(tensor, self.constant(tensor))
             found = self.nodes[id(tensor)]
@@ -281,7 +297,9 @@ class Recorder(DispatchMode):
     def note(self, target: Any, args: tuple, kwargs: dict) -> Node:
         """A node for a call."""
         self.follow(MODE.grad)
-        given = tuple(map(self.argument, args)), self.argument(kwargs)
+        given: tuple = tuple(map(self.argument, args)), self.argument(kwargs)
+        if isinstance(target, OpOverload) and target.namespace == OWN:  # an index is another in a list
+            given = tuple(map(_like, given[0], args)), given[1]
         name = "sym_size_int" if target is _aten.sym_size.int else getattr(target, "_opname", None)
         node = self.graph.create_node("call_function", target, *given, name=name)
         node.meta["stack_trace"] = self.stack_trace or place()
@@ -387,6 +405,8 @@ class Recorder(DispatchMode):
             if done is not NotImplemented:
                 return done
         node = self.note(*found)
+        if self.decomposing and op.is_implicit and not writes and MODE.grad and call._any_wants(values):
+            return self._with_history(op, function, args, given, node)
         result = function(*plain(args), **plain(given))
         several = len(found[0]._schema.returns)
         if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
@@ -409,25 +429,48 @@ class Recorder(DispatchMode):
 
         return self.tried(run)
 
+    def _with_history(self, op: Any, function: Any, args: Any, kwargs: Any, node: Node) -> Any:
+        """A call whose parts have histories of their own. It is one node where these keep nothing but its arguments and
+        results: a backward pass in the same graph would not find the rest.
+        """
+        start, before = next(SEQUENCE), self.is_inside
+        self.is_inside = True
+        try:
+            with _going_on(self._handle):
+                result = call.below(op, function, args, kwargs)
+        finally:
+            self.is_inside = before
+        made = self._after(node)
+        results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
+        own = {self.node_of(value) for value in results}
+        kept = [leaf for one in nodes_since(start, results) for leaf in kept_by(one)]
+        found = [self.arrays.get(id(leaf._data if isinstance(leaf, Tensor) else leaf)) for leaf in kept]
+        if any(one is not None and one[1] in made and one[1] not in own for one in found):
+            self.graph.erase_node(node)
+            return result
+        for part in made:
+            self.graph.erase_node(part)
+        return self.bind(node, result)
+
+    def _after(self, last: Node | None) -> list[Node]:
+        """The nodes that were made after one, the last first."""
+        return list(itertools.takewhile(lambda node: node is not last, reversed(self.graph.nodes)))
+
     def tried(self, run: Callable[[], Any]) -> Any:
         """The result of what runs recorded; NotImplemented, and no trace of it, where it reads elements, or calls what
         the library lacks.
         """
-        last = next(reversed(self.graph.nodes), None)
-        before = dict(self.nodes)
+        last: Any = next(reversed(self.graph.nodes), None)
+        before = dict(self.nodes), dict(self.arrays)
         result: Any = NotImplemented
         with contextlib.suppress(GuardOnDataDependentSymNode):
             result = run()
-        made = []
-        for node in reversed(self.graph.nodes):
-            if node is last:
-                break
-            made.append(node)
+        made = self._after(last)
         if result is not NotImplemented and not any(_is_unknown(node.target) for node in made):
             return result
         for node in made:
             self.graph.erase_node(node)
-        self.nodes = before
+        self.nodes, self.arrays = before
         return NotImplemented
 
 
@@ -450,6 +493,10 @@ def _laid_out(func: Any, args: tuple, result: Any) -> Any:
     if strides == result.stride():
         return result
     return result.new_empty_strided(result.shape, strides).copy_(result)
+
+
+def _like(argument: Any, value: Any) -> Any:
+    return tuple(argument) if isinstance(value, tuple) else argument
 
 
 def _is_unknown(target: Any) -> bool:
