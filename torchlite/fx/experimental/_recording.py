@@ -228,20 +228,23 @@ class Recorder(DispatchMode):
         if watched is not None:
             tensor.__class__ = watched
         self.nodes[id(tensor)] = (tensor, node)
-        if tensor.__class__ in _PLAIN:
-            self.arrays[id(tensor._data)] = (tensor._data, node)
-            made = tensor._node
-            while isinstance(made, History) and made._op.name == "_placed":  # only its order in memory is another
-                where = made._edges[0]
-                made, index = (where.node, where.index) if isinstance(where, OutputOf) else (where, 0)
-                array = made._out[index] if isinstance(made, History) and made._out else None
-                self.arrays[id(array)] = (array, node)
+        if watched is not None or tensor.__class__ in _PLAIN:
+            self._know(tensor._data, tensor._node, node)
+
+    def _know(self, array: Any, made: Any, node: Node) -> None:
+        """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
+        self.arrays[id(array)] = (array, node)
+        while isinstance(made, History) and made._op.name == "_placed":
+            where = made._edges[0]
+            made, index = (where.node, where.index) if isinstance(where, OutputOf) else (where, 0)
+            array = made._out[index] if isinstance(made, History) and made._out else None
+            self.arrays[id(array)] = (array, node)
 
     def node_of(self, tensor: Any) -> Node:
         """The node of a tensor; a constant's where nothing is known of it."""
         found = self.nodes.get(id(tensor))
-        if found is None and tensor.__class__ in _WATCHED:  # what a backward pass kept is another tensor of the array
-            found = self.arrays.get(id(tensor._data))
+        if found is None:  # what a backward pass kept is another tensor of the array
+            found = self.arrays.get(id(getattr(tensor, "_data", tensor)))
         if found is None:
             self.track(tensor, self.constant(tensor))
             found = self.nodes[id(tensor)]
