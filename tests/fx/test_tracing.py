@@ -311,3 +311,47 @@ def test_make_fx_records_where_gradients_are_off():
     assert "_set_grad_enabled" not in make_fx(f)(torch.ones(2)).code
     with torch.no_grad():
         assert "_set_grad_enabled" not in make_fx(f, pre_dispatch=True)(torch.ones(2)).code
+
+
+def test_ops_of_any_number_of_tensors_take_proxies_that_were_made_by_hand():
+    graph = torch.fx.Graph()
+    x = torch.fx.Proxy(graph.placeholder("x"))
+    y = torch.fx.Proxy(graph.placeholder("y"), x.tracer)
+    t = torch.ones(3)
+    torch.einsum("ij,jk->ik", x, y)
+    torch.broadcast_tensors(t.sum(), y[..., :1])[0].shape[:-1]
+    torch.meshgrid(x, y, indexing="ij")
+    torch.block_diag(x, y)
+    torch.tensordot(x, y, ((0,), (1,)))
+    torch.split(x, 2, -1)
+    made = [(n.target.__name__, n.args[:3], n.kwargs) for n in graph.nodes if n.op == "call_function"]
+    x, y = x.node, y.node
+    assert [entry for entry in made if entry[0] not in ("getitem", "getattr", "broadcast_tensors")] == [
+        ("einsum", ("ij,jk->ik", x, y), {}),
+        ("meshgrid", (x, y), {"indexing": "ij"}),
+        ("block_diag", (x, y), {}),
+        ("tensordot", (x, y), {"dims": ((0,), (1,))}),
+        ("split", (x, 2), {"dim": -1}),
+    ]
+
+
+def test_classes_are_asked_about_ops_of_any_number_of_tensors():
+    seen = []
+
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, len(args)))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2).as_subclass(Own)
+    assert all(type(y) is Own for y in torch.broadcast_tensors(x, torch.ones(3, 1)))
+    assert type(torch.einsum("i,i->", x, x)) is Own
+    assert seen[0] == ("broadcast_tensors", 2)
+    assert ("einsum", 3) in seen
+
+
+def test_a_write_of_a_proxy_to_a_tensor_ends():
+    x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
+    with pytest.raises(TypeError, match="must be Tensor, not Proxy"):
+        torch.ones(3).add_(x)

@@ -14,6 +14,7 @@ import numpy as np
 from .._types.dtypes import int64
 from . import call, errors
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, unrecorded, version, view_meta
+from .interceptors import overriding
 from .overlap import meets, repeats
 from .record import ABSENT, NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
@@ -307,6 +308,7 @@ GLOBALS.update(
     no_tensor=_no_tensor,
     freed=freed,
     meets=meets,
+    overriding=overriding,
     repeats=repeats,
 )
 

@@ -110,6 +110,14 @@ def intercepted_above(op, function, args, kwargs):
     return NotImplemented
 
 
+# What parameters are called that take any number of tensors.
+TENSORS = frozenset(("matrices", "operands", "tensors"))
+
+
+# What PyTorch writes in Python: from which argument on it hands them on by their names.
+_IN_PYTHON = {"cdist": 2, "norm": 1, "split": 2, "tensordot": 2, "unique": 1, "unique_consecutive": 1}
+
+
 def as_called(op, args, kwargs):
     """The arguments of a call as a program writes it: without those that are a parameter's default."""
     defaults = {p.name: p.default for p in op.params}
@@ -117,6 +125,12 @@ def as_called(op, args, kwargs):
     args = tuple(args)
     while args and len(args) <= len(places) and args[-1] is places[len(args) - 1].default:
         args = args[:-1]
+    if args and places[len(args) - 1].kind == "varargs" and places[len(args) - 1].name in TENSORS:
+        args = *args[:-1], *args[-1]  # any number of tensors, each an argument
+    elif len(args) > _IN_PYTHON.get(op.name, len(places)):
+        first = _IN_PYTHON[op.name]
+        kwargs = {p.name: value for p, value in zip(places[first:], args[first:], strict=False)} | kwargs
+        args = args[:first]
     return args, {name: value for name, value in kwargs.items() if value is not defaults.get(name, NotImplemented)}
 
 

@@ -80,7 +80,7 @@ def meets(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
     a, b = written, read
     while a.base.__class__ is a.__class__:
         a = a.base
-    while b.base.__class__ is b.__class__:
+    while b.base.__class__ is b.__class__ is a.__class__:
         b = b.base
     if a is not b or written is read and not whole:
         return False

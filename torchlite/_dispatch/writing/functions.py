@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..interceptors import TENSORS
 from ..promotion import ROUNDED
 from ..record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
 from .calls import write_call, write_error, write_finish, write_kernel
@@ -260,6 +261,10 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         named = " and ".join(f"`{name}`" for name in wanted) if len(wanted) < 3 else f"all {len(wanted)}"
         subject = f"{named} {_be_plain(len(wanted))}"
         tests += map(is_plain, wanted)
+    several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSORS), None)
+    if several is not None:
+        subject = f"no class of `{several}` has a say"
+        tests.append(f"overriding({several}) is None")
     tests += _nones(unset)
     source.comment(_conditions(subject, free, unset))
     with source.condition("if", tests or ["True"]):
