@@ -94,6 +94,10 @@ def test_marks():
         ("def f(x):\n  return torch.no_such_function(x)", "undefined value|no_such_function|no attribute|Unknown"),
         ("def f(x: list):\n  return x", "without a contained type"),
         ("def f(x):\n  y = lambda z: z\n  return y(x)", "lambda functions aren't supported"),
+        ("def f(x):\n  def y(z):\n    return z\n  return y(x)", "function definitions aren't supported"),
+        ("n = 3\ndef f(x):\n  return x * n", "python value of type 'int' cannot be used as a value"),
+        ("def f(x, n: int = 'a'):\n  return x", 'Expected a default value of type int on parameter "n"'),
+        ("from typing import *\ndef f(x, n: List[int] = [1]):\n  return x", "Mutable default parameters"),
     ],
 )
 def test_what_the_language_does_not_have(tmp_path, source, words):
@@ -175,3 +179,37 @@ def test_dataclasses(tmp_path):
     scripted.save(tmp_path / "net.pt")
     for module in (scripted, torch.jit.load(tmp_path / "net.pt")):
         assert module(torch.ones(2)).tolist() == [5.0, 5.0]
+
+
+@torch.jit.script
+class Counter:
+    def __init__(self, start: int):
+        self.total = start
+
+    def less(self, other: "Counter") -> bool:  # the class is not there yet when the decorator runs
+        return self.total < other.total
+
+
+class Parts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scales = torch.nn.ParameterList([torch.nn.Parameter(torch.full((2,), float(n))) for n in (2, 3)])
+
+    def forward(self, x, times: float = 1):
+        for scale in self.scales:
+            x = x * scale
+        wide = torch.nn.functional.interpolate(x[None, None], scale_factor=2.0, mode="nearest")
+        done = torch.jit.fork(scaled, x, n=int(times))
+        return wide + self.scales[1][0], torch.jit.wait(done), Counter(1).less(Counter(2)), len(self.scales), times
+
+
+def scaled(x, n: int):
+    return x * n
+
+
+def test_programs_that_files_got_wrong():
+    scripted = torch.jit.script(Parts())
+    for module in (scripted, again(scripted)):
+        wide, done, less, count, times = module(torch.ones(2))
+        assert wide.tolist() == [[[9.0] * 4]] and done.tolist() == [6, 6] and (less, count, times) == (True, 2, 1.0)
+    assert isinstance(again(scripted)(torch.ones(2))[4], float)

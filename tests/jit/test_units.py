@@ -9,7 +9,7 @@ import torchlite as torch
 
 from .test_trace import again, same
 
-SCALE = 3
+SCALE = 3  # a global variable, which no program sees
 
 
 def test_texts_are_programs():
@@ -17,7 +17,7 @@ def test_texts_are_programs():
     def helper(a, n):
         # type: (Tensor, int) -> Tensor
         for i in range(n):
-            a = a + i * SCALE
+            a = a + i * 3
         return a
 
     def func(x, y: List[int] = [1, 2]) -> Tensor:
@@ -34,6 +34,7 @@ def test_texts_are_programs():
         "import os",
         "x = 1",
         "def f(x):\n    return os.getcwd()",
+        "def f(x):\n    return x * SCALE",
         "def f(x: os.name):\n    return x",
         "def (",
     ):

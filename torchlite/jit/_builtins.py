@@ -401,6 +401,7 @@ _OWN: dict[str, Callable] = {
     "__contains__": lambda items, item: bool((items == item).any()),
     "dim": lambda x: x.ndim,
     "numel": lambda x: x.numel(),
+    "numpy_T": lambda x: x.T,
     "item": lambda x: x.item(),
     "str": str,
     "stride": lambda x, *dim: x.stride(*dim) if dim else list(x.stride()),

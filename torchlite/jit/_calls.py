@@ -96,14 +96,16 @@ class Calls:
         if of_jit and name == "_unwrap_optional":
             return ast.Call(self._expr("ops.prim.unchecked_unwrap_optional"), [self.visit(node.args[0])], [])
         if of_jit and name == "fork":
-            return ast.Call(
-                ast.Name("fork", ast.Load()), [self._forked(node.args[0]), *map(self.visit, node.args[1:])], []
-            )
+            made = self._with(ast.Name("fork", ast.Load()), ast.Call(node.func, node.args[1:], node.keywords))
+            made.args.insert(0, self._forked(node.args[0]))
+            return made
         if of_jit and name == "wait":
             return ast.Call(self._expr("torch.wait"), [self.visit(node.args[0])], [])
         if called is len and len(node.args) == 1:
             counted = self._resolved(node.args[0])
-            if isinstance(counted, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)):
+            if isinstance(
+                counted, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict, torch.nn.ParameterList)
+            ):
                 return ast.Constant(len(counted))
         if called is collections.OrderedDict and not node.args and not node.keywords:
             return self._expr("annotate(Dict[str, Tensor], {})")
@@ -143,14 +145,11 @@ class Calls:
     def _interpolate(self, node: ast.Call) -> ast.expr:
         names = ["input", "size", "scale_factor", "mode", "align_corners"]
         given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-        mode = given.get("mode")
-        kind = mode.value if isinstance(mode, ast.Constant) else "nearest"
-        dims = {"linear": 1, "trilinear": 3}.get(str(kind), 2)
         for name in ("size", "scale_factor"):
             value = given.get(name)
             if isinstance(value, ast.Constant) and isinstance(value.value, (int, float)):
                 number = float(value.value) if name == "scale_factor" else value.value
-                given[name] = ast.List([ast.Constant(number)] * dims, ast.Load())
+                given[name] = ast.List([ast.Constant(number)], ast.Load())
         function = self._expr(self._writer.library_function("interpolate"))
         keywords = [ast.keyword(n, self.visit(v)) for n, v in given.items() if n in names and n != "input"]
         return ast.Call(function, [self.visit(given["input"])], keywords)

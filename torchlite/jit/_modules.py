@@ -272,7 +272,9 @@ class RecursiveScriptModule(ScriptModule):
         return sorted({*super().__dir__(), *self._attributes, *self._script.methods, *self._script.constants})
 
     def __len__(self) -> int:
-        return self._script.methods["__len__"](self) if "__len__" in self._script.methods else len(self._modules)
+        if "__len__" in self._script.methods:
+            return self._script.methods["__len__"](self)
+        return len(self._modules or self._parameters)
 
     def __bool__(self) -> bool:
         return True
@@ -284,6 +286,8 @@ class RecursiveScriptModule(ScriptModule):
             return iter(self._modules)
         if names & {"Sequential", "ModuleList"}:
             return iter(self._modules.values())
+        if "ParameterList" in names:
+            return iter(self._parameters.values())
         raise TypeError(f"'{self.original_name}' object is not iterable")
 
     def __contains__(self, name: Any) -> bool:
@@ -293,7 +297,7 @@ class RecursiveScriptModule(ScriptModule):
         if isinstance(key, slice):
             return list(self._modules.values())[key]
         if isinstance(key, int):
-            return list(self._modules.values())[key]
+            return list((self._modules or self._parameters).values())[key]
         return self._modules[key]
 
     def keys(self) -> Any:

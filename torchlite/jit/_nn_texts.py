@@ -563,7 +563,10 @@ FUNCTIONS: dict[str, str] = {
     "  return torch.div(input, torch.expand_as(torch.clamp_min(torch.norm(input, p, [dim], True), eps), input))\n",
     "interpolate": "def interpolate(input: Tensor, size: Optional[List[int]]=None, scale_factor: "
     "Optional[List[float]]=None, "
-    'mode: str="nearest", align_corners: Optional[bool]=None) -> Tensor:\n  corners = False\n'
+    'mode: str="nearest", align_corners: Optional[bool]=None) -> Tensor:\n'
+    "  if size is not None and len(size) == 1:\n    size = size * (torch.dim(input) - 2)\n"
+    "  if scale_factor is not None and len(scale_factor) == 1:\n"
+    "    scale_factor = scale_factor * (torch.dim(input) - 2)\n  corners = False\n"
     '  if align_corners is not None:\n    corners = align_corners\n  if mode == "bilinear":\n'
     '    return torch.upsample_bilinear2d(input, size, corners, scale_factor)\n  if mode == "bicubic":\n'
     '    return torch.upsample_bicubic2d(input, size, corners, scale_factor)\n  if mode == "linear":\n'

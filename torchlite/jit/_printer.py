@@ -32,7 +32,12 @@ from ._state import of_library
 from ._tracing import path_of
 from ._writer import NotSupportedError, UnsupportedNodeError, Writer
 
+_CLOSED = (
+    "python value of type '{}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please "
+    "consider passing it in as an argument or use a local variable instead."
+)
 _UNSUPPORTED: dict[type, str] = {
+    ast.FunctionDef: "function definitions aren't",
     ast.Try: "try blocks aren't",
     ast.Lambda: "lambda functions aren't",
     ast.Yield: "yield expressions aren't",
@@ -51,13 +56,19 @@ _UNSUPPORTED: dict[type, str] = {
     ast.Match: "match statements aren't",
 }
 
+# The types of Python that a default's value may have, by the parameter's type.
+_DEFAULTS: dict[str | None, tuple[type, ...]] = {"int": (int,), "float": (float,), "bool": (bool,), "str": (str,)}
+
+# Modules whose items are parts of them.
+_HOLDERS = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict, torch.nn.ParameterList)
+
 
 class Printer(Calls, ast.NodeTransformer):
     """Rewrites one function. `module` is what `self` is, where it is a module."""
 
     def __init__(self, writer: Writer, function: Any, module: Any, owner: str | None = None):
         self._writer, self._function, self._module, self._owner = writer, function, module, owner
-        self._source = Source(function)
+        self._source = Source(function, writer.written_classes)
         self._node, self._text, self._globals = self._source.node, self._source.text, self._source.names
         self._self: str | None = None
         self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: their expression and what they are
@@ -97,7 +108,9 @@ class Printer(Calls, ast.NodeTransformer):
         blank = len(node.args.args) - len(given)
         texts = []
         for place, a in enumerate(args, len(first)):
-            default = "" if not blank <= place < len(node.args.args) else f"={self._default(given[place - blank])}"
+            default = ""
+            if blank <= place < len(node.args.args):
+                default = f"={self._default(given[place - blank], a)}"
             texts.append(f"{a.arg}: {self._kinds_of.get(a.arg, 'Tensor')}{default}")
         result = f" -> {self._kinds_of['return']}" if "return" in self._kinds_of else ""
         return f"def {name}({', '.join([*first, *texts])}){result}"
@@ -138,12 +151,26 @@ class Printer(Calls, ast.NodeTransformer):
                 return [self._type_text(p) for p in parts if not _is_ellipsis(p)], result
         return None
 
-    def _default(self, value: Any) -> str:
+    def _default(self, value: Any, parameter: ast.arg) -> str:
         if isinstance(value, ast.AST):
             try:
                 value = ast.literal_eval(value)
             except ValueError:
                 value = self._resolved(value)
+        if isinstance(value, (list, dict, set)) and self._source.function is not None:
+            raise self.wrong(
+                parameter,
+                "Mutable default parameters are not supported because Python binds them to the function and they "
+                f"persist across function calls.\n Found {type(value)} on parameter {parameter.arg}",
+                RuntimeError,
+            )
+        kind = self._kinds_of.get(parameter.arg)
+        if kind == "float" and type(value) is int:
+            value = float(value)
+        if kind in _DEFAULTS and not isinstance(value, _DEFAULTS[kind]):
+            raise self.wrong(
+                parameter, f'Expected a default value of type {kind} on parameter "{parameter.arg}"', RuntimeError
+            )
         return self._writer.constant(value) if isinstance(value, Tensor) else self._literal(value)
 
     def wrong(self, node: ast.AST, why: str, kind: type = NotSupportedError) -> Exception:
@@ -179,9 +206,7 @@ class Printer(Calls, ast.NodeTransformer):
             )
         if isinstance(node, ast.Subscript):
             owner = self._resolved(node.value)
-            if isinstance(owner, (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)) and isinstance(
-                node.slice, ast.Constant
-            ):
+            if isinstance(owner, _HOLDERS) and isinstance(node.slice, ast.Constant):
                 return owner[node.slice.value]  # type: ignore[index]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
             return self._resolved_getattr(node)
@@ -212,9 +237,11 @@ class Printer(Calls, ast.NodeTransformer):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             owner, base = self._resolved(node.value), self._module_path(node.value)
             if base is not None and isinstance(owner, torch.nn.Module):
-                names = list(owner._modules)
-                key = node.slice.value
-                return path_of((names[key] if isinstance(key, int) else str(key),), base)
+                key: Any = node.slice.value
+                if isinstance(key, int):
+                    held = owner._parameters if isinstance(owner, torch.nn.ParameterList) else owner._modules
+                    key = list(held)[key]
+                return path_of((str(key),), base)
         return None
 
     def _expr(self, text: str) -> ast.expr:
@@ -237,10 +264,7 @@ class Printer(Calls, ast.NodeTransformer):
             return f"({', '.join(map(self._literal, value))}{',' if len(value) == 1 else ''})"
         if isinstance(value, list):
             return f"[{', '.join(map(self._literal, value))}]"
-        raise RuntimeError(
-            f"python value of type '{type(value).__name__}' cannot be used as a value. Perhaps it is a closed "
-            "over global variable? If so, please consider passing it in as an argument or use a local varible instead."
-        )
+        raise RuntimeError(_CLOSED.format(type(value).__name__))
 
     def visit_Name(self, node: ast.Name) -> Any:
         """A variable, a constant from outside, or a module that a loop goes over."""
@@ -253,6 +277,10 @@ class Printer(Calls, ast.NodeTransformer):
         value = self._resolved(node)
         if value is LATER:
             raise self.wrong(node, f"undefined value {node.id}", RuntimeError)
+        if isinstance(value, (bool, int, float, complex, str, list, tuple, dict, Tensor)) and not isinstance(
+            value, enum.Enum
+        ):  # unlike attributes of modules, as `math.pi`, they may change
+            raise self.wrong(node, _CLOSED.format(type(value).__name__), RuntimeError)
         return self._expr(self._literal(value))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -458,6 +486,8 @@ class Printer(Calls, ast.NodeTransformer):
             return [(path_of((name,), path), m) for name, m in owner._modules.items()]
         if isinstance(owner, torch.nn.ModuleDict) and path is not None:
             return list(owner._modules)
+        if isinstance(owner, torch.nn.ParameterList) and path is not None:
+            return [(path_of((str(i),), path), parameter) for i, parameter in enumerate(owner)]
         return None
 
     def visit_While(self, node: ast.While) -> Any:
@@ -633,7 +663,7 @@ class Printer(Calls, ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """An item; of containers of modules the module."""
         value = self._resolved(node)
-        path = self._module_path(node) if isinstance(value, torch.nn.Module) else None
+        path = self._module_path(node) if isinstance(value, (torch.nn.Module, Tensor)) else None
         return self._expr(path) if path is not None else self.generic_visit(node)
 
 

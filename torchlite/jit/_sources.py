@@ -39,7 +39,8 @@ class Definition:
 class Source:
     """The definition of a function, its text, where that is, and the names that it sees."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, classes: Mapping[str, Any] = types.MappingProxyType({})):
+        """classes: those whose methods are being compiled: a decorator's class has no name in its module yet."""
         self.function = None if isinstance(function, Definition) else function
         if isinstance(function, Definition):
             self.node, self.text, self.names = copy.deepcopy(function.node), function.text, function.names
@@ -48,7 +49,7 @@ class Source:
         plain = inspect.unwrap(function)
         self.node, self.text = _definition_of(function)
         closure = inspect.getclosurevars(function) if not isinstance(function, types.MethodType) else None
-        self.names = {**plain.__globals__, **(closure.nonlocals if closure is not None else {})}
+        self.names = {**classes, **plain.__globals__, **(closure.nonlocals if closure is not None else {})}
         self.file, self.start = plain.__code__.co_filename, plain.__code__.co_firstlineno
 
     def defaults(self) -> list[Any]:

@@ -108,6 +108,7 @@ class Writer:
         self.untyped: dict[tuple[int, str], str] = {}  # empty containers that no annotation types, by module and name
         self._taken: dict[str, int] = {}
         self._included: dict[int, Any] = {}
+        self.written_classes: dict[str, type] = {}  # classes by the names that their methods call them
         self.ignored: list[str] = []  # functions that Python keeps: what calls them is not saved
         self.unknown: dict[str, str] = {}  # what has no text here, by its name in the program: why
 
@@ -197,6 +198,7 @@ class Writer:
     def _class_text(self, cls: type, name: str, last: str) -> str:
         if hasattr(cls, "__torch_script_interface__"):
             return self._interface_text(cls, last)
+        self.written_classes[cls.__name__] = cls
         init = cls.__dict__.get("__init__")
         fields = {n: self.type(t) for n, t in getattr(cls, "__annotations__", {}).items()}
         methods = []
