@@ -114,3 +114,16 @@ def test_indices_of_a_copy_and_of_none_dimensions():
     assert all(is_core(n.target) for n in decomposed.graph.nodes if hasattr(n.target, "_schema"))
     for found, expected in zip(decomposed.module()(*args), Indexes()(*args), strict=True):
         torch.testing.assert_close(found, expected)
+
+
+def test_parts_of_complex_numbers():
+    class Parts(torch.nn.Module):
+        def forward(self, x):
+            z = torch.fft.rfft(x)
+            return z.real + z.imag, torch.real(x), (z * z.conj()).real
+
+    x = torch.arange(8.0).reshape(2, 4).sin()
+    decomposed = torch.export.export(Parts(), (x,)).run_decompositions()
+    assert "aten.view_as_real.default" in calls(decomposed) and "aten.real.default" not in calls(decomposed)
+    for found, expected in zip(decomposed.module()(x), Parts()(x), strict=True):
+        torch.testing.assert_close(found, expected)

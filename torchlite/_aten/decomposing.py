@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -34,10 +35,17 @@ def _by_parts(overload: Any) -> Callable:
 
 
 def _as_seen(overload: Any) -> Callable:
-    """The op itself, of which a mode sees parts."""
+    """The op itself, of which a mode sees parts; whole where it sees the op again."""
+    running = threading.local()
 
     def decomposed(*args: Any, **kwargs: Any) -> Any:
-        return overload(*args, **kwargs)
+        if getattr(running, "inside", False):
+            return NotImplemented
+        running.inside = True
+        try:
+            return overload(*args, **kwargs)
+        finally:
+            running.inside = False
 
     decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
     return decomposed
@@ -50,6 +58,17 @@ def _split(self: Any, split_size: int, dim: int = 0) -> Any:
     n = self.shape[dim]
     sizes = [split_size] * (n // split_size) + ([n % split_size] if n % split_size else []) if split_size else [0]
     return aten.split_with_sizes.default(self, sizes or [0], dim)
+
+
+def _component(place: int) -> Callable:
+    """The real or the imaginary part of complex numbers; a view, as the op gives."""
+
+    def part(self: Any) -> Any:
+        if not self.dtype.is_complex:
+            return aten.alias.default(self)
+        return aten.select.int(aten.view_as_real.default(self), self.ndim, place)
+
+    return part
 
 
 def _stack(tensors: Any, dim: int = 0) -> Any:
@@ -412,6 +431,7 @@ WRITTEN: dict[str, Callable] = {
         self, aten.mul.Tensor(aten.div.Tensor(tensor1, tensor2), value)
     ),
     "t.default": lambda self: _transpose(self, 0, 1) if self.ndim == 2 else self, "transpose.int": _transpose,
+    "real.default": _component(0), "imag.default": _component(1),
     "stack.default": _stack, "split.Tensor": _split, "unsafe_split.Tensor": _split, "baddbmm.default": _baddbmm,
     "unbind.int": lambda self, dim=0: [aten.select.int(self, dim, i) for i in range(self.shape[dim])],
     "square.default": lambda self: aten.pow.Tensor_Scalar(self, 2),
