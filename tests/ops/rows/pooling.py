@@ -1,7 +1,5 @@
 """Pooling."""
 
-import math
-
 import numpy as np
 
 from tests.ops.table import A, S, row
@@ -90,16 +88,17 @@ row(
 row("max_unpool3d", S(distinct(1, 2, 4, 4, 6), 2), oracle=unpooling(3))
 
 
-SAMPLES = np.random.default_rng(0).random(64)
+SAMPLES = np.random.default_rng(0).random(64).tolist()
 
 
 def placed(n, indices):
     """Fractional pooling with fixed random samples (which are no input to differentiate)."""
 
     def call(torch, x, *args):
-        shape = (*(x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])), n)
-        samples = SAMPLES[: math.prod(shape)].reshape(shape).tolist()
-        samples = torch.tensor(samples, dtype=x.dtype, device=x.device)
+        batch, channels = x.shape[:2] if x.ndim == n + 2 else (1, x.shape[0])
+        places = [SAMPLES[k : k + n] for k in range(0, batch * channels * n, n)]
+        images = [places[k : k + channels] for k in range(0, batch * channels, channels)]
+        samples = torch.tensor(images, dtype=x.dtype, device=x.device)
         name = f"fractional_max_pool{n}d" + ("_with_indices" if indices else "")
         return getattr(torch.nn.functional, name)(x, *args, _random_samples=samples)
 
