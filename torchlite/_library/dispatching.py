@@ -256,7 +256,7 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
             return DECOMPOSED[op.name](SLOTS.F, *values)
     if op.name == "_setitem":
         with _going_on(handler):
-            return _put(handler, *values)
+            return _put(handler, values[0] if writes else values[0].clone(), *values[1:])
     func, args, kwargs = presented(op, values, writes)
     wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
@@ -462,7 +462,7 @@ class DispatchMode(Interceptor):
     def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
         """An op in place."""
         if op.name == "_setitem":
-            return handled(self._handle, (), op, list(args))
+            return handled(self._handle, (), op, list(args), writes=True)
         try:
             values = call.bind(op, args, dict(kwargs))
         except TypeError:

@@ -136,12 +136,17 @@ class _Watched:
 
     def __getitem__(self, index: Any) -> Any:
         found = recorder()
-        return Tensor.__getitem__(self, index) if found is None else getitem(self, index)  # type: ignore
+        if found is None:
+            return Tensor.__getitem__(self, index)  # type: ignore
+        with found.within():
+            return getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if recorder() is None:
+        found = recorder()
+        if found is None:
             Tensor.__setitem__(self, index, value)  # type: ignore
-        else:
+            return
+        with found.within():
             setitem(self, index, value)
 
     def detach(self) -> Any:
@@ -339,6 +344,13 @@ class Recorder(DispatchMode):
 
     # -- what comes from the dispatcher ------------------------------------------------------------
 
+    @property
+    def sees_overloads(self) -> bool:  # type: ignore[override]
+        """Whether a call of an overload is a node as it stands. With gradients to come the ops that compute it are
+        seen, for what their derivatives keep.
+        """
+        return not self.decomposing or not MODE.grad or self.depth > 0
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         rule = self.decompositions.get(func)
@@ -356,11 +368,11 @@ class Recorder(DispatchMode):
         return self.bind(node, _laid_out(func, args, func(*args, **plain(kwargs))))
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        with self._within():
+        with self.within():
             return super().overload(func, args, kwargs)
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
-        with self._within():
+        with self.within():
             apart = self.decomposing
             if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
                 with _going_on(self._handle):
@@ -370,7 +382,8 @@ class Recorder(DispatchMode):
             return self._recorded(op, function, args, kwargs, apart)
 
     @contextlib.contextmanager
-    def _within(self) -> Iterator[None]:
+    def within(self) -> Iterator[None]:
+        """For the parts of what a program calls."""
         self.follow(MODE.grad)
         self.depth += 1
         try:
@@ -396,6 +409,9 @@ class Recorder(DispatchMode):
             return values[0]  # nothing to do, which is no op in the library
         found = matched(op, values, writes, whole=not self.decomposing or op.is_implicit) or _in_others(op.name, values)
         if found is None:
+            if self.is_inside and not op.is_implicit and not writes:  # whole, as its derivative knows it
+                own = getattr(getattr(ops, OWN), op.name).default
+                return self.noted(own, tuple(values), function(*args, **given))
             return super().intercept(op, function, args, kwargs)
         rule = self.decompositions.get(found[0])
         if rule is not None:
@@ -407,9 +423,12 @@ class Recorder(DispatchMode):
             done = self._apart(op, function, args, kwargs, values)
             if done is not NotImplemented:
                 return done
+        if self.decomposing and MODE.grad and call._any_wants(values):
+            if writes:
+                return self._written(function, args, given, found)
+            if op.is_implicit:
+                return self._with_history(op, function, args, given, self.note(*found))
         node = self.note(*found)
-        if self.decomposing and op.is_implicit and not writes and MODE.grad and call._any_wants(values):
-            return self._with_history(op, function, args, given, node)
         result = function(*plain(args), **plain(given))
         several = len(found[0]._schema.returns)
         if several == 1 or isinstance(result, (list, tuple)) and len(result) == several:
@@ -453,6 +472,22 @@ class Recorder(DispatchMode):
             return result
         for part in made:
             self.graph.erase_node(part)
+        self.arrays = {key: known for key, known in self.arrays.items() if known[1] not in made}
+        return self.bind(node, result)
+
+    def _written(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
+        """A call in place. Its derivative may keep what was there before."""
+        start, target = next(SEQUENCE), found[1][0]
+        before = self.note(_aten.clone.default, (target,), {})
+        before.meta["val"] = self.node_of(target).meta["val"]
+        node = self.note(*found)
+        result = function(*plain(args), **plain(kwargs))
+        for leaf in (leaf for one in nodes_since(start, [target]) for leaf in kept_by(one)):
+            array, written = getattr(leaf, "_data", leaf), target._data
+            if array.__class__ is written.__class__ and (array.shape, array.dtype) == (written.shape, written.dtype):
+                self.arrays.setdefault(id(array), (array, before))
+        if not any(known is before for _, known in self.arrays.values()):
+            self.graph.erase_node(before)
         return self.bind(node, result)
 
     def _after(self, last: Node | None) -> list[Node]:

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._settings.compiling import PROCESS
-from .exc import InvalidBackend
-from .options import mode_of
+from ..._settings.compiling import PROCESS
+from ..exc import InvalidBackend
+from ..options import mode_of
 
 # Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
 # captures kernels, and "aot_eager" another name for it, for programs that look for what a compiler does wrong.
@@ -87,14 +87,14 @@ def frame_for(
 
 
 def _graph_frame(compiler: Any, fullgraph: bool, limit: int | None, dynamic: bool | None, function: Any) -> Any:
-    from .graphs import GraphFrame
-    from .trees import name_of
+    from ..graphs import GraphFrame
+    from ..trees import name_of
 
     return GraphFrame(function, name_of(function), compiler, fullgraph, limit, dynamic)
 
 
 def _frame(fullgraph: bool, limit: int | None, mode: str | None, dynamic: bool | None, function: Any) -> Any:
-    from .frames import Frame
-    from .trees import name_of
+    from ..frames import Frame
+    from ..trees import name_of
 
     return Frame(function, name_of(function), fullgraph, limit, mode, dynamic)

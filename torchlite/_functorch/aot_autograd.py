@@ -1,0 +1,264 @@
+"""Functions as two graphs of PyTorch's library, one forward and one backward, for compilers of a program's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._device.generators import default_states, set_default_states
+from .._tensor import Tensor
+from ..autograd.function import Function, once_differentiable
+from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
+from ..fx import GraphModule
+from ..fx.experimental.proxy_tensor import make_fx
+from ..nn import Module
+from ..utils import _pytree as pytree
+from .partitioners import default_partition
+
+__all__ = [
+    "aot_function", "aot_module", "aot_module_simplified", "make_boxed_compiler", "make_boxed_func", "nop",
+    "print_compile",
+]  # fmt: skip
+
+
+def make_boxed_func(f: Callable[..., Any]) -> Callable[[list], Any]:
+    """A function of one list of arguments, as compilers may return, by one of these arguments."""
+
+    def boxed(args: list) -> Any:
+        return f(*args)
+
+    boxed._boxed_call = True  # type: ignore[attr-defined]
+    return boxed
+
+
+def make_boxed_compiler(compiler: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiler that returns functions of one list."""
+
+    @functools.wraps(compiler)
+    def boxed(fx_g: GraphModule, inps: Any) -> Any:
+        return make_boxed_func(compiler(fx_g, inps))
+
+    return boxed
+
+
+def nop(fx_g: GraphModule, _: Any) -> GraphModule:
+    """The compiler that leaves a graph as it is."""
+    return fx_g
+
+
+def print_compile(fx_g: GraphModule, _: Any) -> GraphModule:
+    """The compiler that prints a graph and leaves it as it is."""
+    print(fx_g.code)
+    return fx_g
+
+
+def _run(compiled: Any, values: list) -> list:
+    found = compiled(values) if getattr(compiled, "_boxed_call", False) else compiled(*values)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+class _Compilers:
+    """What is done with graphs."""
+
+    def __init__(
+        self, forward: Callable, backward: Callable | None, inference: Callable | None, part: Callable, table: Any
+    ) -> None:
+        self.forward, self.backward, self.inference = forward, backward or forward, inference or forward
+        self.part, self.table = part, table
+
+    def made(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
+        """What computes a function of tensors that gives a list."""
+        states = default_states()
+        try:
+            with enable_grad() if is_grad_enabled() else no_grad():
+                results = function(*_copies(tensors))
+                set_default_states(states)
+                if not any(r.requires_grad for r in results):
+                    with no_grad():
+                        return self._without_gradients(function, tensors)
+                return self._with_gradients(function, tensors, results)
+        finally:
+            set_default_states(states)
+
+    def _without_gradients(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
+        graph = make_fx(lambda *given: tuple(function(*given)), self.table)(*_copies(tensors))
+        compiled = self.inference(_named(graph, len(tensors)), [t.detach() for t in tensors])
+        return lambda given: _run(compiled, given)
+
+    def _with_gradients(
+        self, function: Callable, tensors: list[Tensor], results: list[Tensor]
+    ) -> Callable[[list[Tensor]], list]:
+        count, wanted = len(tensors), [t.requires_grad for t in tensors]
+        kept = [i for i, r in enumerate(results) if r.requires_grad]
+        tangents = [r.detach().new_ones(r.shape) for r in (results[i] for i in kept)]
+
+        def joint(*given: Tensor) -> tuple:
+            from ..autograd import grad
+
+            results = function(*given[:count])
+            sources = [t for t, is_wanted in zip(given, wanted, strict=False) if is_wanted]
+            found = iter(grad([results[i] for i in kept], sources, given[count:], allow_unused=True))  # type: ignore
+            return (*results, *(next(found) if is_wanted else None for is_wanted in wanted))
+
+        graph = _named(make_fx(joint, self.table)(*_copies(tensors), *tangents), count)
+        first, second = self.part(graph, [*tensors, *tangents], num_fwd_outputs=len(results))
+        forward = self.forward(first, [t.detach() for t in tensors])
+        return _function(forward, second, self.backward, results, kept)
+
+
+def _function(
+    forward: Any, second: GraphModule, compiler: Callable, results: list[Tensor], kept: list[int]
+) -> Callable[[list[Tensor]], list]:
+    """What runs a forward graph and, when gradients are wanted, a backward one, which is compiled then."""
+    backward: list[Any] = []
+    others = [i for i in range(len(results)) if i not in kept]
+
+    class Compiled(Function):
+        @staticmethod
+        def forward(ctx: Any, *given: Tensor) -> tuple:
+            found = _run(forward, list(given))
+            ctx.save_for_backward(*found[len(results) :])
+            ctx.mark_non_differentiable(*(found[i] for i in others))
+            return tuple(found[: len(results)])
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx: Any, *grads: Tensor) -> tuple:
+            given = [*ctx.saved_tensors, *(grads[i] for i in kept)]
+            if not backward:
+                backward.append(compiler(second, [t.detach() for t in given]))
+            return tuple(_run(backward[0], given))
+
+    return lambda given: list(Compiled.apply(*given))
+
+
+def _copies(tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors that a trace may write to."""
+    return [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
+
+
+def _named(graph: GraphModule, count: int) -> GraphModule:
+    """A graph with PyTorch's names of inputs."""
+    inputs = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for i, node in enumerate(inputs):
+        node._rename(f"primals_{i + 1}" if i < count else f"tangents_{i + 1 - count}")
+        node.target = node.name
+    graph.recompile()
+    return graph
+
+
+def _kind(leaf: Any) -> Any:
+    if not isinstance(leaf, Tensor):
+        return type(leaf), leaf
+    return leaf.shape, leaf.stride(), leaf.dtype, leaf.device, leaf.requires_grad
+
+
+def aot_function(
+    fn: Callable[..., Any],
+    fw_compiler: Callable[..., Any],
+    bw_compiler: Callable[..., Any] | None = None,
+    partition_fn: Callable[..., Any] = default_partition,
+    decompositions: dict | None = None,
+    num_params_buffers: int = 0,
+    keep_inference_input_mutations: bool = False,
+    inference_compiler: Callable[..., Any] | None = None,
+    **others: Any,
+) -> Callable[..., Any]:
+    """`fn` computed by what compilers make of its graph and of that of its gradients. They get a `torch.fx.GraphModule`
+    of `torch.ops.aten` (what `decompositions` has by overload in other ops) and tensors like its inputs, and return a
+    function of these inputs, or of a list of them (`make_boxed_func`), that gives a tuple. A graph is made for each
+    kind of arguments; numbers are part of it.
+
+    partition_fn: of a joint graph of `fn` and its gradients the two. The result has no second derivatives.
+
+    >>> import torchlite as torch
+    >>> from torchlite._functorch.aot_autograd import aot_function, print_compile
+    >>> f = aot_function(lambda x: x.sin(), print_compile)
+    >>> y = f(torch.zeros(2, requires_grad=True))  # doctest: +NORMALIZE_WHITESPACE
+    def forward(self, primals_1):
+        sin = torch.ops.aten.sin.default(primals_1)
+        return (sin, primals_1)
+    """
+    compilers = _Compilers(fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions)
+    made: dict[Any, tuple[Callable, list]] = {}
+
+    @functools.wraps(fn)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        key = (str(spec), is_grad_enabled(), *map(_kind, leaves))
+        if key not in made:
+            made[key] = _made(compilers, fn, leaves, spec)
+        run, shape = made[key]
+        return _rebuilt(run([leaf for leaf in leaves if isinstance(leaf, Tensor)]), shape)
+
+    return compiled
+
+
+def _made(compilers: _Compilers, fn: Callable, leaves: list, spec: Any) -> tuple[Callable, list]:
+    """What computes `fn` for such arguments, and what its result is made of."""
+    shape: list = []
+
+    def flat(*tensors: Tensor) -> list[Tensor]:
+        given = iter(tensors)
+        args, kwargs = pytree.tree_unflatten([next(given) if isinstance(v, Tensor) else v for v in leaves], spec)
+        shape[:] = pytree.tree_flatten(fn(*args, **kwargs))
+        return [value for value in shape[0] if isinstance(value, Tensor)]
+
+    run = compilers.made(flat, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    shape[0] = [None if isinstance(value, Tensor) else (value,) for value in shape[0]]
+    return run, shape
+
+
+def _rebuilt(results: list, shape: list) -> Any:
+    found = iter(results)
+    return pytree.tree_unflatten([next(found) if each is None else each[0] for each in shape[0]], shape[1])
+
+
+def _by_state(mod: Module) -> tuple[Callable[..., Any], dict[str, Tensor]]:
+    """A module as a function of its parameters and buffers too, and these."""
+    from ..func import functional_call
+
+    state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
+    return lambda state, args, kwargs: functional_call(mod, state, args, kwargs), state
+
+
+def aot_module(mod: Module, *args: Any, **kwargs: Any) -> Module:
+    """A module that computes another by `aot_function(…, *args, **kwargs)`; its parameters are the other's."""
+    function, _ = _by_state(mod)
+    compiled = aot_function(function, *args, **kwargs)
+
+    class AOTModule(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.orig_module = mod
+
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return compiled(_by_state(self.orig_module)[1], args, kwargs)
+
+    return AOTModule()
+
+
+def aot_module_simplified(
+    mod: Module,
+    args: Any,
+    fw_compiler: Callable[..., Any],
+    bw_compiler: Callable[..., Any] | None = None,
+    partition_fn: Callable[..., Any] = default_partition,
+    decompositions: dict | None = None,
+    keep_inference_input_mutations: bool = False,
+    inference_compiler: Callable[..., Any] | None = None,
+    **others: Any,
+) -> Callable[..., Any]:
+    """A function of a module's inputs that computes it by `aot_function`, for backends of `torch.compile`: the
+    compiler gets the graph when it is called first.
+    """
+    function, state = _by_state(mod)
+    compiled = aot_function(
+        function, fw_compiler, bw_compiler, partition_fn, decompositions, inference_compiler=inference_compiler
+    )
+
+    def forward(*runtime_args: Any) -> Any:
+        return compiled(state, runtime_args, {})
+
+    return forward

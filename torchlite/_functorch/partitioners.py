@@ -1,0 +1,70 @@
+"""A graph of a function and its gradients as two: what runs forward, and what runs backward."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from ..fx import Graph, GraphModule, Node
+
+__all__ = ["default_partition"]
+
+
+def default_partition(
+    joint_module: GraphModule, _joint_inputs: Any, *, num_fwd_outputs: int, **others: Any
+) -> tuple[GraphModule, GraphModule]:
+    """A forward module, which gives the first outputs of a joint one and what the backward module needs of its values;
+    and a backward module of these values and the tangents. Nothing is computed twice. The inputs of the joint module
+    are called `primals_1`, ... and `tangents_1`, ...
+    """
+    graph = joint_module.graph
+    (output,) = [node for node in graph.nodes if node.op == "output"]
+    results = list(output.args[0])
+    behind, inputs = set(), [node for node in graph.nodes if node.op == "placeholder"]
+    tangents = [node for node in inputs if node.target.startswith("tangents")]
+    for node in graph.nodes:
+        if node in tangents or any(used in behind for used in node.all_input_nodes):
+            behind.add(node)
+    first = [node for node in graph.nodes if node not in behind and node.op not in ("placeholder", "output")]
+    writes = [node for node in first if node.is_impure()]
+    written = {node.args[0] for node in writes if node.args}
+    # What reads something before it is written runs forward too.
+    writes += [node for node in first if not written.isdisjoint(node.all_input_nodes)]
+    ahead = _needed([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
+    ahead |= {node for node in graph.nodes if node.target is operator.getitem and node.args[0] in ahead}
+    later = _needed([r for r in results[num_fwd_outputs:] if isinstance(r, Node)], stop=ahead) - ahead
+    primals = [node for node in inputs if node not in tangents]
+    saved = [
+        node
+        for node in graph.nodes
+        if node.op not in ("get_attr", "output") and (node in ahead or node in primals)
+        if any(user in later for user in node.users) or node in results[num_fwd_outputs:]
+    ]
+    forward = _part(joint_module, primals, ahead, [*results[:num_fwd_outputs], *saved])
+    return forward, _part(joint_module, [*saved, *tangents], later, results[num_fwd_outputs:])
+
+
+def _needed(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
+    """Nodes, and those that they are computed from, without what lies behind others."""
+    found: set[Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in found and node not in stop:
+            found.add(node)
+            pending += node.all_input_nodes
+    return found
+
+
+def _part(joint_module: GraphModule, inputs: list[Node], nodes: set[Node], results: list) -> GraphModule:
+    graph, found = Graph(), {}
+    for node in inputs:
+        found[node] = graph.placeholder(node.name)
+        found[node].meta = dict(node.meta)
+    for node in joint_module.graph.nodes:
+        constant = node.op == "get_attr" and any(user in nodes for user in node.users)
+        if node not in found and node.op not in ("placeholder", "output") and (node in nodes or constant):
+            found[node] = graph.node_copy(node, found.__getitem__)
+    graph.output(tuple(found[r] if isinstance(r, Node) else r for r in results))
+    return GraphModule(joint_module, graph)
