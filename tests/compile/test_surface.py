@@ -8,7 +8,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.exc import InvalidBackend, Unsupported
+from torchlite._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from torchlite._dynamo.options import mode_of
 from torchlite._dynamo.testing import CompileCounter, EagerAndRecordGraphs, same
 
@@ -261,3 +261,29 @@ def test_logs_tell_what_was_asked_for(capsys):
             torch._logging.set_logs(nonsense=True)
     finally:
         torch._logging.set_logs()
+
+
+def test_an_error_of_a_compiler_is_named():
+    def failing(graph, inputs):
+        raise ValueError("no such op")
+
+    compiled = torch.compile(lambda x: x + 1, backend=failing)
+    for _ in range(2):
+        with pytest.raises(BackendCompilerFailed, match="backend='failing' raised:\nValueError: no such op") as caught:
+            compiled(torch.ones(1))
+        assert isinstance(caught.value.__cause__, ValueError) and caught.value.inner_exception is caught.value.__cause__
+
+
+def test_settings_of_pytorchs_compiler(monkeypatch):
+    from torchlite._inductor import config, list_mode_options, list_options
+
+    assert config.epilogue_fusion is True and config.max_autotune is False and config.triton.cudagraph_trees is True
+    assert set(list_options()) >= {"max_autotune", "triton.cudagraphs"} and "max-autotune" in list_mode_options()
+    assert list_mode_options("reduce-overhead") == {"triton.cudagraphs": True}
+    assert mode_of(None, None) is None
+    with config.patch(max_autotune=True):
+        assert mode_of(None, None) == "max-autotune-no-cudagraphs" and mode_of("default", None) == "default"
+    monkeypatch.setattr(config.triton, "cudagraphs", True)
+    assert mode_of(None, None) == "reduce-overhead" and mode_of(None, {"triton.cudagraphs": False}) is None
+    with pytest.raises(AttributeError, match="does not exist"), config.patch(nothing_of_the_kind=True):
+        raise AssertionError

@@ -11,6 +11,7 @@ from torchlite._dispatch.runtime import SEQUENCE
 from torchlite._tensor import Tensor
 from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
+from .exc import BackendCompilerFailed
 from .frames import Frame
 from .trees import flattened, with_tensors
 
@@ -60,7 +61,11 @@ class GraphFrame(Frame):
         if graph is None:
             self._give_up(key, why or "it cannot be recorded as a graph of PyTorch's library", self._definition())
             return result
-        run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
+        try:
+            run, rebuild = self.compiler(graph, list(tensors)), captured.rebuild
+        except Exception as error:
+            del self.variants[key]
+            raise BackendCompilerFailed(self.compiler, error) from error
 
         def replay(again: tuple, *given: Any) -> Any:
             return rebuild(list(run(*given)))

@@ -6,7 +6,10 @@ PyTorch's own compiler.
 
 from __future__ import annotations
 
+import ast
+import copy
 import functools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +24,38 @@ _KINDS = {kind.__name__: kind for kind in (bool, int, float, str, list, dict, tu
 
 
 @functools.cache
-def known() -> dict[str, type | None]:
-    """The options that there are, and what their values are: None where any will do."""
-    found: dict[str, type | None] = {}
+def _table() -> dict[str, tuple[type | None, Any]]:
+    """The options that there are: what their values are (None where any will do), and PyTorch's default."""
+    found: dict[str, tuple[type | None, Any]] = {}
     kind: type | None = None
-    for line in Path(__file__).with_name("options.txt").read_text().splitlines()[1:]:
+    for line in Path(__file__).with_name("options.txt").read_text().splitlines():
         if line.startswith("["):
             kind = _KINDS.get(line[1:-1])
-        else:
-            found.update(dict.fromkeys(line.split(), kind))
+        elif not line.startswith("#"):
+            for name, given, text in (word.partition("=") for word in line.split()):
+                found[name] = kind, ast.literal_eval(text) if given else None if kind is None else kind()
     return found
 
 
+@functools.cache
+def known() -> dict[str, type | None]:
+    """The options that there are, and what their values are: None where any will do."""
+    return {name: kind for name, (kind, _) in _table().items()}
+
+
+def defaults() -> dict[str, Any]:
+    """The options with PyTorch's defaults; None for those that depend on the machine."""
+    return {name: copy.copy(value) for name, (_, value) in _table().items()}
+
+
 def mode_of(mode: str | None, options: Any) -> str | None:
-    """The mode that options ask for: graphs of launches, measured forms of kernels, or both."""
+    """The mode that options ask for, or without a mode the settings of `torch._inductor.config`: graphs of launches,
+    measured forms of kernels, or both.
+    """
+    settings = sys.modules.get(__package__.rpartition(".")[0] + "._inductor.config")
     wanted = {name.replace("-", "_"): value for name, value in (options or {}).items()}
+    if settings is not None and mode is None:
+        wanted = {"triton.cudagraphs": settings.triton.cudagraphs, "max_autotune": settings.max_autotune} | wanted
     graphs, measured = wanted.get("triton.cudagraphs"), wanted.get("max_autotune")
     if measured:
         return "max-autotune" if graphs else "max-autotune-no-cudagraphs"

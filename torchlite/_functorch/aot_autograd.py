@@ -215,11 +215,11 @@ def _rebuilt(results: list, shape: list) -> Any:
     return pytree.tree_unflatten([next(found) if each is None else each[0] for each in shape[0]], shape[1])
 
 
-def _by_state(mod: Module) -> tuple[Callable[..., Any], dict[str, Tensor]]:
+def _by_state(mod: Module) -> tuple[Callable[..., Any], dict[str, Any]]:
     """A module as a function of its parameters and buffers too, and these."""
     from ..func import functional_call
 
-    state = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
+    state: dict[str, Any] = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
     return lambda state, args, kwargs: functional_call(mod, state, args, kwargs), state
 
 

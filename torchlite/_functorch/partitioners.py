@@ -22,7 +22,7 @@ def default_partition(
     (output,) = [node for node in graph.nodes if node.op == "output"]
     results = list(output.args[0])
     behind, inputs = set(), [node for node in graph.nodes if node.op == "placeholder"]
-    tangents = [node for node in inputs if node.target.startswith("tangents")]
+    tangents = [node for node in inputs if str(node.target).startswith("tangents")]
     for node in graph.nodes:
         if node in tangents or any(used in behind for used in node.all_input_nodes):
             behind.add(node)

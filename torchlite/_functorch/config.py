@@ -1,0 +1,15 @@
+"""Settings of PyTorch's partition of forward and backward, for programs that set them: nothing is computed twice here,
+so that they change nothing.
+"""
+
+from ..compiler._patching import patching
+
+activation_memory_budget = 1.0
+aggressive_recomputation = False
+ban_recompute_reductions = True
+donated_buffer = False
+enable_autograd_cache = True
+functionalize_rng_ops = False
+recompute_views = False
+treat_parameters_as_free_to_save = True
+patch = patching(__name__, globals())
