@@ -168,7 +168,7 @@ def test_threads_that_compute_meanwhile_are_not_recorded(device):
     thread.start()
     try:
         for n in range(6):
-            function = lambda a, n=n: (a * n).exp().sum(0) + torch.rand(600)
+            function = lambda a, n=n: a.exp().sum(0) * n + torch.rand(600)
             frame = Frame(function, "f")
             for _ in range(4):
                 torch.manual_seed(n)
