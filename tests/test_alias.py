@@ -62,6 +62,9 @@ else:
 import warnings
 warnings.simplefilter("error", append=True)
 import functorch, functorch.experimental
+from functorch.experimental.control_flow import cond
+from functorch.experimental import control_flow
+assert cond is control_flow.cond is torch.cond
 assert functorch.vmap is torch.vmap and functorch.make_functional.__module__.startswith("torch._functorch")
 assert (torch.tensor([1e38]) * torch.tensor([1e38])).isinf() and torch.nn.functional.softplus(torch.ones(1) / 0).isinf()
 """

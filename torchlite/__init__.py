@@ -103,7 +103,7 @@ _HOMES = {
     "_alias": ("as_torch",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
-    "_higher_order_ops": ("cond", "while_loop"),
+    "_higher_order_ops.cond": ("cond",), "_higher_order_ops.while_loop": ("while_loop",),
     "_symbolic": (
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
         "sym_not", "sym_sqrt", "sym_sum",

@@ -545,6 +545,17 @@ class SymBool:
     def __int__(self) -> int:
         return int(bool(self))
 
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(bool(self))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, (bool, int, float, SymBool)) and bool(self) == other
+
+    def __hash__(self) -> int:
+        return hash(bool(self))
+
     def __and__(self, other: Any) -> Any:
         return _both("and", self, other)
 

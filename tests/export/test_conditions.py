@@ -111,6 +111,28 @@ def test_a_size_that_an_op_is_told_of_is_decided():
     torch.testing.assert_close(program.module()(x), causal(None, x))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 if (x.shape[0] > 3) == True else x,  # noqa: E712
+        lambda x: x * {True: 2, False: 3}[x.shape[0] > 3],
+        lambda x: x * [2, 3][x.shape[0] > 3] + int(x.shape[0] > 2) + float(x.shape[0] < 3),
+        lambda x: x * sum(n > 3 for n in x.shape) + torch.tensor(x.shape[0] > 3),
+        lambda x: x * (x.shape[0] > 3) if x.shape[0] in (2, 5) else x,
+        lambda x: x[: (x.shape[0] > 3) + 1] * (x.shape[0] > 3),
+    ],
+)
+def test_conditions_on_sizes_are_truth_values_for_python(function):
+    program = export(Module(lambda m, x: function(x)), (X,), dynamic_shapes=(({0: Dim.AUTO},),))
+    torch.testing.assert_close(program.module()(X), function(X))
+    x = torch.ones(9, 3)
+    try:
+        found = program.module()(x)
+    except AssertionError:
+        return  # a guard: what the program decided was otherwise
+    torch.testing.assert_close(found, function(x))
+
+
 def test_what_is_decided_by_a_condition_is_an_error():
     with pytest.raises(GuardOnDataDependentSymNode, match="a.item"):
         export(Module(lambda m, a: a + 1 if a.item() and a.item() else a), (tensor(True),))

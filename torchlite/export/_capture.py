@@ -178,6 +178,9 @@ def _of_expressions() -> Iterator[None]:
     def tensor(data: Any, dtype: Any, device: Any) -> Any:
         """Numbers of the trace as a tensor, which an op makes."""
         numbers = pytree.tree_leaves(data) if isinstance(data, (list, tuple)) else [data]
+        if any(isinstance(number, SymBool) for number in numbers):  # which are decided
+            plain = pytree.tree_map(lambda v: bool(v) if isinstance(v, SymBool) else v, data)
+            return torch.tensor(plain, dtype=dtype, device=device)
         if not any(isinstance(number, _NUMBERS) for number in numbers):
             return None
         if dtype is None:
