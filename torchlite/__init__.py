@@ -90,13 +90,13 @@ legacy_contiguous_format = contiguous_format
 del _d, _name
 
 _MODULES = {
-    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_inductor",
-    "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils", "_vmap_internals",
-    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-    "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps",
-    "mtia", "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "profiler", "quantization",
-    "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "types", "utils", "version", "xpu",
+    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_higher_order_ops",
+    "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils",
+    "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
+    "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "profiler",
+    "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+    "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {

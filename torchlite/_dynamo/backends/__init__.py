@@ -11,8 +11,10 @@ from ..exc import InvalidBackend
 from ..options import mode_of
 
 # Names, and what they are filed under. Compilers of a program's own are functions; of the others "inductor" is what
-# captures kernels, and "aot_eager" another name for it, for programs that look for what a compiler does wrong.
-_TAGS: dict[str, tuple[str, ...]] = {"inductor": (), "eager": ("debug",), "aot_eager": ("debug",)}
+# captures kernels, and those of "aot" other names for it, for programs that look for what a compiler does wrong.
+_TAGS: dict[str, tuple[str, ...]] = {
+    "inductor": (), "eager": ("debug",), "aot_eager": ("debug",), "aot_eager_decomp_partition": ("debug",),
+}  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 # Compilers of PyTorch's that torchlite lacks: functions run as they are written.
 _OF_OTHERS = ("cudagraphs", "onnxrt", "openxla", "tvm", "aot_ts_nvfuser", "ipex")
