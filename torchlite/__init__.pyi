@@ -14,6 +14,7 @@ from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _guards as _guards
+from . import _higher_order_ops as _higher_order_ops
 from . import _inductor as _inductor
 from . import _jit_internal as _jit_internal
 from . import _logging as _logging
