@@ -84,6 +84,15 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     return text
 
 
+# What becomes of the numbers of a product before they are stored, by the op that follows: of vectors and of numbers.
+THEN = {"": "v", "relu": "((v) < (X)(0) ? (X)(0) : (v))"}
+
+
+def _then(op: str, **types: str) -> str:
+    """The macros of that: by their names the types that they are for."""
+    return "".join(f"#define {name}(v) {THEN[op].replace('X', of)}\n" for name, of in types.items())
+
+
 def _each_row(text: str, rows: int) -> str:
     """The text for each row of the tile: @ is the row."""
     return "".join(text.replace("@", str(r)) for r in range(rows))
@@ -190,16 +199,17 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
             if (p7 - p0 == 7) {
                 V8 v = alpha * VEC8(V8, tile[0], tile[1 * PANEL], tile[2 * PANEL], tile[3 * PANEL], tile[4 * PANEL],
                     tile[5 * PANEL], tile[6 * PANEL], tile[7 * PANEL]);
-                U_SV8(to, p0, v + (V8)(more));
+                v = v + (V8)(more);
+                U_SV8(to, p0, THEN_V8(v));
             } else {
-                U_ST(to, p0, alpha * tile[0 * PANEL] + more);
-                U_ST(to, p1, alpha * tile[1 * PANEL] + more);
-                U_ST(to, p2, alpha * tile[2 * PANEL] + more);
-                U_ST(to, p3, alpha * tile[3 * PANEL] + more);
-                U_ST(to, p4, alpha * tile[4 * PANEL] + more);
-                U_ST(to, p5, alpha * tile[5 * PANEL] + more);
-                U_ST(to, p6, alpha * tile[6 * PANEL] + more);
-                U_ST(to, p7, alpha * tile[7 * PANEL] + more);
+                U_ST(to, p0, THEN(alpha * tile[0 * PANEL] + more));
+                U_ST(to, p1, THEN(alpha * tile[1 * PANEL] + more));
+                U_ST(to, p2, THEN(alpha * tile[2 * PANEL] + more));
+                U_ST(to, p3, THEN(alpha * tile[3 * PANEL] + more));
+                U_ST(to, p4, THEN(alpha * tile[4 * PANEL] + more));
+                U_ST(to, p5, THEN(alpha * tile[5 * PANEL] + more));
+                U_ST(to, p6, THEN(alpha * tile[6 * PANEL] + more));
+                U_ST(to, p7, THEN(alpha * tile[7 * PANEL] + more));
             }
         }
         return;
@@ -217,7 +227,7 @@ FUNCTION void store_scattered(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const 
 #else
             ACC v = alpha * tile[r * PANEL + j];
             if (s.added) { v += beta * T_LD(d, (m + r) * s.dm + j * s.dn); }
-            U_ST(c, CM(m + r) + j * s.cn, v);
+            U_ST(c, CM(m + r) + j * s.cn, THEN(v));
 #endif
         }
     }
@@ -235,7 +245,7 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
         for (int j = 0; j < NR; j += W) {
             V v = alpha * VLOAD(0, tile + r * PANEL + j);
             if (s.added) { v += beta * (s.dn ? T_V(d, (m + r) * s.dm + j) : (V)(T_LD(d, (m + r) * s.dm))); }
-            U_SV(c, CM(m + r) + j, v);
+            U_SV(c, CM(m + r) + j, THEN_V(v));
         }
     }
 }
@@ -256,9 +266,9 @@ def _multiply(complex_: bool, rows: int, vectors: int) -> str:
 
 
 @functools.cache
-def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS) -> str:
-    """The CPU kernel `product`. A work-item takes a stretch of all row tiles of all panels of `b`: it packs a panel's
-    columns one row after the other, and multiplies it with each row tile.
+def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS, then: str = "") -> str:
+    """The CPU kernel `product`, and the op of `THEN` behind it. A work-item takes a stretch of all row tiles of all
+    panels of `b`: it packs a panel's columns one row after the other, and multiplies it with each row tile.
     """
     complex_ = kind[0] == "c"
     registers = 2 if complex_ else vectors
@@ -266,6 +276,7 @@ def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS) -> str:
         _SHAPE
         + _defines(kind, out, vectors)
         + f"#define FACTOR {'T' if complex_ else 'ACC'}\n"
+        + _then(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
         + _PACK
         + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows))
         + r"""
@@ -440,9 +451,9 @@ EACH, DEPTH = 4, 8
 
 
 @functools.cache
-def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DEPTH) -> str:
-    """The GPU kernel `tiles`: a work-group of side * side threads computes a square of c, with pieces of a and b in
-    local memory.
+def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DEPTH, then: str = "") -> str:
+    """The GPU kernel `tiles`, and the op of `THEN` behind it: a work-group of side * side threads computes a square of
+    c, with pieces of a and b in local memory.
     """
     sums = sums_of(kind).kind
     complex_ = kind[0] == "c"
@@ -451,6 +462,7 @@ def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DE
         _SHAPE
         + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {each}\n#define DEPTH {depth}\n"
         + ("#define COMPLEX\n" if complex_ else "")
+        + _then(then, THEN="ACC")
         + r"""
 #define TILE (SIDE * EACH)
 #ifdef TABLES
@@ -540,7 +552,7 @@ KERNEL void tiles(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), GLOBAL const int* t
                     ACC w = T_LD(d, m * s.dm + n * s.dn);
                     ADD_PRODUCT(v, beta, w);
                 }
-                U_ST(c, CM(m) + n * s.cn, v);
+                U_ST(c, CM(m) + n * s.cn, THEN(v));
             }
         }
     }

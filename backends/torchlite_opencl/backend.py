@@ -59,6 +59,12 @@ class OpenCLBackend(DeviceBackend):
 
         return recorded(self.device(index), function, given, mode)
 
+    def product_with(self, name: str, then: str) -> Any:
+        """The kernel of a product and the elementwise op behind it; see `torchlite._dispatch.backend.Backend`."""
+        from torchlite_device.linalg.matmul import with_op
+
+        return with_op(name, then)
+
     def describe(self, index: int) -> str:
         """One line about a device."""
         from . import drivers

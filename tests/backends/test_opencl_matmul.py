@@ -222,3 +222,20 @@ def test_all_forms_of_a_product_add_up_in_the_same_order(any_form, rng, dtype):
             # Compilers make one step of a product and a sum in some of the GPUs' texts, and two in others.
             bound = 0 if device.is_cpu else {np.float32: 1e-5, np.float16: 2e-3, np.float64: 1e-12}.get(dtype, 0)
             torch.testing.assert_close(found, want, rtol=bound, atol=bound * n, msg=str(form))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.float64], ids=lambda d: d.__name__)
+def test_products_with_an_op_behind_them(any_form, rng, dtype):
+    from torchlite_device.linalg import matmul
+
+    for m, n, k in ((9, 33, 17), (50, 10, 700), (130, 70, 40), (6, 40, 9000), (2, 3, 4), (1, 70, 30)):
+        a, b = laid(made(rng, (m, k), dtype), "plain", any_form), laid(made(rng, (n, k), dtype), "plain", any_form)
+        c = torch.tensor(made(rng, (n,), dtype), device=any_form)
+        product, sums = a @ b.t(), torch.addmm(c, a, b.t())
+        found = [
+            matmul.with_op(name, "relu")(*[x._data for x in given])
+            for name, given in (("mm", (a, b.t())), ("addmm", (c, a, b.t())), ("linear", (a, b, c)), ("linear", (a, b)))
+        ]
+        for one, want in zip(found, (product, sums, sums, product), strict=True):
+            assert (a._table.to_numpy(one) == want.relu().cpu().numpy()).all()
+    assert matmul.with_op("bmm", "relu") is None is matmul.with_op("mm", "exp")

@@ -418,3 +418,19 @@ def test_backward_is_replayed_in_a_program_that_has_sparse_tensors_elsewhere():
     for i in range(4):
         x = torch.arange(3.0) + i
         assert torch.equal(run(x), x)
+
+
+@pytest.mark.parametrize("used", [[11], [0, 5], list(range(12))], ids=str)
+def test_many_results_with_histories(used):
+    frame = Frame(lambda x, w: [x * i + (w * i).sin() for i in range(12)], "f", fullgraph=True)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x, w = torch.randn(5), torch.randn(5)
+        grads = []
+        for one in (frame, frame.function):
+            a, b = x.clone().requires_grad_(), w.clone().requires_grad_()
+            found = one(a, b)
+            grads.append(torch.autograd.grad([found[i] for i in used], [a, b], [torch.ones(5)] * len(used)))
+        for got, want in zip(*grads, strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
+    assert frame.replays == 2

@@ -293,3 +293,19 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
     del state.state["forms"]
     frame = Frame(model, "model", fullgraph=True, mode="max-autotune")
     assert all(torch.equal(frame(x), model(x)) for _ in range(4)) and len(measured) == 4
+
+
+@pytest.mark.parametrize("sizes", [(33, 40, 70), (5, 9, 7), (3, 5000, 20), (1, 64, 300), (2, 3, 4)])
+def test_products_with_what_follows_them(opencl, sizes):
+    def function(x, w, b, y):
+        found = x @ w + b, (x @ w + b).relu(), (y + torch.mm(x, w)).relu_() * 2, (x @ w).relu()
+        return *found, F.linear(x, w.t(), b).relu(), (x @ w.t().t() + y[:1]).relu()
+
+    m, k, n = sizes
+    frame = Frame(function, "f", fullgraph=True)
+    x, w, b, y = torch.randn(m, k), torch.randn(k, n), torch.randn(n), torch.randn(m, n)
+    y[0, 0] = float("nan")
+    for _ in range(4):
+        for found, want in zip(frame(x, w, b, y), function(x, w, b, y), strict=True):
+            torch.testing.assert_close(found, want, rtol=0, atol=0, equal_nan=True)
+    assert frame.replays == 2

@@ -9,7 +9,13 @@ import torchlite as torch
 from torchlite._dispatch.recording import table_of
 from torchlite._dynamo.frames import Frame
 from torchlite._dynamo.memory import Memory, with_reuse
-from torchlite._dynamo.passes import with_constants, with_short_views, without_dead_code, without_repetition
+from torchlite._dynamo.passes import (
+    with_constants,
+    with_joined_products,
+    with_short_views,
+    without_dead_code,
+    without_repetition,
+)
 from torchlite._dynamo.program import Program, Slot, Step
 
 TABLE = table_of(torch.device("cpu"))
@@ -168,3 +174,61 @@ def test_programs_give_what_eager_gives(function, requires_grad):
             assert (s is None) is (t is None)
             assert s is None or torch.equal(s, t) and s.stride() == t.stride()
     assert frame.replays == 3
+
+
+class Joining:
+    """A device's table whose products can take sums and relu with them."""
+
+    def __getattr__(self, name):
+        return self if name == "backend" else (name,)
+
+    def product_with(self, name, then):
+        return (name, then) if then == "relu" else None
+
+
+def joined(steps, outputs, layouts, place=None):
+    count = 1 + max(n for one in steps for n in one.makes())
+    program = Program(steps, [0, 1, 2], {}, outputs)
+    return with_joined_products(program, layouts, place or apart(*range(count)), Joining()).steps
+
+
+SQUARES = dict.fromkeys(range(9), ((4, 4), F32, True)) | {2: ((4,), F32, True)}
+
+
+def test_products_take_sums_and_elementwise_ops_with_them():
+    steps = [
+        step("mm", 3, Slot(0), Slot(1)), step("exp", 4, Slot(0)), step("add", 5, Slot(2), Slot(3)),
+        step("relu", 6, Slot(5)), step("linear", 7, Slot(6), Slot(1), Slot(2)), step("exp", 8, Slot(7)),
+    ]  # fmt: skip
+    found = joined(steps, [4, 8], SQUARES)
+    assert [one.name for one in found] == ["exp", "addmm", "linear", "exp"]
+    assert found[1].kernel == ("addmm", "relu") and found[1].args == (Slot(2), Slot(0), Slot(1))
+    assert found[1].out == Slot(6)
+    assert found[2].kernel is TABLE.linear
+
+
+@pytest.mark.parametrize(
+    "why", ["returned", "read twice", "seen", "written", "half precision", "batch", "wider", "alpha"]
+)
+def test_products_that_others_read_stay(why):
+    layouts, outputs, place = dict(SQUARES), [4], apart(*range(6))
+    steps = [step("matmul", 3, Slot(0), Slot(1)), step("add", 4, Slot(3), Slot(2))]
+    if why == "returned":
+        outputs.append(3)
+    if why == "read twice":
+        steps.append(step("exp", 5, Slot(3)))
+    if why == "seen":
+        steps.insert(1, step("reshape", 5, Slot(3), (16,)))
+        place[5] = 3
+        outputs.append(5)
+    if why == "written":
+        steps.insert(1, step("add_", None, Slot(0), 1.0))
+    if why == "half precision":
+        layouts = {n: (shape, np.dtype("float16"), True) for n, (shape, _, _) in layouts.items()}
+    if why == "batch":
+        layouts[0] = layouts[3] = layouts[4] = ((2, 4, 4), F32, True)
+    if why == "wider":
+        layouts[2] = layouts[4] = ((3, 4, 4), F32, True)
+    if why == "alpha":
+        steps[1].kwargs = {"alpha": 2}
+    assert len(joined(steps, outputs, layouts, place)) == len(steps)

@@ -24,6 +24,7 @@ from .trees import flattened, name_of
 from .walking import own_name
 
 _NO_DERIVATIVE = (NotImplementedError, RuntimeError)
+_MOST = 64  # results with histories: the pass of each is recorded
 
 
 class _Anything(dict):
@@ -96,8 +97,8 @@ class Boundary:
         if any(node._saved is None for node in inside):
             found.is_freed = True
             return found
-        if len(made) > 8:
-            raise Unsupported("it returns more than eight tensors with histories")
+        if len(made) > _MOST:
+            raise Unsupported(f"it returns more than {_MOST} tensors with histories")
         parts = [[i == j for j in range(len(made))] for i in range(len(made))] if len(made) > 1 else []
         try:
             found.together = self._pass(made, [True] * len(made), inside, ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -149,3 +150,58 @@ def _folded(step: Step, memory: Memory, held: dict[int, Any], table: Any) -> Any
     found = step.kernel(*filled(step.args, arrays), **dict(filled(tuple(step.kwargs.items()), arrays)))
     found = found if found.__class__ is table.array else table.as_array(found)
     return found if found.size <= _FOLDED else None
+
+
+_PRODUCTS = ("linear", "addmm", "mm", "matmul")
+
+
+def with_joined_products(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
+    """Have products of matrices add what is added to them and nothing else reads, and do the elementwise op that
+    follows, where the device has a kernel of the two.
+    """
+    memory = Memory(program, place)
+    count = Counter(n for step in program.steps for n in step.uses())
+    products: dict[int, Step] = {}  # by their results, as far back as something was written
+    steps: list[Step] = []
+    done: set[int] = set()
+    for step in program.steps:
+        if not is_pure(step):
+            products.clear()
+        before = next((products[n] for n in step.uses() if n in products), None)
+        if before is not None:
+            found = _with_sum(before, step, layouts, table) or _with_op(before, step, table)
+            if found is not None:
+                done.add(id(before))
+                step = found
+        steps.append(step)
+        if step.name in _PRODUCTS and step.out.__class__ is Slot and hasattr(table, step.name):
+            number = step.out.number
+            if count[number] == 1 and memory.is_plain(number):
+                products[number] = step
+    return replace(program, steps=[step for step in steps if id(step) not in done])
+
+
+def _with_sum(product: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
+    """A product of two matrices, and the sum of it and something else, as one step."""
+    if step.name != "add" or len(step.args) != 2 or step.kwargs or product.name not in ("mm", "matmul"):
+        return None
+    others = [value for value in step.args if value != product.out]
+    slots = (*product.args, *others, product.out, step.out)
+    if len(others) != 1 or any(slot.__class__ is not Slot or slot.number not in layouts for slot in slots):
+        return None
+    a, b, _, made, total = (layouts[slot.number] for slot in slots)
+    if len(a[0]) != 2 or len(b[0]) != 2 or made[:2] != total[:2] or made[1].char not in "fd":
+        return None
+    if any(layouts[slot.number][1] != made[1] for slot in slots):
+        return None
+    return replace(step, name="addmm", kernel=table.addmm, args=(others[0], *product.args))
+
+
+def _with_op(product: Step, step: Step, table: Any) -> Step | None:
+    """A product and an elementwise op of its result as one step."""
+    if step.args != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
+        return None
+    kernel = table.backend.product_with(product.name, step.name)
+    if kernel is None:
+        return None
+    return replace(step, name=product.name, kernel=kernel, args=product.args)

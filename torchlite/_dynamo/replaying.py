@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import call
@@ -11,14 +13,14 @@ from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_m
 from torchlite._dispatch.runtime import LEAF
 from torchlite._tensor.signs import on_memory
 
-from .backwards import node_for
+from .backwards import Pass, node_for
 from .capturing import firsts_alike
 from .chains import with_chains
 from .effects import is_pure
 from .launching import side_by_side, with_parts
 from .lowering import lowered
 from .memory import with_reuse
-from .passes import with_constants, with_short_views, without_dead_code, without_repetition
+from .passes import with_constants, with_joined_products, with_short_views, without_dead_code, without_repetition
 from .program import Captured, Program, Result
 from .texts import compiled
 
@@ -159,6 +161,8 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
     program = with_constants(program, memory, table)
     program = without_repetition(program, memory)
     program = without_dead_code(with_short_views(program, layouts, memory, table.reshape))
+    if hasattr(table.backend, "product_with"):
+        program = with_joined_products(program, layouts, memory, table)
     if hasattr(table.backend, "records") and table.backend.records(mode):
         return with_parts(side_by_side(program, layouts), table, mode)
     if not hasattr(table.backend, "blockwise"):
@@ -180,10 +184,13 @@ def replay_for(
         if source.held is not None:
             space[f"held{k}"] = source.held
     if backward is not None and backward.together is not None:
-        for one in [backward.together, *backward.apart]:
-            one.run = lowered(
-                f"{name}_backward", optimized(one.program, captured, table, mode), table, captured.scalars
-            )
+
+        def written(one: Pass) -> Any:
+            return lowered(f"{name}_backward", optimized(one.program, captured, table, mode), table, captured.scalars)
+
+        backward.together.run = written(backward.together)
+        for one in backward.apart:
+            one.run = _when_called(functools.partial(written, one))
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._data, " for k, source in enumerate(sources)]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._data, " for n in program.inputs if n < 0]
@@ -199,6 +206,12 @@ def replay_for(
     run = compiled("replay", text, space)
     run.forward = forward  # type: ignore[attr-defined]
     return run
+
+
+def _when_called(write: Callable[[], Any]) -> Any:
+    """A function that is written when it is called for the first time: of many results few have gradients alone."""
+    written = functools.cache(write)
+    return lambda given: written()(given)
 
 
 def _is_plain_result(result: Result) -> bool:

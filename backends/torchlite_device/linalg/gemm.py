@@ -116,6 +116,7 @@ class Plan(NamedTuple):
     size: int = 0
     finish: Function | None = None
     finish_shape: bytes = b""
+    then: str = ""  # the op that the result went through
 
     def run(
         self,
@@ -264,11 +265,13 @@ def plan_of(
     tables: bool = False,
     whole: bool = True,
     form: Any = None,
+    then: str = "",
 ) -> Any:
     """The plan of a product: a library's, with a `run` of its own, or a Plan. m, n and the batch are above zero.
 
     With `tables`, offsets in a and of c's rows come from a table; `whole` says that they reach all of c. form: one of
-    `forms_of`; without it the usual one, or where forms are measured (`tuning`) the quickest.
+    `forms_of`; without it the usual one, or where forms are measured (`tuning`) the quickest. then: an op of
+    `gemm.THEN`; the plan's own `then` says whether that is done.
     """
     found = None if tables else device.product(kind, sizes, added, conj)
     if found is not None:
@@ -277,7 +280,7 @@ def plan_of(
     if form is None and plain and device.forms is not None:
         form = device.forms.form(kind, sizes, added)
     if not device.is_cpu:
-        return _tiles(device, kind, sizes, added, conj, tables, whole, form)
+        return _tiles(device, kind, sizes, added, conj, tables, whole, form, then)
     if (
         plain
         and min(sizes.m, sizes.n) <= gemm.FEW
@@ -285,7 +288,7 @@ def plan_of(
         and (sizes.b[0] == 1 or sizes.k == 1)
     ):
         return _dots(device, kind, sizes, added)
-    return _panels(device, kind, sizes, added, conj, tables, whole, form)
+    return _panels(device, kind, sizes, added, conj, tables, whole, form, then)
 
 
 def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
@@ -301,6 +304,7 @@ def _panels(
     tables: bool,
     whole: bool,
     form: Panels | None,
+    then: str,
 ) -> Plan:
     swapped = not tables and sizes.n <= gemm.FEW and sizes.m >= 16 and sizes.a[0] == 1
     if swapped:
@@ -312,6 +316,7 @@ def _panels(
     # Where k is cut into parts does not depend on the form, so that all forms add up alike.
     jobs = -(-sizes.m // usual.rows) * -(-sizes.n // (sums.width * usual.vectors)) * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
+    then = "" if second else then
     tiles, panels = -(-sizes.m // rows), -(-sizes.n // columns)
     depth, total = fields["depth"], tiles * panels * sizes.count * fields["splits"]
     longest = 2 * longest // vectors
@@ -333,7 +338,7 @@ def _panels(
     )
     defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
     function = device.function(
-        gemm.panels_text(kind, out, vectors, rows),
+        gemm.panels_text(kind, out, vectors, rows, then),
         "product",
         "ppppppx" + _numbers(kind),
         tuple({8, sums.width}),
@@ -342,7 +347,8 @@ def _panels(
         **defines,
     )
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
-    return Plan(function, items, (1,), shape, swapped, "st", sums.kind, items[0] * slot, _pair_of_ones(kind), **second)
+    scratch, ones = items[0] * slot, _pair_of_ones(kind)
+    return Plan(function, items, (1,), shape, swapped, "st", sums.kind, scratch, ones, **second, then=then)
 
 
 def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
@@ -380,12 +386,14 @@ def _tiles(
     tables: bool,
     whole: bool,
     form: Tiles | None,
+    then: str,
 ) -> Plan:
     usual = forms_of(device, kind, sizes)[0]
     side, each, depth = form or usual
     width = usual.side * usual.each
     jobs = -(-sizes.m // width) * -(-sizes.n // width) * sizes.count
     fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
+    then = "" if second else then
     tiles, panels = -(-sizes.m // (side * each)), -(-sizes.n // (side * each))
     jobs = tiles * panels * sizes.count
     shape = _packed(
@@ -398,14 +406,13 @@ def _tiles(
         }
     )
     function = device.function(
-        gemm.tiles_text(kind, out, side, each, depth),
+        gemm.tiles_text(kind, out, side, each, depth, then),
         "tiles",
         "pppppx" + _numbers(kind),
         T=kind,
         U=out,
         **({"TABLES": "1"} if tables else {}),
     )
-    group = side * side
-    return Plan(
-        function, (jobs * fields["splits"] * group,), (group,), shape, False, "t", "", 0, _pair_of_ones(kind), **second
-    )
+    group, count = side * side, jobs * fields["splits"]
+    ones = _pair_of_ones(kind)
+    return Plan(function, (count * group,), (group,), shape, False, "t", "", 0, ones, **second, then=then)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+from torchlite_kernels.gemm import THEN
 
 from ..elements.pointwise import KERNELS as POINTWISE
 from ..machinery.array import Array, empty, row_major, view_of
@@ -85,14 +88,14 @@ def _arranged(a: _Laid, b: _Laid, d: _Laid | None) -> tuple[tuple[int, ...], Siz
     )
 
 
-def _how(device, kind: str, a, b, d, conj) -> _How:
+def _how(device, kind: str, a, b, d, conj, then: str) -> _How:
     """How to compute a product of shapes and steps not seen before."""
     shape, sizes = _arranged(a, b, d)
     if 0 in shape:
         return _How(shape, None)
     if sizes is None:
         return _How(shape, None, "ab")
-    return _How(shape, plan_of(device, kind, sizes, d is not None, conj))
+    return _How(shape, plan_of(device, kind, sizes, d is not None, conj, then=then))
 
 
 def _repeated(x: Array, lead: tuple[int, ...]) -> Array:
@@ -109,31 +112,34 @@ def product(
     conj: tuple[bool, bool] = _NEITHER,
     out: Array | None = None,
     turn: tuple[bool, bool] = _NEITHER,
+    then: str = "",
 ) -> Array:
     """alpha * a @ b + beta * d, with operands (..., m, k) and (..., k, n) of one dtype, and `d` one that can be
-    expanded to the result; in `out` (row-major) if given.
+    expanded to the result; in `out` (row-major) if given. then: an op that the result goes through, without `out`.
 
     `turn` says which operands to take transposed, which only their steps need to know of, no array.
     """
     key = ("product", a.kind, a.shape, a.steps, b.shape, b.steps, conj, turn) + (
         () if d is None else (d.shape, d.steps)
     )
+    if then:
+        key = (*key, then)
     plans = a.device.plans
     how = plans.get(key)
     if how is None:
         first, second = (
             _turned(x.shape, x.steps) if across else (x.shape, x.steps) for x, across in zip((a, b), turn, strict=True)
         )
-        how = plans[key] = _how(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj)
+        how = plans[key] = _how(a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj, then)
     if how.copy:
         lead = how.shape[:-2]
         a, b = (_repeated(turned(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
-        return product(a, b, d, beta, alpha, conj, out)
+        return product(a, b, d, beta, alpha, conj, out, then=then)
     if out is None:
         out = empty(a.device, how.shape, a.kind)
     if how.plan is not None:
         how.plan.run(a, b, out, d, alpha, beta)
-    return out
+    return POINTWISE[then](out) if then and getattr(how.plan, "then", "") != then else out
 
 
 def _row(x: Array) -> Array:
@@ -286,6 +292,38 @@ def linear(input, weight, bias=None):
 
 def _sum(x: Array, y: Array) -> Array:
     return POINTWISE["add"](x, y)
+
+
+def _linear_then(then: str, input, weight, bias=None):
+    if input.ndim > 1 == (bias.ndim if bias is not None else 1) and weight.ndim == 2 and weight.kind != "b8":
+        if input.kind == weight.kind and (bias is None or bias.kind == input.kind):
+            return product(input, weight, bias, turn=_SECOND, then=then)
+    return POINTWISE[then](linear(input, weight, bias))
+
+
+def _matmul_then(then: str, input, other):
+    if input.ndim == 2 == other.ndim and input.kind == other.kind:
+        return product(input, other, then=then)
+    return POINTWISE[then](matmul(input, other))
+
+
+def _addmm_then(then: str, input, mat1, mat2):
+    if input.kind == mat1.kind == mat2.kind:
+        return product(mat1, mat2, input, then=then)
+    return POINTWISE[then](addmm(input, mat1, mat2))
+
+
+_JOINED: dict[str, Callable[..., Array]] = {
+    "linear": _linear_then,
+    "matmul": _matmul_then,
+    "mm": _matmul_then,
+    "addmm": _addmm_then,
+}
+
+
+def with_op(name: str, then: str) -> Callable[..., Array] | None:
+    """The kernel of a product that an elementwise op follows; None where the two cannot be one."""
+    return functools.partial(_JOINED[name], then) if name in _JOINED and then in THEN else None
 
 
 def _linear_input_grad(grad, weight):
