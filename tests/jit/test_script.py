@@ -213,3 +213,75 @@ def test_programs_that_files_got_wrong():
         wide, done, less, count, times = module(torch.ones(2))
         assert wide.tolist() == [[[9.0] * 4]] and done.tolist() == [6, 6] and (less, count, times) == (True, 2, 1.0)
     assert isinstance(again(scripted)(torch.ones(2))[4], float)
+
+
+class Kept(torch.nn.Module):
+    last: Optional[torch.Tensor]  # noqa: UP045
+
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def forward(self, x):
+        if self.last is None:
+            self.last = x
+        last = self.last
+        assert last is not None
+        self.last = last + x
+        return last
+
+
+def test_attributes_that_get_a_value_are_asked_each_time():
+    module = again(torch.jit.script(Kept()))
+    assert [module(torch.ones(1)).item() for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "def f(x):\n  if x.sum() > 0:\n    y = 1\n  else:\n    y = 'a'\n  return y",
+            "Type mismatch: y is set to type int",
+        ),
+        ("def f(x):\n  if x.sum() > 0:\n    y = 1\n  return y", "y is not defined in the false branch"),
+        ("def f(x):\n  for i in range(3):\n    y = x\n  return y", "undefined value y"),
+        ("def f(x):\n  y = 1\n  for i in range(3):\n    y = y + 0.5\n  return y", "previously had type int"),
+        ("def f(x):\n  if x.sum() > 0:\n    return 1\n  return x", "Previous return statement returned"),
+        ("def f(x, y: Optional[Tensor]):\n  return x + y", "Arguments for call are not valid"),
+        ("def f(x, y: Optional[Tensor]):\n  return y.sum()", r"'Optional\[Tensor\]' object has no attribute"),
+        ("def f(x, n: Optional[int]) -> int:\n  return n", r"annotated as having type int but is actually"),
+        ("def f(x):\n  return x.numpy()", "'Tensor' object has no attribute or method 'numpy'"),
+        ("def f(x):\n  y = []\n  y.append(1)\n  return y", "previously matched to type Tensor"),
+        ("def f(x):\n  y: int = 'a'\n  return y", "annotated with type int"),
+        ("def f(x):\n  a, b, c = (1, 2)\n  return a", "need 3 values to unpack but found only 2"),
+        ("def f(x):\n  y = (1, 2)\n  y[0] = 3\n  return y", "does not support subscripted assignment"),
+        ("def f(n: int):\n  for i in n:\n    pass\n  return n", "'int' object is not iterable"),
+        ("def g(x, n: int):\n  return x\ndef f(x):\n  return g(x)", "Argument n not provided"),
+        ("def g(x, n: int):\n  return x\ndef f(x):\n  return g(x, 'a')", "Expected a value of type 'int'"),
+    ],
+)
+def test_types_that_are_refused(source, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.jit.CompilationUnit(source).f(torch.ones(1))
+
+
+def test_types_that_conditions_say():
+    unit = torch.jit.CompilationUnit("""
+    def f(x, y: Optional[Tensor], n: Optional[int]):
+        if y is None or n is None:
+            return x
+        z = y + n
+        if n > 2 and y is not None:
+            w = 1
+        elif n > 1:
+            raise ValueError("two")
+        else:
+            w = 2
+        out: List[int] = []
+        last: Optional[Tensor] = None
+        while len(out) < w:
+            out.append(n)
+            last = z
+        return x + z + len(out) + (last if last is not None else x)
+    """)
+    assert unit.f(torch.ones(1), torch.ones(1), 1).item() == 7 and unit.f(torch.ones(1), None, 1).item() == 1

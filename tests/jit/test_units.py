@@ -138,9 +138,8 @@ def test_places_keep_what_arguments_chose():
         assert unit.f(x, 2, part).tolist() == torch.cat([y * 3, y * 3], 1).tolist()
     with pytest.raises(RuntimeError):
         unit.f(x, 2, "text")
-    late = torch.jit.CompilationUnit("def g(x, n: int):\n    if n > 0:\n        y = x\n    return y")
-    with pytest.raises(RuntimeError, match="undefined value"):
-        late.g(x, 0)
+    with pytest.raises(RuntimeError, match="y is not defined in the false branch"):
+        torch.jit.CompilationUnit("def g(x, n: int):\n    if n > 0:\n        y = x\n    return y")
 
 
 def test_modules_by_other_names():

@@ -25,6 +25,7 @@ from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from ._calls import LATER, Calls
 from ._codes import code_of
+from ._flow import Flow
 from ._language import PLAIN
 from ._saving import type_of
 from ._sources import NoType, Source, type_value
@@ -84,6 +85,7 @@ class Printer(Calls, ast.NodeTransformer):
         head = self.head(name)
         if is_ignored_fn(self._function):
             return self._left_out(name, head)
+        Flow(self).check(self._node)
         body = self._block(self._node.body)
         text = "\n".join(ast.unparse(ast.fix_missing_locations(n)) for n in body) or "pass"
         return f"{head}:\n" + textwrap.indent(text, "  ") + "\n"
@@ -402,12 +404,20 @@ class Printer(Calls, ast.NodeTransformer):
                 value is not LATER
                 and isinstance(node.comparators[0], ast.Constant)
                 and (value is None or isinstance(value, (torch.nn.Module, Tensor)))
+                and not self._may_change(node.left)
             ):
                 return (value is None) is isinstance(node.ops[0], ast.Is)
         value = self._resolved(node) if isinstance(node, (ast.Name, ast.Attribute)) else LATER
         if self._is_constant(node) and isinstance(value, bool):
             return value
         return None
+
+    def _may_change(self, node: ast.AST) -> bool:
+        """Whether an expression is an attribute whose class says that it has a value or none."""
+        owner = self._resolved(node.value) if isinstance(node, ast.Attribute) else None
+        if not isinstance(owner, torch.nn.Module) or node.attr not in owner.__dict__:  # type: ignore[attr-defined]
+            return False
+        return node.attr in getattr(type(owner), "__annotations__", {})  # type: ignore[attr-defined]
 
     def _is_constant(self, node: ast.AST) -> bool:
         """Whether an expression is a setting that never changes."""
