@@ -127,3 +127,17 @@ def test_parts_of_complex_numbers():
     assert "aten.view_as_real.default" in calls(decomposed) and "aten.real.default" not in calls(decomposed)
     for found, expected in zip(decomposed.module()(x), Parts()(x), strict=True):
         torch.testing.assert_close(found, expected)
+
+
+def test_sizes_that_may_be_one():
+    class Squeezes(torch.nn.Module):
+        def forward(self, x):
+            return x.squeeze(), x[:, :1].squeeze(), x.sum().reshape(1, 1).squeeze()
+
+    rows = {0: torch.export.Dim.DYNAMIC}
+    decomposed = torch.export.export(Squeezes(), (torch.ones(4, 3),), dynamic_shapes=(rows,)).run_decompositions()
+    assert calls(decomposed).count("aten.squeeze.dims") == 1
+    for n in (1, 4, 5):
+        x = torch.ones(n, 3)
+        for found, expected in zip(decomposed.module()(x), Squeezes()(x), strict=True):
+            torch.testing.assert_close(found, expected)

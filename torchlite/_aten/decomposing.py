@@ -15,6 +15,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import call
+from .._symbolic import SymInt
 from . import ops
 from .expanding import expanding
 from .table import entries, names
@@ -69,6 +70,12 @@ def _component(place: int) -> Callable:
         return aten.select.int(aten.view_as_real.default(self), self.ndim, place)
 
     return part
+
+
+def _squeeze(self: Any) -> Any:
+    if any(isinstance(n, SymInt) for n in self.shape):
+        return NotImplemented  # which of them are 1 is known when the program runs
+    return aten.squeeze.dims(self, [d for d, n in enumerate(self.shape) if n == 1])
 
 
 def _stack(tensors: Any, dim: int = 0) -> Any:
@@ -465,7 +472,7 @@ WRITTEN: dict[str, Callable] = {
     "sum.default": lambda self, *, dtype=None: aten.sum.dim_IntList(self, [], dtype=dtype),
     "_unsafe_view.default": lambda self, size: aten.view.default(self, size),
     "detach.default": lambda self: aten.alias.default(self),
-    "squeeze.default": lambda self: aten.squeeze.dims(self, [d for d, n in enumerate(self.shape) if n == 1]),
+    "squeeze.default": _squeeze,
     "squeeze.dim": lambda self, dim: aten.squeeze.dims(self, [dim]),
     "_scaled_dot_product_flash_attention_for_cpu.default": _attention, "native_batch_norm.default": _batch_norm,
     "threshold.default": lambda self, threshold, value: aten.where.self(

@@ -239,6 +239,8 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
     with recorder:
         if node.target in ITEMS:
             found = args[0].item()
+        elif rule is None and _asserts(node.target):
+            found = NotImplemented
         elif not getattr(node.target, "is_implicit", False):
             found = run(*args, **kwargs)  # type: ignore[operator]
         elif rule is None and stays_whole(node.target):
@@ -262,6 +264,12 @@ def _plain(value: Any, env: dict[Node, Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v, env) for v in value]
     return value
+
+
+def _asserts(target: Any) -> bool:
+    """Whether an op gives nothing, and writes nothing."""
+    schema = getattr(target, "_schema", None)
+    return schema is not None and not schema.returns and not schema.is_mutable
 
 
 def _is_view(target: Any) -> bool:
