@@ -156,8 +156,8 @@ _PRODUCTS = ("linear", "addmm", "mm", "matmul")
 
 
 def with_joined_products(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
-    """Have products of matrices add what is added to them and nothing else reads, and do the elementwise op that
-    follows, where the device has a kernel of the two.
+    """Have products of float32 matrices add a vector that is added to them, where nothing else reads them, and do the
+    elementwise op that follows, where the device has a kernel of the two.
     """
     memory = Memory(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
@@ -182,15 +182,15 @@ def with_joined_products(program: Program, layouts: Layouts, place: dict[int, in
 
 
 def _with_sum(product: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
-    """A product of two matrices, and the sum of it and something else, as one step."""
+    """A product of two matrices, and the sum of it and a vector, as one step."""
     if step.name != "add" or len(step.args) != 2 or step.kwargs or product.name not in ("mm", "matmul"):
         return None
     others = [value for value in step.args if value != product.out]
     slots = (*product.args, *others, product.out, step.out)
     if len(others) != 1 or any(slot.__class__ is not Slot or slot.number not in layouts for slot in slots):
         return None
-    a, b, _, made, total = (layouts[slot.number] for slot in slots)
-    if len(a[0]) != 2 or len(b[0]) != 2 or made[:2] != total[:2] or made[1].char not in "fd":
+    a, b, added, made, total = (layouts[slot.number] for slot in slots)
+    if len(a[0]) != 2 or len(b[0]) != 2 or len(added[0]) != 1 or made[:2] != total[:2] or made[1].char != "f":
         return None
     if any(layouts[slot.number][1] != made[1] for slot in slots):
         return None
