@@ -352,6 +352,7 @@ def test_classes_are_asked_about_ops_of_any_number_of_tensors():
 
 
 def test_a_write_of_a_proxy_to_a_tensor_ends():
+    torch.eye(2).to_sparse()  # from the first one on, writes ask whether their arguments are sparse
     x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
     with pytest.raises(TypeError, match="must be Tensor, not Proxy"):
         torch.ones(3).add_(x)

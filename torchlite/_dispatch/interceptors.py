@@ -203,7 +203,8 @@ def overridden(function, values, args, kwargs):
 def any_sparse(values) -> bool:
     """Whether there is a sparse tensor among values, or in a list of them."""
     return any(
-        any_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) for value in values
+        any_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) is True
+        for value in values
     )
 
 

@@ -227,10 +227,14 @@ def native_dropout(F, input, p, train):
     return F.native_dropout_backward(input, mask, 0.0 if p == 1 else 1.0 / (1.0 - p)), mask
 
 
+def _masked(F, grad_output, mask, scale):
+    return F.mul(F.mul(grad_output, F.to(mask, F.dtype_of(grad_output))), float(scale))
+
+
 op(
     "native_dropout_backward(Tensor grad_output, Tensor mask, scale)",
     where="torch",
-    composite=lambda F, grad_output, mask, scale: F.mul(F.mul(grad_output, F.to(mask, F.dtype_of(grad_output))), scale),
+    composite=_masked,
     meta=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
     vjp={"grad_output": lambda F, g, mask, scale: F.native_dropout_backward(g, mask, scale)},
     doc="The gradient of `native_dropout`, and its formula too: what the mask has, times a scale.",
