@@ -207,10 +207,16 @@ def _serving_few(name: str, plain: Callable) -> Callable:
 def in_place(ufunc: np.ufunc):
     """The in-place kernel of a ufunc."""
 
+    def unary(target):
+        ufunc(target, target)
+
+    def binary(target, other):
+        ufunc(target, other, target)
+
     def kernel(target, *others):
         ufunc(target, *others, out=target)
 
-    return kernel
+    return unary if ufunc.nin == 1 else binary if ufunc.nin == 2 else kernel
 
 
 backend = NumpyBackend()

@@ -20,7 +20,7 @@ _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 
 
 def _full(size, value, dtype):
-    out = np.empty(size, dtype.np)
+    out = np.empty(size, dtype._np or dtype.np)
     out.fill(value)
     return out
 
@@ -28,6 +28,8 @@ def _full(size, value, dtype):
 def expand(input, size):
     if input.__class__ is not np.ndarray:
         input = np.asarray(input)
+    if not input.ndim and (not size or min(size) >= 0):  # a number
+        return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))
     shape, strides = expanded(input.shape, input.strides, size)
     if not input.flags.forc:
         return strided_view(input, shape, strides)
@@ -60,8 +62,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
             count = input.shape[1]
             return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _kept_ones(count, kind))
     if dim is None and not keepdim and input.flags.c_contiguous:
-        flat = input.ravel()
-        return flat.dot(ones(len(flat), kind))
+        count = input.size
+        return input.ravel().dot(_ones[count] if kind is _SINGLE and count in _ones else _kept_ones(count, kind))
     if dim.__class__ is not int and dim is not None and len(dim) == 1:
         return sum(input, dim[0], keepdim)  # to the same bits
     if input.ndim < 3 or input.flags.c_contiguous:

@@ -110,6 +110,25 @@ def test_accumulation_is_in_place_and_hooks_may_keep_gradients(device):
     assert [g.tolist() for g in kept] == [[1.0, 1.0], [1.0, 1.0]]
 
 
+@pytest.mark.parametrize("shared", ["nothing", "a row", "turned", "every place"])
+def test_a_gradient_is_added_to_where_it_lies(device, shared):
+    x = torch.ones(3, 2, device=device, requires_grad=True)
+    whole = torch.arange(8.0, device=device).reshape(4, 2)
+    grad = {
+        "nothing": lambda: whole[:3].clone(),
+        "a row": lambda: whole[1:],
+        "turned": lambda: torch.arange(6.0, device=device).reshape(2, 3).t(),
+        "every place": lambda: torch.ones(1, 1, device=device).expand(3, 2),
+    }[shared]()
+    x.grad, before, version = grad, grad.tolist(), grad._version
+    (x * 2).sum().backward()
+    assert x.grad is grad
+    assert grad.tolist() == [[n + 2 for n in row] for row in before]
+    assert grad._version == version + 1
+    if shared == "a row":
+        assert whole.tolist() == [[0.0, 1.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
+
+
 def test_tensor_hooks_change_gradients_and_can_be_removed(device):
     x = leaf([1.0, 2.0], device)
     y = x * 3

@@ -134,7 +134,9 @@ def version(tensor) -> int:
 
 def bump(tensor) -> None:
     """Count an in-place change."""
-    root = root_of(tensor)
+    root = tensor._meta
+    if root.__class__ is not Meta or root.root is not None:
+        root = root_of(tensor)
     if root.inference and not MODE.inference:
         refuse_inference()
     root.n += 1
@@ -146,6 +148,18 @@ def write(target, raw) -> None:
         target._write(raw)
     else:
         target._table.copy_into(target._data, raw)
+
+
+def add_into(table, target, raw, add) -> None:
+    """Add a raw array of the same shape to a tensor without a history, and count the change."""
+    have = target._data
+    kernel = getattr(table if raw.size < GLOBALS["LARGE"] else table.large, "add_", None)
+    # Where elements may share places, or dtypes differ, `add` makes the sum apart.
+    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._signs:
+        write(target, add(table, have, raw))
+    else:
+        kernel(have, raw)
+    bump(target)
 
 
 def refuse_inference() -> NoReturn:
@@ -513,6 +527,8 @@ def shape_of(where) -> Any:
     """The shape of the tensor at an edge."""
     if where is None:
         return None
+    if where.__class__ is Node:
+        return where._shape
     if where.__class__ is OutputOf:
         return where.node._shape[where.index]
     return where._shape if isinstance(where, Node) else where._data.shape

@@ -10,6 +10,8 @@ from .edges import GradientEdge
 
 
 def _tuple(value):
+    if value.__class__ is tuple:
+        return value
     return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
 
 
