@@ -31,7 +31,12 @@ template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
         const T* x = (const T*)of.x + item / of.pieces * of.length + start;
         V sums[8] = {};
         whole i = 0;
-        for (; i + 8 * W <= n; i += 8 * W) for (int k = 0; k < 8; k++) sums[k] += X::at(x + i + k * W);
+        for (; i + 8 * W <= n; i += 8 * W) {
+            for (int k = 0; k < 8; k++) {
+                ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
+                sums[k] += X::at(x + i + k * W);
+            }
+        }
         for (; i + W <= n; i += W) sums[i / W % 8] += X::at(x + i);
         T rest = 0;
         for (; i < n; i++) rest += x[i];
@@ -77,6 +82,10 @@ _column_sums = by_type(_TEXT, "column_sums", "QQqqqqq")
 def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
         return None
+    if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the usual, at once
+        shape, d = input.shape, dim % input.ndim
+        before, after = math.prod(shape[:d]), math.prod(shape[d + 1 :])
+        return _shaped(device, input, before, shape[d], after, (*shape[:d], *([1] if keepdim else []), *shape[d + 1 :]))
     axes = _axes(dim, input.ndim)
     return None if axes is None else _summed(device, input, axes, keepdim)
 
@@ -111,8 +120,12 @@ def _summed(device: Any, x: np.ndarray, axes: list[int], keepdim: bool) -> Any:
     if last - first + 1 != len(axes):
         return None
     before, count, after = (math.prod(turned.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, None)))
+    return _shaped(device, turned, before, count, after, shape)
+
+
+def _shaped(device: Any, x: np.ndarray, before: int, count: int, after: int, shape: Any) -> np.ndarray | None:
     sums = _of_rows if after == 1 else _of_columns
-    out = sums(device, turned, before, count, after)
+    out = sums(device, x, before, count, after)
     return None if out is None else out.reshape(shape)
 
 
