@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,66 @@ def test_the_first_tensor_decides(recording):
     assert recording.asked == []
     large + large, large.sum(), large * 2, 2 * large, torch.add(large, large, alpha=2)
     assert recording.asked == ["add", "sum", "mul", "mul", "mul", "add"]
+
+
+_OUT = {
+    "add": lambda x, y, **out: torch.add(x, y, **out),
+    "a number": lambda x, y, **out: torch.sub(x, 3, **out),
+    "scaled": lambda x, y, **out: torch.add(x, y, alpha=0.5, **out),
+    "div": lambda x, y, **out: torch.div(x, y, **out),
+    "floor": lambda x, y, **out: torch.div(x, y, rounding_mode="floor", **out),
+    "maximum": torch.maximum,
+    "exp": lambda x, y, **out: torch.exp(x, **out),
+    "sigmoid": lambda x, y, **out: torch.sigmoid(x, **out),
+}
+
+
+@pytest.mark.parametrize("name", _OUT)
+@pytest.mark.parametrize("layout", ["rows", "columns", "part", "operand"])
+def test_results_that_are_written_at_once(device, name, layout):
+    x, y = torch.randn(256, 192, device=device), torch.randn(256, 192, device=device)
+    want = _OUT[name](x, y)
+    out = {
+        "rows": lambda: torch.zeros(256, 192, device=device),
+        "columns": lambda: torch.zeros(192, 256, device=device).t(),
+        "part": lambda: torch.zeros(256, 200, device=device)[:, 4:196],
+        "operand": lambda: x,
+    }[layout]()
+    place, version = out.data_ptr(), out._version
+    assert _OUT[name](x, y, out=out) is out
+    assert out._version == version + 1 and out.data_ptr() == place
+    assert torch.equal(out, want)
+    if layout == "part":
+        assert not out._base[:, :4].any() and not out._base[:, 196:].any()
+
+
+def test_a_result_asks_for_no_other_array():
+    x, y, out = torch.randn(3, 1 << 20)
+    torch.exp(x + y, out=out)  # what is loaded by the first call is no array
+    tracemalloc.start()
+    torch.add(x, y, out=out)
+    torch.exp(x, out=out)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < x.nbytes / 2
+
+
+def test_what_is_refused_and_what_is_cast_where_a_result_is_large(device):
+    x, out = torch.randn(256, 192, device=device), torch.zeros(256, 192, device=device)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.exp(x.clone().requires_grad_(), out=out)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.add(x[1:], x[1:], out=x[:-1])
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.exp(x, out=torch.zeros(256, 192, dtype=torch.int64, device=device))
+    wide = torch.zeros(256, 192, dtype=torch.float64, device=device)
+    assert torch.equal(torch.add(x, x, out=wide), (x + x).double())
+    assert torch.equal(torch.add(x, x[:1], out=out), x + x[:1])
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.add(x[:1], x[:1], out=out)
+    assert out.shape == (1, 192)
+    with torch.inference_mode(), pytest.raises(RuntimeError, match="can't be cast"):
+        torch.exp(x, out=torch.zeros(256, 192, dtype=torch.bool, device=device))
 
 
 def test_the_general_path_and_writes_in_place(recording):

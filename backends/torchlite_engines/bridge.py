@@ -53,6 +53,7 @@ def serving(engine: Engine, name: str, plain: Callable, least: dict[np.dtype, in
 
     kernel.__name__ = kernel.__qualname__ = name
     kernel.plain = plain  # type: ignore[attr-defined]
+    kernel.takes_out = getattr(plain, "takes_out", False)  # type: ignore[attr-defined]
     return kernel
 
 

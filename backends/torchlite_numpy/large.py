@@ -96,6 +96,7 @@ def spread(ufunc: np.ufunc) -> Any:
         setattr(call, name, getattr(ufunc, name))
     if ufunc.__name__ in _REDUCE:
         call.reduce = reducing(ufunc)
+    call.takes_out = True
     call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
     return call
 

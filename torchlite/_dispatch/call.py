@@ -51,7 +51,7 @@ from .interceptors import (
     overriding,
     stack,
 )
-from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results
+from .outputs import check_fits, check_operands, check_target_dtype, fill_uninitialized, write_results, written_at_once
 from .overlap import check_in_place, set_together
 from .record import ABSENT, ALWAYS_BOOL, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, VIEW, Op
 from .registry import table_of
@@ -135,6 +135,8 @@ def _below(op: Op, function, args: tuple, kwargs: dict):
         if out is not None:
             raise NotImplementedError(f"{classes[0].__name__} has __torch_dispatch__, which knows no out=")
         return SLOTS.dispatched(op, bound, classes)
+    if out is not None and written_at_once(op, bound, out, guarded):
+        return out
     try:
         result = execute(op, bound)
     except (TypeError, AttributeError, ValueError):

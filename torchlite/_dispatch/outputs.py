@@ -14,7 +14,7 @@ from .._types.dtypes import bool_, can_cast, dtype
 from .graph import bump, write
 from .overlap import APART, check_out
 from .promotion import result_dtype
-from .record import DEFAULT, POINTWISE, Op
+from .record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
 from .runtime import GLOBALS, MODE
 from .slots import SLOTS
 
@@ -184,6 +184,54 @@ def check_operands(op: Op, values) -> None:
     operands = [v for p, v in zip(op.params, values, strict=True) if p.name in names and v is not None]
     if all(isinstance(v, (GLOBALS["Tensor"], int, float, complex)) for v in operands):
         check_target_dtype(op, result_dtype(operands), values[0].dtype)
+
+
+def written_at_once(op: Op, values, out, guarded) -> bool:
+    """Whether an elementwise op of large plain tensors wrote its result where it belongs: by a kernel that takes the
+    array to write (`takes_out`), from operands of the result's dtype and shape. Others are computed and then copied.
+    `guarded` is asked before a write while that is up.
+    """
+    plain = GLOBALS["Tensor"], GLOBALS["Parameter"]
+    if out.__class__ not in plain or getattr(out._data, "size", 0) < GLOBALS["LARGE"]:
+        return False
+    if op.plainly and all(v is p.default for p, v in zip(op.params, values, strict=True) if p.kwonly):
+        values = [v for p, v in zip(op.params, values, strict=True) if not p.kwonly]
+        op = REGISTRY[op.plainly]
+    if not op.tags & POINTWISE or op.numbers or op.promote not in (DEFAULT, INT_TO_FLOAT):
+        return False
+    raw, table, d = out._data, out._table, out.dtype
+    if raw.__class__ is not table.array or d not in table.holds_numbers:
+        return False
+    kernel = getattr(table.large, op.name, None)
+    if not getattr(kernel, "takes_out", False) or MODE.grad and out._node is not None:
+        return False
+    given: list = []
+    for value in values:
+        if value.__class__ is float or value.__class__ is int and -(1 << 24) <= value <= 1 << 24:
+            given.append(float(value))
+        elif (
+            value.__class__ not in plain
+            or (value._table, value.dtype, value._data.shape) != (table, d, raw.shape)
+            or value._data.__class__ is not table.array
+            or MODE.grad
+            and value._node is not None
+        ):
+            return False
+        else:
+            given.append(value._data)
+    if all(value.__class__ is float for value in given):
+        return False
+    if op.check is not None:
+        op.check(*values)
+    check_out(op.name, out, values)
+    if GLOBALS["GUARDED"] and guarded(out):
+        return False
+    try:
+        kernel(*given, out=raw)
+    except Exception:  # the way of all others has the words for it
+        return False
+    bump(out)
+    return True
 
 
 def write_results(op: Op, result, out, values):

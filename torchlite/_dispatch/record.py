@@ -149,6 +149,7 @@ class Op:
     # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
     refuses: Mapping[tuple[str, int], str | Exception] = {}
     check: Callable | None = None  # refuses some arguments: called with them before promotion
+    plainly = ""  # the op that it is where its keywords are not given
     sparse_flag = ""  # the argument which, where it is true, asks for a sparse gradient
     function: Callable | None = None  # the public function, once made
     direct: Callable | None = None  # the function for interceptors, once made

@@ -14,6 +14,7 @@ from torchlite._dispatch import (
     MAYBE_VIEW,
     NONDIFF,
     POINTWISE,
+    REGISTRY,
     composite,
     layouts,
     op,
@@ -242,6 +243,11 @@ def div_rounded(F, input, other, rounding_mode):
     if rounding_mode == "trunc":
         return F._trunc_divide(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+# What they are where their keywords are not given.
+for _name in ("add", "sub", "div"):
+    REGISTRY[f"_{_name}"].plainly = _name
 
 
 # --- comparisons and logic ------------------------------------------------------------------------

@@ -51,22 +51,24 @@ def _apart(x, target: Array):
 
 
 def _unary(rule: Rule):
-    def kernel(input):
-        return apply(rule, (input,))
+    def kernel(input, out=None):
+        return apply(rule, (input,), (), out)
 
     def kernel_(input):
         apply(rule, (input,), (), input)
 
+    kernel.takes_out = True  # type: ignore[attr-defined]
     return kernel, kernel_
 
 
 def _binary(rule: Rule):
-    def kernel(input, other):
-        return apply(rule, (input, other))
+    def kernel(input, other, out=None):
+        return apply(rule, (input, other), (), out)
 
     def kernel_(input, other):
         apply(rule, (input, _apart(other, input)), (), input)
 
+    kernel.takes_out = True  # type: ignore[attr-defined]
     return kernel, kernel_
 
 
