@@ -623,3 +623,41 @@ def test_large_pooling_is_that_of_its_planes(padding, ceil_mode):
         out.backward(g)
         parts.backward(g)
         assert torch.equal(whole.grad, pieces.grad)
+
+
+# (transposed, groups, stride, shape of the gradient, what it should have been and where)
+_WRONG = [
+    (False, 1, 1, (2, 6, 5, 6), (2, 6, 5)),
+    (False, 1, 1, (2, 6, 6, 7), (3, 6, 7)),
+    (False, 1, 2, (2, 6, 4, 3), (2, 3, 4)),
+    (False, 2, 1, (2, 5, 6, 6), (1, 6, 5)),
+    (False, 1, 1, (3, 6, 6, 6), (0, 2, 3)),
+    (True, 1, 1, (2, 6, 10, 9), (3, 10, 9)),
+]
+
+
+@pytest.mark.parametrize(("transposed", "groups", "stride", "shape", "words"), _WRONG)
+def test_gradients_of_convolutions_that_have_another_size(device, transposed, groups, stride, shape, words):
+    x = torch.randn(2, 4, 8, 8, device=device)
+    weight = torch.randn((4, 6, 3, 3) if transposed else (6, 4 // groups, 3, 3), device=device)
+    g, (place, want, got) = torch.randn(shape, device=device), words
+    rest = [6], [stride] * 2, [0, 0], [1, 1], transposed, [0, 0], groups
+    message = rf"dimension 4 and tensor.size\[{place}\] == {want} but got: .* tensor.size\[{place}\] = {got}$"
+    for mask in ([True, True, True], [False, True, False]):
+        with pytest.raises(RuntimeError, match=message):
+            torch.ops.aten.convolution_backward(g, x, weight, *rest, mask)
+    nothing = torch.ops.aten.convolution_backward(g, x, weight, *rest, [False] * 3)
+    assert list(nothing) == [None] * 3
+
+
+def test_gradients_of_convolutions_of_rows_and_of_other_ranks(device):
+    x, weight = torch.randn(2, 4, 8, device=device), torch.randn(6, 4, 3, device=device)
+    rest, mask = ([6], [1], [0], [1], False, [0], 1), [True, True, True]
+    right = torch.ops.aten.convolution_backward(torch.randn(2, 6, 6, device=device), x, weight, *rest, mask)
+    assert [tuple(part.shape) for part in right] == [(2, 4, 8), (6, 4, 3), (6,)]
+    with pytest.raises(RuntimeError, match=r"dimension 4 and tensor.size\[3\] == 6 but got: .* = 5"):
+        torch.ops.aten.convolution_backward(torch.randn(2, 6, 5, device=device), x, weight, *rest, mask)
+    with pytest.raises(RuntimeError, match="the same number of dimensions, but got: 3 and 2"):
+        torch.ops.aten.convolution_backward(torch.randn(6, 6, device=device), x, weight, *rest, mask)
+    with pytest.raises(RuntimeError, match="to have 4 channels, but got 3 channels instead"):
+        torch.ops.aten.convolution_backward(torch.randn(2, 6, 6, device=device), x[:, :3], weight, *rest, mask)

@@ -104,11 +104,13 @@ def _convolution_backward(
     grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int, output_mask: Any,
 ) -> Any:  # fmt: skip
-    run = function_for(REGISTRY["_convolution_backward"])
-    return run(
+    arguments = (
         grad_output, input, weight, tuple(stride), tuple(padding), tuple(dilation), transposed, tuple(output_padding),
         groups, tuple(output_mask),
     )  # fmt: skip
+    record = REGISTRY["_convolution_backward"]
+    record.check(*arguments)  # type: ignore[misc]
+    return function_for(record)(*arguments)
 
 
 def _embedding_dense_backward(

@@ -290,7 +290,28 @@ def _backward(F, grad_output, input, weight, stride, padding, dilation, transpos
     return grad_input, grad_weight, grad_bias
 
 
-def _backward_meta(grad_output, input, weight, needs):
+def check_gradient(
+    grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs=(True,)
+):
+    """RuntimeError where a convolution of these tensors has no result of the gradient's shape."""
+    ndim = len(grad_output.shape)
+    if ndim != len(input.shape):
+        raise RuntimeError(
+            f"Expected input and grad_output to have the same number of dimensions, but got: {len(input.shape)} and "
+            f"{ndim}"
+        )
+    want, _ = convolution_meta(input, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+    if not any(needs):
+        return
+    plane = ndim == 3  # one dimension is a plane of one row
+    for d, (n, m) in enumerate(zip(want, grad_output.shape, strict=True)):
+        if n != m:
+            where = f"dimension {ndim + plane} and tensor.size[{d + (plane and d > 1)}]"
+            raise RuntimeError(f"Expected a tensor of {where} == {n} but got: {where} = {m}")
+
+
+def _backward_meta(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+    check_gradient(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs)
     filters = (grad_output.shape[1],)
     shapes = (input.shape, weight.shape, filters)
     return [(shape if wanted else (0,), input.dtype) for shape, wanted in zip(shapes, needs, strict=True)]
@@ -332,7 +353,7 @@ op(
     composite=_backward,
     meta=_backward_meta,
     doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
-)
+).check = check_gradient
 
 
 # -- public functions ------------------------------------------------------------------------------
