@@ -25,6 +25,8 @@ _SHARED = 1 << 20
 # Bytes from which on a pointwise kernel's result goes past the caches: `add` of 48 MiB took 0.55 of the time, of 12 MiB
 # 1.6 (two Zen 4 cores, 32 MiB of cache).
 _CACHED = 1 << 25
+# Elements from which on the sum of two arrays is worth two threads that look for work: 2**17 take 17 us in NumPy.
+_PAIRS = 3 << 16
 _PARTS = 16  # for each thread, so that one that is late leaves its share to the others
 _empty, _bytes = np.empty, np.dtype(np.uint8)
 _pointer = ctypes.c_void_p.from_address
@@ -225,6 +227,7 @@ template <class Of> INLINE Of fenced_(Of x) {
         return Function(self, program, name, signature)
 
     cached = _CACHED
+    least_pairs = _PAIRS
 
     def native(self, text: str, name: str) -> Any:
         """A kernel of a program of C++ as it is (`native.py`). NotBuiltError where it is not there and cannot be."""

@@ -139,6 +139,7 @@ _MODULES = (
     "native_sparse",
     "native_norms",
     "native_channels",
+    "native_arithmetic",
 )
 F32, F64, I64, I32 = map(np.dtype, ("f4", "f8", "i8", "i4"))
 FLOATS = {F32: "f32", F64: "f64"}
@@ -192,4 +193,5 @@ def _over(engine: Any, own: Callable, plain: Callable) -> Callable:
                 return out
         return plain(*arguments, **options)
 
+    kernel.takes_out = getattr(plain, "takes_out", False)  # type: ignore[attr-defined]
     return kernel

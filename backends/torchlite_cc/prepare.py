@@ -21,6 +21,7 @@ class Noted(Device):
     """
 
     chains = False
+    least_pairs = 1
 
     def __init__(self) -> None:
         super().__init__(0, True)

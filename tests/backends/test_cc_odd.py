@@ -232,6 +232,11 @@ def _rows_in_order(draw):
     return draw.laid(draw.rng.integers(0, size, draw.size())), size
 
 
+def _pair(draw):
+    shape = draw.shape(1, 3)
+    return draw.floats(*shape), draw.floats(*shape)
+
+
 DRAWN = {
     "gather": _gather, "index_select": _index_select, "embedding": _embedding,
     "_embedding_backward": _embedding_backward, "index_add": _index_add, "cat": _cat, "sum": _sum, "mean": _mean,
@@ -239,10 +244,11 @@ DRAWN = {
     "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_rows_times": _rows_times, "_products_at": _products_at,
-    "_rows_in_order": _rows_in_order,
+    "_rows_in_order": _rows_in_order, "add": _pair, "sub": _pair, "mul": _pair,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.
 _ELSEWHERE = {"_lstm_layer", "_lstm_layer_backward", "_fused_adam", "_fused_sgd"}
+_IN_CACHES = {"add", "sub", "mul"}  # larger ones are the shared kernels'
 CALLS = 60
 
 
@@ -277,6 +283,7 @@ def test_every_kernel_is_drawn():
 @pytest.mark.parametrize("cached", [0, 1 << 25])
 def test_odd_arrays(engine, plain, monkeypatch, op, cached):
     kernel, served = _kernels()[op], 0
+    monkeypatch.setattr(type(engine), "least_pairs", 1)
     monkeypatch.setattr(type(engine), "cached", cached)  # with 0 results are written past the caches
     for seed in range(CALLS):
         arguments = DRAWN[op](Draw(seed))
@@ -284,7 +291,7 @@ def test_odd_arrays(engine, plain, monkeypatch, op, cached):
         if found is not None:
             served += 1
             _same(found, plain[op](*arguments))
-    assert served >= CALLS // 20
+    assert served >= CALLS // 20 or op in _IN_CACHES and not cached
 
 
 def test_odd_products(engine):
