@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import enum
 import io
 import math
 import zipfile
@@ -285,3 +286,46 @@ def test_types_that_conditions_say():
         return x + z + len(out) + (last if last is not None else x)
     """)
     assert unit.f(torch.ones(1), torch.ones(1), 1).item() == 7 and unit.f(torch.ones(1), None, 1).item() == 1
+
+
+class Shade(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Tint(enum.Enum):
+    RED = 1
+    BLUE = 7
+
+
+class Shades(torch.nn.Module):
+    def forward(self, x, one: Shade, many: list[Shade], named: dict[str, Shade], other: Shade | None = None):
+        count = 0
+        for shade in many:
+            if shade == Shade.RED:
+                count += 1
+        if other is not None and other == Shade.BLUE:
+            count += 10
+        if named["a"] == Shade.BLUE:
+            count += 100
+        if one == Shade.RED:
+            count += 1000
+        return x * one.value, count
+
+
+def test_a_loaded_program_takes_members_of_the_user_s_enumerations():
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(Shades()), file)
+    file.seek(0)
+    loaded = torch.jit.load(file)
+    x = torch.ones(2)
+    both = [Shade.RED, Shade.BLUE, Shade.RED]
+    assert loaded(x, Shade.RED, both, {"a": Shade.BLUE}, Shade.BLUE)[1] == 1112
+    assert loaded(x, Shade.BLUE, both, {"a": Shade.RED}, other=None)[1] == 2
+    assert loaded(x, Tint.RED, [], {"a": Shade.RED})[1] == 1000  # by name and value, as PyTorch compares
+    result, count = loaded(x, Tint.BLUE, [Tint.BLUE], {"a": Tint.BLUE}, other=Tint.BLUE)
+    assert (result.tolist(), count) == ([7.0, 7.0], 0)
+    with pytest.raises(RuntimeError, match=r"Expected a value of type 'Enum<__torch__\..*Shade>' for argument 'one'"):
+        loaded(x, 1, both, {"a": Shade.RED})
+    with pytest.raises(RuntimeError, match="Expected a value of type 'List"):
+        loaded(x, Shade.RED, [1], {"a": Shade.RED})

@@ -153,7 +153,13 @@ def _fitting(parameter: ast.arg, value: Any, script: Any, name: str, place: int 
         elif isinstance(value, Tensor) and value.numel() == 1:
             return {"int": int, "float": float, "bool": bool}.get(wanted, str)(value.item())
     else:
-        fits = True
+        fits, members = True, script.members_of(name, parameter)
+        if members is not None:
+            try:
+                return members(value)
+            except (TypeError, ValueError):
+                fits, path = False, _kind(kind)
+                wanted = f"Enum<{path}>" if path.startswith("__torch__.") else path
     if not fits:
         at = "" if place is None else f"\nPosition: {place}"
         raise RuntimeError(

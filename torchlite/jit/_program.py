@@ -27,6 +27,7 @@ class ScriptClass:
         self.node: ast.ClassDef | None = None
         self.program: Program | None = None
         self._tensors: dict[str, tuple | None] = {}
+        self._members: dict[tuple[str, str], Any] = {}
         self.by_python = False  # whether methods are the user's own functions
 
     @property
@@ -47,6 +48,14 @@ class ScriptClass:
         if name not in self._tensors:
             self._tensors[name] = self._all_tensors(name)
         return self._tensors[name]
+
+    def members_of(self, name: str, parameter: ast.arg) -> Any:
+        """What gives a method's parameter the program's own members of enumerations; None where its type has none."""
+        key = (name, parameter.arg)
+        if key not in self._members:
+            find = self.program.find if self.program is not None and not self.by_python else None
+            self._members[key] = find and _type_text.members_for(parameter.annotation, find)
+        return self._members[key]
 
     def _all_tensors(self, name: str) -> tuple | None:
         node = self.nodes.get(name)

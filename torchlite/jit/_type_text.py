@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -85,3 +86,44 @@ def _container(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
     if outer in ("Future", "Final", "Await", "RRef") and len(tests) == 1:
         return _PLAIN["Future"] if outer == "Future" else tests[0]
     raise ValueError(f"{text} is no type")
+
+
+def members_for(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
+    """What makes Python's members of enumerations those of a program's type, in its lists, tuples and dicts as well;
+    None for types without any. TypeError for what is no member.
+
+    A program has enumerations of its own: a member of the user's class is the one of the same name and value.
+    """
+    path = dotted(node) if node is not None else None
+    if path is not None:
+        found = find(path) if path.startswith("__torch__.") else None
+        return _member_of(found) if isinstance(found, enum.EnumMeta) else None
+    if not isinstance(node, ast.Subscript):
+        return None
+    outer = (dotted(node.value) or "").rpartition(".")[2]
+    inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = [members_for(part, find) for part in inner]
+    return _members_in(outer, parts) if any(parts) else None
+
+
+def _member_of(found: enum.EnumMeta) -> Callable[[Any], Any]:
+    def member(value: Any) -> Any:
+        if not isinstance(value, enum.Enum):
+            raise TypeError(f"'{type(value).__name__}' is no member of an enumeration")
+        own: Any = found.__members__.get(value.name)
+        return own if own is not None and own.value == value.value else value
+
+    return member
+
+
+def _members_in(outer: str, parts: list) -> Callable[[Any], Any] | None:
+    last = parts[-1]
+    if outer == "Optional":
+        return lambda v: None if v is None else last(v)
+    if outer in ("List", "list"):
+        return lambda v: [last(x) for x in v]
+    if outer in ("Dict", "dict"):
+        return lambda v: {k: last(x) for k, x in v.items()} if isinstance(v, dict) and last else v
+    if outer in ("Tuple", "tuple"):
+        return lambda v: tuple(x if p is None else p(x) for p, x in zip(parts, v, strict=True)) if v else v
+    return None
