@@ -129,24 +129,40 @@ def test_as_torch_after_pytorch_says_so(tmp_path):
 
 
 def test_install_and_remove(tmp_path):
-    site = str(tmp_path)
-    assert "means torchlite" in naming.install(site) and "means torchlite" in naming.install(site)
+    site, scripts = str(tmp_path / "packages"), str(tmp_path / "bin with space")
+    os.mkdir(site)
+    os.mkdir(scripts)
+    for _ in range(2):
+        assert "means torchlite" in naming.install(site, scripts)
     (found,) = importlib.metadata.distributions(path=[site])
     assert (found.name, found.version) == ("torch", "2.13.0+torchlite") and found.requires == ["torchlite-nd"]
     assert {str(file) for file in found.files} == {
-        os.path.relpath(os.path.join(folder, name), site) for folder, _, names in os.walk(site) for name in names
+        os.path.relpath(os.path.join(folder, name), site) for folder, _, names in os.walk(tmp_path) for name in names
     }
     for file in found.files:
         assert file.hash is None or file.size == len(file.read_binary())
     assert naming._stranger(site) == ""
-    assert "removed" in naming.remove(site) and os.listdir(site) == []
-    assert "no `torch`" in naming.remove(site)
+    if os.name == "posix":
+        done = subprocess.run([os.path.join(scripts, "torchrun"), "--help"], capture_output=True, text=True)
+        assert "--nproc-per-node" in done.stdout, done.stderr
+    assert "removed" in naming.remove(site, scripts) and os.listdir(site) == os.listdir(scripts) == []
+    assert "no `torch`" in naming.remove(site, scripts)
+
+
+def test_anothers_torchrun_stays(tmp_path):
+    torchrun = tmp_path / "torchrun"
+    torchrun.write_text("another's")
+    naming.install(str(tmp_path), str(tmp_path))
+    (found,) = importlib.metadata.distributions(path=[str(tmp_path)])
+    assert "torchrun" not in map(str, found.files)
+    naming.remove(str(tmp_path), str(tmp_path))
+    assert torchrun.read_text() == "another's" and os.listdir(tmp_path) == ["torchrun"]
 
 
 def test_a_real_pytorch_is_left_alone(tmp_path, monkeypatch, capsys):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("from .version import __version__")
-    monkeypatch.setattr(naming.sysconfig, "get_paths", lambda: {"purelib": str(tmp_path)})
+    monkeypatch.setattr(naming.sysconfig, "get_paths", lambda: {"purelib": str(tmp_path), "scripts": str(tmp_path)})
     monkeypatch.setattr(naming.importlib.metadata, "distributions", lambda name: [])
     for install in (True, False):
         assert naming.as_torch(naming.argparse.Namespace(install=install)) == 1

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import importlib.metadata
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from .._alias import DIST_INFO, PATH
 from ..torch_version import __version__
 
 _PACKAGES = ("torch", "functorch")  # what PyTorch installs
+_TORCHRUN = '#!/bin/sh\nexec {python} -m torchlite.distributed.run "$@"\n'
 RUN_HELP = "run a program that finds torchlite as `torch`: `run script.py ...`, `run -m module ...`, `run -c code ...`"
 
 
@@ -52,13 +54,14 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
 
 def as_torch(options: argparse.Namespace) -> int:
     """Install or remove the package `torch` that hands over to torchlite; the exit status."""
-    site = sysconfig.get_paths()["purelib"]
+    paths = sysconfig.get_paths()
+    site, scripts = paths["purelib"], paths["scripts"]
     try:
         stranger = _stranger(site)
         if stranger:
             print(f"as-torch: {stranger} is PyTorch itself; nothing was changed", file=sys.stderr)
             return 1
-        print(install(site) if options.install else remove(site))
+        print(install(site, scripts) if options.install else remove(site, scripts))
     except OSError as error:
         print(f"as-torch: cannot change {site}: {error}", file=sys.stderr)
         return 1
@@ -75,22 +78,33 @@ def _stranger(site: str) -> str:
 
 
 def _is_ours(place: str) -> bool:
+    return _holds(os.path.join(place, "__init__.py"), "HANDS_OVER")
+
+
+def _holds(path: str, word: str) -> bool:
+    """Whether the beginning of a file, if there is one, has a word."""
     try:
-        with open(os.path.join(place, "__init__.py"), encoding="utf-8") as file:
-            return "HANDS_OVER" in file.read(4096)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return word in file.read(4096)
     except OSError:
         return False
 
 
-def install(site: str) -> str:
-    """Copy the package and its metadata to a folder of packages; what was done."""
-    remove(site)
+def install(site: str, scripts: str) -> str:
+    """Copy the package and its metadata to a folder of packages, and `torchrun` to one of programs; what was done."""
+    remove(site, scripts)
     names = []
     for package in (*_PACKAGES, DIST_INFO):
         shutil.copytree(
             os.path.join(PATH, package), os.path.join(site, package), ignore=shutil.ignore_patterns("__pycache__")
         )
         names += [f"{package}/{name}" for name in sorted(os.listdir(os.path.join(site, package)))]
+    torchrun = os.path.join(scripts, "torchrun")
+    if os.name == "posix" and not os.path.exists(torchrun):
+        with open(torchrun, "w", encoding="utf-8") as file:
+            file.write(_TORCHRUN.format(python=shlex.quote(sys.executable)))
+        os.chmod(torchrun, 0o755)
+        names.append(os.path.relpath(torchrun, site))
     record = f"{DIST_INFO}/RECORD"
     with open(os.path.join(site, record), "w", encoding="utf-8") as file:
         file.writelines(_entry(site, name) for name in names if name != record)
@@ -109,8 +123,8 @@ def _entry(site: str, name: str) -> str:
     return f"{name},sha256={digest},{len(content)}\n"
 
 
-def remove(site: str) -> str:
-    """Take the package and its metadata away, of whatever version; what was done."""
+def remove(site: str, scripts: str) -> str:
+    """Take the package, its metadata and `torchrun` away, of whatever version; what was done."""
     ours = [place for place in (os.path.join(site, package) for package in _PACKAGES) if _is_ours(place)]
     ours += [
         os.path.join(site, name)
@@ -119,4 +133,7 @@ def remove(site: str) -> str:
     ]
     for place in ours:
         shutil.rmtree(place)
+    torchrun = os.path.join(scripts, "torchrun")
+    if _holds(torchrun, "torchlite"):
+        os.remove(torchrun)
     return f"removed {', '.join(ours)}" if ours else f"there is no `torch` of torchlite in {site}"
