@@ -153,6 +153,16 @@ class NumpyBackend:
 
         return Blocks(body, outs, arrays, rows, size)
 
+    def with_slope(self, name: str, *options: Any) -> Callable | None:
+        """The kernel that gives an activation with its slope, see `slopes.with_slope`; None where an engine has quicker
+        ones of the two passes.
+        """
+        if self.engine() != "numpy":
+            return None
+        from .slopes import with_slope
+
+        return with_slope(name, *options)
+
     def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
         kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.

@@ -139,9 +139,9 @@ def _one_over_cdf(x, approximate, out):
     np.add(out, x.dtype.type(1), out=out)
 
 
-def _cdf(x, approximate):
-    """The normal distribution function, or its approximation, in scratch memory."""
-    out = buffer(0, x.shape, x.dtype)
+def _cdf(x, approximate, out=None):
+    """The normal distribution function, or its approximation, in scratch memory if no other is given."""
+    out = buffer(0, x.shape, x.dtype) if out is None else out
     if x.dtype == F32 or approximate == "tanh":
         _one_over_cdf(x, approximate, out)
         return np.divide(x.dtype.type(1), out, out=out)  # `reciprocal` takes twice as long
@@ -170,29 +170,37 @@ def gelu(input, *, approximate="none"):
     return blockwise(body, "GeluKernelImpl", input)
 
 
+def _add_density(x, cdf, approximate):
+    """Add x times the slope of the distribution function to that function, which makes gelu's slope of it. The scratch
+    memory 1 has x^2 where `_one_over_cdf` leaves it.
+    """
+    number = x.dtype.type
+    slope = buffer(1, x.shape, x.dtype)
+    if approximate == "tanh":
+        # 2 cdf (1 - cdf) scale (1 + 3 cubic x^2)
+        inner = buffer(2, x.shape, x.dtype)
+        np.multiply(x, x, out=inner)
+        np.multiply(inner, number(6 * TANH_SCALE * TANH_CUBIC), out=inner)
+        np.add(inner, number(2 * TANH_SCALE), out=inner)
+        np.subtract(number(1), cdf, out=slope)
+        np.multiply(slope, cdf, out=slope)
+        np.multiply(slope, inner, out=slope)
+    else:
+        exponential, factor = _exponential(x.dtype)
+        if x.dtype != F32:  # else it is there
+            np.multiply(x, x, out=slope)
+        np.multiply(slope, number(-0.5 * factor), out=slope)
+        exponential(slope, out=slope)
+        np.multiply(slope, number(INV_SQRT_2PI), out=slope)
+    np.multiply(slope, x, out=slope)
+    np.add(cdf, slope, out=cdf)
+
+
 def _gelu_backward_block(approximate):
     def block(out, grad, x):
-        cdf, number = _cdf(x, approximate), x.dtype.type
-        slope = buffer(1, x.shape, x.dtype)  # of the distribution function, times x
-        if approximate == "tanh":
-            # 2 cdf (1 - cdf) scale (1 + 3 cubic x^2)
-            inner = buffer(2, x.shape, x.dtype)
-            np.multiply(x, x, out=inner)
-            np.multiply(inner, number(6 * TANH_SCALE * TANH_CUBIC), out=inner)
-            np.add(inner, number(2 * TANH_SCALE), out=inner)
-            np.subtract(number(1), cdf, out=slope)
-            np.multiply(slope, cdf, out=slope)
-            np.multiply(slope, inner, out=slope)
-        else:
-            exponential, factor = _exponential(x.dtype)
-            if x.dtype != F32:  # else it is there
-                np.multiply(x, x, out=slope)
-            np.multiply(slope, number(-0.5 * factor), out=slope)
-            exponential(slope, out=slope)
-            np.multiply(slope, number(INV_SQRT_2PI), out=slope)
-        np.multiply(slope, x, out=slope)
-        np.add(cdf, slope, out=cdf)
-        np.multiply(cdf, grad, out=out)
+        slope = _cdf(x, approximate)
+        _add_density(x, slope, approximate)
+        np.multiply(slope, grad, out=out)
 
     return block
 

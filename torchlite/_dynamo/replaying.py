@@ -22,6 +22,7 @@ from .lowering import lowered
 from .memory import with_reuse
 from .passes import with_constants, with_joined_products, with_short_views, without_dead_code, without_repetition
 from .program import Captured, Program, Result
+from .slopes import with_kept_slopes
 from .texts import compiled
 
 
@@ -167,6 +168,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
         return with_parts(side_by_side(program, layouts), table, mode)
     if not hasattr(table.backend, "blockwise"):
         return program
+    program, layouts = with_kept_slopes(program, layouts, memory, table)
     program = with_chains(program, layouts, table.backend)
     return with_reuse(program, layouts, memory)
 
