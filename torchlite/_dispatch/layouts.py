@@ -490,7 +490,8 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
         return out
 
     run.__name__ = getattr(kernel, "__name__", "kernel")
-    run.__wrapped__ = kernel  # type: ignore[attr-defined]
+    # For callers that give the array to write, which lies as it lies.
+    run.__wrapped__ = run.without_rule = kernel  # type: ignore[attr-defined]
     return run
 
 

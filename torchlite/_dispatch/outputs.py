@@ -203,6 +203,7 @@ def written_at_once(op: Op, values, out, guarded) -> bool:
     if raw.__class__ is not table.array or d not in table.holds_numbers:
         return False
     kernel = getattr(table.large, op.name, None)
+    kernel = getattr(kernel, "without_rule", kernel)
     if not getattr(kernel, "takes_out", False) or MODE.grad and out._node is not None:
         return False
     given: list = []
