@@ -239,6 +239,8 @@ class Convolutions:
             return None
         x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
+        if finish is not None and finish.scale is None:  # kernels add the bias behind the limits
+            finish, bias = _biased(finish, bias, plan.filters), None
         if single:
             self._filter(plan, x, shape.images, weight, bias, out, shape.forward, finish)
             return out
@@ -439,6 +441,20 @@ def _words(value: Any) -> list[int]:
     if value.__class__ is list:
         return [word for item in value for word in _words(item)]
     return [ctypes.addressof(value)]
+
+
+class _Line(NamedTuple):
+    """A line for each filter, and limits."""
+
+    scale: np.ndarray
+    shift: np.ndarray
+    limits: np.ndarray
+
+
+def _biased(finish: Any, bias: np.ndarray | None, filters: int) -> _Line:
+    """The limits of a `finish` that has no line, with one that adds the bias."""
+    shift = np.zeros(filters, np.float32) if bias is None else bias
+    return _Line(np.ones(filters, np.float32), shift, finish.limits)
 
 
 def _finishing(finish: Any) -> list:

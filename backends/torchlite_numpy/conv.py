@@ -227,7 +227,7 @@ def _correlate(x, weight, bias, plan, finish=None):
         return served
     if finish is None:
         return _correlated(x, weight, bias, plan)
-    if _FOLDED * weight.size <= plan.batch * plan.filters * plan.places:
+    if finish.scale is not None and _FOLDED * weight.size <= plan.batch * plan.filters * plan.places:
         weight, bias = finish.folded(weight)
     out = _correlated(x, weight, bias, plan, finish)
     if not finish.done:
@@ -616,6 +616,8 @@ def convolved(input, weight, bias, stride, padding, dilation, transposed, output
         raise RuntimeError("convolution: the bias does not fit")
     dtype = input.dtype
     x, w, b = _working(input), _working(weight), _working(bias)
+    if finish is not None and finish.scale is not None:  # the bias is in the shift
+        b = None
     if transposed:
         extra = _spatial(output_padding, input.ndim - 2)
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
@@ -625,7 +627,7 @@ def convolved(input, weight, bias, stride, padding, dilation, transposed, output
             x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
         )
         with single_threaded:
-            out = _spread(_covering(x, plan), w, b if finish is None else None, plan)
+            out = _spread(_covering(x, plan), w, b, plan)
         if finish is not None:
             finish.over(out)
     else:
@@ -633,7 +635,7 @@ def convolved(input, weight, bias, stride, padding, dilation, transposed, output
             raise RuntimeError("convolution: channels do not fit")
         plan = _plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
         with single_threaded:
-            out = _correlate(x, w, b if finish is None else None, plan, finish)
+            out = _correlate(x, w, b, plan, finish)
     return out if out.dtype == dtype else out.astype(dtype)
 
 

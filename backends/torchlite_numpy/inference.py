@@ -8,13 +8,15 @@ import numpy as np
 
 from . import blocks
 from .conv import convolved
+from .rows import F32
 
 # Channels of fewer places than this are worked on as one row an image, with their factors repeated.
 _SHORT = 24
 
 
 class Finish:
-    """A line for each channel, `x * scale + shift`, limited to `least` and `most` (infinite: not at all).
+    """A line for each channel, `x * scale + shift` (none without a mean), limited to `least` and `most` (infinite: not
+    at all).
 
     `done` says whether a convolution went over all of its result with it already.
     """
@@ -22,6 +24,11 @@ class Finish:
     __slots__ = ("done", "least", "limits", "most", "scale", "shift")
 
     def __init__(self, weight, bias, mean, var, eps, least, most, offset=None):
+        self.least, self.most, self.done = least, most, False
+        if mean is None:
+            self.scale = self.shift = None
+            self.limits = np.array((least, most), F32)
+            return
         scale = var.reshape(-1) + var.dtype.type(eps)
         np.sqrt(scale, out=scale)
         np.divide(1 if weight is None else weight.reshape(-1), scale, out=scale)
@@ -29,7 +36,7 @@ class Finish:
         shift = (mean if offset is None else mean - offset) * scale
         np.subtract(0 if bias is None else bias.reshape(-1), shift, out=shift)
         self.limits = np.array((least, most), scale.dtype)
-        self.scale, self.shift, self.least, self.most, self.done = scale, shift, least, most, False
+        self.scale, self.shift = scale, shift
 
     def folded(self, weight):
         """Weights and a bias of which the line comes out: what is left to do are the limits."""

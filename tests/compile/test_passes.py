@@ -7,7 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.recording import table_of
-from torchlite._dynamo.chains import with_chains
+from torchlite._dynamo.chains import is_ufunc, with_chains
 from torchlite._dynamo.frames import Frame
 from torchlite._dynamo.grouping import Group, grouped
 from torchlite._dynamo.passes import without_dead_code
@@ -189,3 +189,16 @@ def test_slopes_are_kept_for_the_backward_step(activation, dtype):
         wanted, found = (want, got) if shown else ([want], [got])
         for a, b in zip((*wanted, weights[0].grad), (*found, weights[1].grad), strict=True):
             assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def test_ufuncs_are_known_behind_what_lays_results_out():
+    """Once a program asked for channels last, pointwise kernels of several operands lay their results out."""
+    torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last)
+    assert hasattr(TABLE.add, "without_rule") and is_ufunc(step("add", 2, Slot(0), Slot(1)))
+    shape, kind = (400, 400), np.dtype(np.float32)
+    program = Program(
+        [step("mul", 2, Slot(0), 2.0), step("sub", 3, Slot(2), Slot(1)), step("exp", 4, Slot(3))], [0, 1], {}, [4]
+    )
+    (found,) = with_chains(program, dict.fromkeys(range(5), (shape, kind, True)), TABLE.backend).steps
+    if TABLE.backend.engine() == "numpy":
+        assert found.kernel.text.count("out=") == 3

@@ -490,7 +490,7 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
         return out
 
     run.__name__ = getattr(kernel, "__name__", "kernel")
-    # For callers that give the array to write, which lies as it lies.
+    # For callers that give the array to write, which lies as it lies, and those whose arrays are all row-major.
     run.__wrapped__ = run.without_rule = kernel  # type: ignore[attr-defined]
     return run
 

@@ -127,7 +127,8 @@ class _Chain:
 
     def _line(self, place: int, step: Step) -> str:
         function = f"{step.name}_{place}"
-        self.space[function] = getattr(step.kernel, "plain", step.kernel)  # blocks are small
+        kernel = computing(step.kernel)
+        self.space[function] = getattr(kernel, "plain", kernel)  # blocks are small
         values = [self._value(value, f"c{place}_{i}") for i, value in enumerate(step.args)]
         if step is self.group.ending:  # dimensions are counted from the end: those in front are one in a block
             values[1] = repr(tuple(range(-self.group.reduced, 0)) if step.args[1].__class__ is tuple else -1)
@@ -182,8 +183,14 @@ def is_ufunc(step: Step) -> bool:
 
 def ufunc_of(step: Step) -> Any:
     """The ufunc that a step's kernel calls; something else where it calls none."""
-    kernel = getattr(step.kernel, "plain", step.kernel)  # an engine's kernel may ask NumPy's
+    kernel = computing(step.kernel)
+    kernel = getattr(kernel, "plain", kernel)  # an engine's kernel may ask NumPy's
     return getattr(kernel, "ufunc", kernel)
 
 
-__all__ = ["is_ufunc", "with_chains"]
+def computing(kernel: Any) -> Any:
+    """A kernel without what lays its result out (`layouts.keeps_layout`): that of row-major arrays is row-major."""
+    return getattr(kernel, "without_rule", kernel)
+
+
+__all__ = ["computing", "is_ufunc", "ufunc_of", "with_chains"]

@@ -108,10 +108,11 @@ def shape_of(step: Step, layouts: Layouts) -> tuple | None:
     made, used = layouts.get(step.out.number), [layouts.get(n) for n in step.uses()]
     if made is None or not made[2] or not used or any(u is None or not u[2] for u in used):
         return None
-    return made[0] if all(_broadcasts(u[0], made[0]) for u in used if u is not None) else None
+    return made[0] if all(broadcasts(u[0], made[0]) for u in used if u is not None) else None
 
 
-def _broadcasts(shape: tuple, to: tuple) -> bool:
+def broadcasts(shape: tuple, to: tuple) -> bool:
+    """Whether an array of one shape can be read as one of another."""
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .chains import is_ufunc
+from .chains import computing, is_ufunc
 from .effects import is_pure
 from .program import Layouts, Program, Slot, Step
 
@@ -57,9 +57,7 @@ def with_reuse(program: Program, layouts: Layouts, place: dict[int, int]) -> Pro
 
 def _fits(step: Step, target: int, layouts: Layouts) -> bool:
     """Whether a step can write into a slot."""
-    if (
-        step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(step.kernel, "plain")
-    ):  # an engine's has no `out`
-        return False
+    if step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(computing(step.kernel), "plain"):
+        return False  # an engine's has no `out`
     made, given = layouts.get(step.out.number), layouts.get(target)
     return made is not None and made == given and made[2] and made[0] != ()

@@ -17,6 +17,7 @@ from .backwards import Pass, node_for
 from .capturing import firsts_alike
 from .chains import with_chains
 from .effects import is_pure
+from .finishing import with_finished_convolutions
 from .launching import side_by_side, with_parts
 from .lowering import lowered
 from .memory import with_reuse
@@ -24,6 +25,7 @@ from .passes import with_constants, with_joined_products, with_short_views, with
 from .program import Captured, Program, Result
 from .slopes import with_kept_slopes
 from .texts import compiled
+from .writes import without_writes
 
 
 class Source:
@@ -159,6 +161,8 @@ def _replaced_gradients(program: Program, grads: dict[int, int | None]) -> tuple
 def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Program:
     """The program after the passes."""
     layouts, memory = captured.layouts, captured.memory
+    if hasattr(table.backend, "blockwise"):
+        program, layouts, memory = without_writes(program, layouts, memory, table)
     program = with_constants(program, memory, table)
     program = without_repetition(program, memory)
     program = without_dead_code(with_short_views(program, layouts, memory, table.reshape))
@@ -168,6 +172,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
         return with_parts(side_by_side(program, layouts), table, mode)
     if not hasattr(table.backend, "blockwise"):
         return program
+    program = with_finished_convolutions(program, layouts, memory, table)
     program, layouts = with_kept_slopes(program, layouts, memory, table)
     program = with_chains(program, layouts, table.backend)
     return with_reuse(program, layouts, memory)
