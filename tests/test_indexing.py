@@ -205,3 +205,36 @@ def test_writing_rows_reads_none(monkeypatch):
     target, value = Written(), np.zeros((2, 3), "f4")
     index._setitem_(target, (np.array([1, 2]),), value)  # reading it would fail
     assert target.got[1] is value
+
+
+@pytest.mark.parametrize("index", [1, slice(1, 3), (slice(None), 0), [0, 2], "places", "mask"], ids=str)
+def test_a_write_counts_and_a_refused_one_changes_nothing(device, index):
+    x = torch.arange(12.0, device=device).reshape(3, 4)
+    index = (
+        {"places": torch.tensor([2, 0], device=device), "mask": x > 5}.get(index, index)
+        if index.__class__ is str
+        else index
+    )
+    view, before = x[:, 1:], x.clone()
+    version = x._version
+    with pytest.raises((RuntimeError, IndexError)):
+        x[index] = torch.ones(7, device=device)
+    assert torch.equal(x, before) and x._version == version
+    x[index] = -1
+    assert x._version == version + 1 == view._version and (x[index] == -1).all()
+    assert (x == -1).sum() == before[index].numel()
+    weight = torch.tensor(3.0, device=device, requires_grad=True)
+    y = torch.zeros(3, 4, device=device)
+    y[index] = weight
+    y.sum().backward()
+    assert weight.grad == before[index].numel()
+
+
+def test_numbers_that_a_dtype_does_not_hold_are_not_written():
+    small = torch.zeros(3, dtype=torch.int8)
+    for value in (300, float("nan"), 1j, 1 << 70):
+        with pytest.raises((RuntimeError, ValueError)):
+            small[1] = value
+    assert not small.any()
+    small[1] = -3.7
+    assert small.tolist() == [0, -3, 0]

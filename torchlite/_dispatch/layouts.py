@@ -235,6 +235,10 @@ class Rule:
         data = getattr(out, "_data", None)
         if data is None:
             return out
+        if self in (like_first, pointwise) and 1 not in data.shape:
+            row_major = _row_major_test(data.__class__)
+            if row_major(data) and all(row_major(a) for a in args if a.__class__ is data.__class__):
+                return out
         strides = self.strides(args, data, at)
         return out if strides is None or strides == strides_of(data) else F._placed(out, strides)
 
@@ -463,7 +467,8 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
     array = table.array
     row_major = _row_major_test(array)
     # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
-    simple, alone = rule in (like_first, pointwise), rule is contiguous
+    simple, alone = rule in (like_first, pointwise, indexed), rule is contiguous
+    of_list = rule in (joined, stacked)
 
     def run(*args, **keywords):
         out = kernel(*args, **keywords)
@@ -474,6 +479,12 @@ def keeps_layout(rule: Rule, kernel: Callable, table) -> Callable:
                 if simple:
                     for a in args:
                         if a.__class__ is array and not row_major(a):
+                            break
+                    else:
+                        return out
+                elif of_list:
+                    for a in args[0]:
+                        if 1 in a.shape or not row_major(a):
                             break
                     else:
                         return out
@@ -529,6 +540,7 @@ def keep_exactly(table=None) -> None:
                 setattr(each, op.name, keeps_layout(pointwise, kernel, each))
 
 
+@functools.cache
 def _row_major_test(array: type) -> Callable:
     """What says quickest whether a raw array of a class is row-major."""
     if hasattr(array, "contiguous"):

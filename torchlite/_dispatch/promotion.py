@@ -64,11 +64,17 @@ def in_64_bits(value):
     return value
 
 
+_HELD = 1e18  # numbers below it are in the range of int64 and float32
+
+
 def number_in(value, to: dtype, word: str = "", infinite: bool = False):
     """A Python number as one that a dtype holds: fractions are cut off, unsigned dtypes take negative numbers of their
     size, half precision rounds. RuntimeError for one that it does not hold, unless half precision may become `infinite`
     (floats are left as they are then, if float32 holds them); `word` is the dtype's name in the error.
     """
+    if to.category == FLOAT and to.itemsize > 2 and (value.__class__ is int or value.__class__ is float):
+        if -_HELD < value < _HELD:
+            return float(value)
     in_64_bits(value)
     if to.category == COMPLEX:
         value = complex(value)

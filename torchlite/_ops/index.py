@@ -8,11 +8,13 @@ import numpy as np
 
 from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, layouts, op
 from .._dispatch.backend import owner_of
+from .._dispatch.graph import bump
 from .._dispatch.overlap import check_in_place, repeats
+from .._dispatch.promotion import number_in
 from .._dispatch.record import INPLACE
 from .._dispatch.runtime import GLOBALS
 from .._tensor import Tensor
-from .._types.dtypes import bool_
+from .._types.dtypes import bool_, int64
 
 slice_index = op(
     "_slice_index(Tensor input, index)",
@@ -49,6 +51,7 @@ set_index = op(
 )
 set_index.numbers = {"value": True}
 
+_PLAIN = (Tensor, GLOBALS["Parameter"])
 _BASIC = (int, slice, type(None), type(...))
 
 
@@ -82,7 +85,11 @@ def getitem(tensor: Tensor, index):
 
 def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
-    basic, advanced = split(tensor, index)
+    cls = index.__class__
+    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
+        basic, advanced = (index,), None
+    else:
+        basic, advanced = split(tensor, index)
     if not isinstance(value, (Tensor, int, float, complex)):
         if not isinstance(value, np.generic):
             from .._tensor.sequences import type_name
@@ -105,13 +112,33 @@ def setitem(tensor: Tensor, index, value) -> None:
     if advanced is None:
         if tensor._node is LEAF and MODE.grad and basic != (...,):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        call.in_place(set_index, (tensor, basic or (...,), value), {})
-        return
-    if basic and tensor._takes_records:  # a view of it may be none
+        target, places = tensor, basic or (...,)
+    elif basic and tensor._takes_records:  # a view of it may be none
         tensor._put(index, value)
         return
-    target = _getitem_view(tensor, basic) if basic else tensor
-    call.in_place(set_index, (target, advanced, value), {})
+    else:
+        target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
+    if not _written_plainly(target, places, value):
+        call.in_place(set_index, (target, places, value), {})
+
+
+def _written_plainly(target: Tensor, index: tuple, value) -> bool:
+    """Whether the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
+    watched = GLOBALS["ACTIVE"] or GLOBALS["DISPATCHES"] or GLOBALS["GUARDED"] or GLOBALS["SPARSE"]
+    if watched or target.__class__ not in _PLAIN or target._signs or MODE.grad and target._node is not None:
+        return False
+    if value.__class__ is int or value.__class__ is float:
+        value = number_in(value, target.dtype, infinite=True)
+    elif value.__class__ not in _PLAIN or value._signs or MODE.grad and value._node is not None:
+        return False
+    else:
+        value = value._data
+    try:
+        target._table._setitem_(target._data, index, value)
+    except Exception:  # the way of all others has the words for it
+        return False
+    bump(target)
+    return True
 
 
 def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
@@ -126,6 +153,10 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
 
     In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
     """
+    if index.__class__ is Tensor and (index.dtype is int64 or index.dtype is bool_):
+        used = index._data.ndim if index.dtype is bool_ else 1
+        if index._data.ndim and used <= tensor._data.ndim and index._level is None:
+            return (), (_raw_index(tensor, index),)
     items = index if index.__class__ is tuple else _as_tuple(index)
     if all(i.__class__ in _BASIC for i in items):
         for i in items:

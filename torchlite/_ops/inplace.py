@@ -223,7 +223,7 @@ def equal(F, input, other):
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"
         )
-    return tuple(input.shape) == tuple(other.shape) and bool(F.all(input.detach() == other.detach()))
+    return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
 def _view_in_place(name, schema, doc, where="Tensor"):

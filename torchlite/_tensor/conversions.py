@@ -7,6 +7,7 @@ from .._dispatch.graph import meta_of, write
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.slots import SLOTS
 from .._types import dtypes
+from .._types.devices import device
 from .._types.dtypes import as_dtype
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import memory_format as memory_format_type
@@ -14,6 +15,7 @@ from .._types.layouts import preserve_format
 from .protocols import Protocols
 
 _new = object.__new__
+_CPU = device("cpu")
 
 
 class Conversions(Protocols):
@@ -107,6 +109,8 @@ class Conversions(Protocols):
         Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy`
         is False.
         """
+        if len(args) == 1 and not kwargs and (args[0].__class__ is str or args[0].__class__ is device):
+            return SLOTS.move(self, device(args[0]))
         d, where, copy, order = _parse_to(*args, **kwargs)
         out = self
         if where is not None:
@@ -119,7 +123,7 @@ class Conversions(Protocols):
 
     def cpu(self, memory_format=preserve_format):
         """The tensor on the CPU."""
-        return self.to("cpu")
+        return SLOTS.move(self, _CPU)
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
         """The tensor on a CUDA device, the current one when none is given. RuntimeError for a

@@ -82,12 +82,6 @@ class device:
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
-    def __eq__(self, other) -> bool:
-        return isinstance(other, device) and self.type == other.type and self.index == other.index
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
-
     def __reduce__(self):
         return device, (self.type, self.index)
 
@@ -116,14 +110,23 @@ class device:
 device.__module__ = "torchlite"  # where programs find it
 
 
-@functools.cache
+_devices: dict[tuple[str, int | None], device] = {}
+
+
 def _intern(type: str, index: int | None) -> device:
+    """The one object for a device: devices are equal where they are the same object."""
+    found = _devices.get((type, index))
+    if found is not None:
+        return found
     if not is_known(type):
         names = ", ".join((*known_types(), *FOREIGN))
         raise RuntimeError(f"Expected one of {names} device type at start of device string: {type}")
     made = object.__new__(device)
     made.type, made.index = type, index
-    return made
+    return _devices.setdefault((type, index), made)
+
+
+_CPU = _intern("cpu", None)
 
 
 class _State(threading.local):
@@ -138,7 +141,7 @@ def get_default_device() -> device:
     """The device on which tensors are created when `device=` is not given."""
     if _state.stack:
         return _state.stack[-1]
-    return _state.default or device("cpu")
+    return _state.default or _CPU
 
 
 def set_default_device(device) -> None:
