@@ -5,6 +5,7 @@ import pytest
 import torchlite as torch
 from torchlite._higher_order_ops import cond, while_loop
 from torchlite._higher_order_ops.associative_scan import associative_scan
+from torchlite._higher_order_ops.foreach_map import foreach_map
 from torchlite._higher_order_ops.map import map as mapped
 from torchlite._higher_order_ops.scan import scan
 
@@ -74,3 +75,14 @@ def test_map():
 
 def test_homes():
     assert torch.cond is cond and torch.while_loop is while_loop
+
+
+def test_one_function_over_lists(device):
+    a = [torch.arange(3.0, device=device) + i for i in range(4)]
+    b = tuple(x.flip(0) for x in a)
+    for function in (foreach_map, torch.compile(foreach_map)):
+        got = function(torch.add, a, b[:3], alpha=2)
+        assert type(got) is list and len(got) == 3
+        assert all(torch.equal(x, y + 2 * z) for x, y, z in zip(got, a, b, strict=False))
+        assert torch.equal(function(torch.mul, a, 3)[3], a[3] * 3)
+        assert torch.equal(function(torch.mul, a[1], 3), a[1] * 3)

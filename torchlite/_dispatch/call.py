@@ -811,7 +811,7 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
         raise explained(op, error, bind(op, args, dict(kwargs))) from error.__cause__
     if name == "_empty" and SWITCHES.deterministic and SWITCHES.fill_uninitialized_memory:
         fill_uninitialized(out)
-    return wanting(out, requires_grad)
+    return wanting(out) if requires_grad else out
 
 
 def _device(where) -> device:

@@ -128,8 +128,10 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     if requires_grad and args[-1].category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if strides is None:
+        if out is None:
+            return call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
         made = call.create(kernel, size, *args, device=_place(device, out), requires_grad=requires_grad)
-        return made if out is None else call.write_out(REGISTRY[kernel], made, out)
+        return call.write_out(REGISTRY[kernel], made, out)
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._table
