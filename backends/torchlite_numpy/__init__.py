@@ -163,6 +163,14 @@ class NumpyBackend:
 
         return with_slope(name, *options)
 
+    def into(self, name: str) -> Callable | None:
+        """A kernel with a further argument `into`, the arrays of four dimensions that it writes its results into."""
+        if name != "_sdpa_backward" or self.engine() != "numpy":
+            return None
+        from .attention import _sdpa_backward
+
+        return _sdpa_backward
+
     def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
         kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.

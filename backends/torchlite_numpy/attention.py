@@ -196,7 +196,7 @@ def _shifted(scores, total):
     return largest
 
 
-def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
+def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs, into=None):
     if is_half(query.dtype):
         grads = _sdpa_backward(
             *(x.astype(F32) for x in (grad, query, key, value)),
@@ -210,7 +210,7 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         return tuple(None if g is None else g.astype(query.dtype) for g in grads)
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     given = (query, a.query), (key, a.key), (value, a.value)
-    grads = tuple(a.new_like(x, b.shape) if need else None for (x, b), need in zip(given, needs, strict=True))
+    grads = into or tuple(a.new_like(x, b.shape) if need else None for (x, b), need in zip(given, needs, strict=True))
     if not a.columns or not grad.size:
         for g in grads:
             if g is not None:

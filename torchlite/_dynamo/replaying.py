@@ -24,6 +24,7 @@ from .memory import with_reuse
 from .passes import with_constants, with_joined_products, with_short_views, without_dead_code, without_repetition
 from .program import Captured, Program, Result
 from .slopes import with_kept_slopes
+from .stacking import with_results_in_place
 from .texts import compiled
 from .writes import without_writes
 
@@ -174,6 +175,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
         return program
     program = with_finished_convolutions(program, layouts, memory, table)
     program, layouts = with_kept_slopes(program, layouts, memory, table)
+    program = with_results_in_place(program, layouts, memory, table.backend)
     program = with_chains(program, layouts, table.backend)
     return with_reuse(program, layouts, memory)
 
