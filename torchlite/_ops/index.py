@@ -153,19 +153,23 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
 
     In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
     """
-    if index.__class__ is Tensor and (index.dtype is int64 or index.dtype is bool_):
-        used = index._data.ndim if index.dtype is bool_ else 1
-        if index._data.ndim and used <= tensor._data.ndim and index._level is None:
-            return (), (_raw_index(tensor, index),)
     items = index if index.__class__ is tuple else _as_tuple(index)
-    if all(i.__class__ in _BASIC for i in items):
-        for i in items:
-            if i.__class__ is slice and (
-                i.step is not None or i.start.__class__ is Tensor or i.stop.__class__ is Tensor
+    for i in items:
+        cls = i.__class__
+        if cls is slice:
+            if (
+                (i.step is not None and (i.step.__class__ is not int or i.step <= 0))
+                or i.start.__class__ is Tensor
+                or i.stop.__class__ is Tensor
             ):
                 break
-        else:
-            return _checked_count(tensor, items), None
+        elif cls not in _BASIC:
+            break
+    else:
+        return _checked_count(tensor, items), None
+    if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._level is None:
+        if 0 < i._data.ndim and (1 if i.dtype is int64 else i._data.ndim) <= tensor._data.ndim:
+            return (), (_raw_index(tensor, i),)
     items = _expand_ellipsis(tensor, [_normal(i) for i in items])
     basic: list = []
     advanced: list = []
@@ -200,7 +204,7 @@ def _as_tuple(index):
 
 
 def _checked_count(tensor, items):
-    used = sum(i is not None and i is not Ellipsis for i in items)
+    used = len(items) - items.count(None) - items.count(...)
     if used and not tensor._data.ndim:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "

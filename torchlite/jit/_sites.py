@@ -88,11 +88,24 @@ _LISTED = frozenset((list, tuple))
 _UNSTABLE = frozenset((list, tuple, dict))  # classes that do not say what a choice depends on
 
 
+def _kept(miss: Callable) -> Callable:
+    """As `_cache` makes them: a function without arguments."""
+    run = None
+
+    def place() -> Any:
+        nonlocal run
+        if run is None:
+            run = miss(())
+        return run()
+
+    return place
+
+
 @functools.cache
 def _cache(number: int) -> Callable:
     """A maker of functions of so many arguments that keep what was chosen for the classes of the last ones."""
     if not number:
-        return lambda miss: lambda: miss(())()
+        return _kept
     given = ", ".join(f"a{i}" for i in range(number))
     kinds = ", ".join(f"k{i}" for i in range(number))
     classes = ", ".join(f"a{i}.__class__" for i in range(number))
@@ -165,6 +178,8 @@ def _item_of(name: str, values: list) -> Callable | None:
             return None
         part = slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
     whole, dim = slice(None), values[0]
+    if dim == 0:
+        return operator.itemgetter(part)
     index = (*[whole] * dim, part) if dim >= 0 else (Ellipsis, part, *[whole] * (-dim - 1))
     return operator.itemgetter(index)
 
