@@ -13,6 +13,8 @@ import math
 
 import numpy as np
 
+from torchlite._settings.threads import get_threads
+
 from .blas import single_threaded
 from .blocks import buffer, share
 from .rows import F32, is_half, ones
@@ -23,7 +25,8 @@ from .rows import F32, is_half, ones
 _SCORES, _FEWEST = 1 << 17, 16
 _CAUSAL_ROWS = 64, 128  # of scores with no more than _NARROW columns, and others
 _NARROW = 256
-# Tasks that share a forward pass at least, if there are as many tiles.
+# Tasks that share a forward pass at least, where heads make fewer tiles than there are threads: each task transposes
+# its keys, which is a third of its time with 128 of them.
 _TASKS = 4
 # Rows from which transposing the keys is worth it.
 _TRANSPOSED = 32
@@ -152,8 +155,9 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
             _forward(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
     else:
         tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
-        runs = min(len(chunks), max(1, _TASKS // len(tiles)))
-        tasks = [(heads, chunks[k::runs]) for heads in tiles for k in range(runs)]
+        runs = 1 if len(tiles) >= get_threads() else min(len(chunks), _TASKS // len(tiles))
+        # Those that see the most keys come first, so that threads end at once.
+        tasks = [(heads, chunks[k::runs]) for k in reversed(range(runs)) for heads in tiles]
         with single_threaded:
             share(lambda heads, chunks: _forward(a, out, sums, shifts, heads, chunks), tasks)
     np.log(sums, out=sums)
