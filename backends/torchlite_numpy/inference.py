@@ -64,8 +64,11 @@ class Finish:
         short = length < _SHORT
         shape = (images, channels * length) if short else (images * channels, length)
         source, target = x.reshape(shape), out.reshape(shape)
-        spread = np.repeat if short else np.tile
-        line = tuple(spread(v, length if short else images) for v in (self.scale, self.shift))
+        line = self.scale, self.shift
+        if short:
+            line = tuple(np.repeat(v, length) for v in line)
+        elif images > 1:
+            line = tuple(np.tile(v, images) for v in line)
 
         def block(start, stop):
             here = line if short else tuple(v[start:stop, None] for v in line)

@@ -16,9 +16,9 @@ _NAMES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")
 
 def tuple_of(value, count):
     """`value` for each of `count` spatial dimensions."""
-    if isinstance(value, int) or hasattr(value, "__index__"):
+    if value.__class__ not in (tuple, list) and hasattr(value, "__index__"):
         return (int(value),) * count
-    value = tuple(int(v) for v in value)
+    value = tuple(map(int, value))
     return value * count if len(value) == 1 else value
 
 

@@ -163,12 +163,22 @@ class Operator:
                     return found
                 inner = None if listed is None else _call_of(getattr(self._packet, name), listed, kwargs, loose)
                 if inner is not None:  # `x.view(2, 3)`: values for a list of them
-                    return _gathering(inner.call, start)
+                    return Gathering(inner, start)
         return None
 
 
-def _gathering(run: Callable, start: int) -> Callable:
-    return lambda *args, **kwargs: run(*args[:start], list(args[start:]), **kwargs)
+class Gathering:
+    """A plan whose last argument is the list of all arguments from a place on."""
+
+    def __init__(self, plan: Plan, start: int):
+        self.plan, self.start = plan, start
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.plan.call(*self.gathered(args), **kwargs)
+
+    def gathered(self, values: Any) -> list:
+        """What the plan gets of such arguments."""
+        return [*values[: self.start], list(values[self.start :])]
 
 
 def _call_of(overload: Any, args: tuple, kwargs: dict, loose: bool) -> Plan | None:
@@ -223,6 +233,11 @@ class Plan:
     scaled: bool
     is_plain: bool
     call: Callable  # what takes the arguments as they are
+
+    @property
+    def by_position(self) -> bool:
+        """Whether the overload takes no keyword for an argument that has a position."""
+        return bool(self.overload._run or self.overload._found()) and self.overload._by_position
 
     def target(self, named: bool) -> Callable:
         """What computes the overload, without the way there: arguments were compared with its schema."""

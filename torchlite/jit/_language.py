@@ -352,9 +352,18 @@ class Translator:
         """A call of an operator, or of a method of what comes first, as a place that keeps what was chosen."""
         changes = method or self._names.changes(name)  # what it gets, so that each call needs its own
         given: list[ast.expr] = []
-        items = [_item(a, given, place > 0, not changes) for place, a in enumerate(args)]
-        named = [(k.arg, _item(k.value, given, True, not changes)) for k in keywords]
-        return ast.Call(self._global(self._names.place(name, items, named, method)), given, [])
+        known = None if method or keywords else self._names.known(name, args)
+        if known is not None:
+            return self._global(known)
+        items = [_item(a, given, place > 0, changes) for place, a in enumerate(args)]
+        named = [(k.arg, _item(k.value, given, True, changes)) for k in keywords]
+        place = self._names.place(name, items, named, method)
+        inner = given[0] if len(given) == 1 else None
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
+            joined = self._names.joined(place, inner.func.id)
+            if joined is not None:
+                place, given = joined, inner.args
+        return ast.Call(self._global(place), given, [])
 
     def _own(self, name: str, *args: ast.expr) -> ast.expr:
         return ast.Call(self._global(f"own.{name}"), list(args), [])
@@ -414,9 +423,7 @@ class Translator:
 
     def _index(self, node: ast.AST) -> ast.expr:
         if isinstance(node, ast.Slice):
-            parts = [None if p is None else self.expression(p) for p in (node.lower, node.upper, node.step)]
-            empty = ast.Constant(None)
-            return ast.Call(self._global("own.slice"), [empty if p is None else p for p in parts], [])
+            return ast.Slice(*[None if p is None else self.expression(p) for p in (node.lower, node.upper, node.step)])
         if isinstance(node, ast.Constant) and node.value is Ellipsis:
             return ast.Constant(Ellipsis)
         if isinstance(node, ast.Tuple):
@@ -552,15 +559,17 @@ class Translator:
         return value
 
 
-def _item(node: ast.expr, given: list[ast.expr], folds: bool, lists: bool) -> Any:
-    """An argument of a place: a literal, or a hole whose expression goes to `given`."""
+def _item(node: ast.expr, given: list[ast.expr], folds: bool, changes: bool) -> Any:
+    """An argument of a place: a literal, a list of such, or a hole whose expression goes to `given`. A tuple becomes a
+    list where what is called does not keep it (`changes`).
+    """
     if folds and isinstance(node, ast.Constant) and node.value.__class__ in (int, float, bool, str, type(None)):
         return node.value
     if folds and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         if isinstance(node.operand, ast.Constant) and node.operand.value.__class__ in (int, float):
             return -node.operand.value  # type: ignore[operator]
-    if lists and isinstance(node, (ast.List, ast.Tuple)) and 0 < len(node.elts) < 7:
-        return [_item(one, given, True, False) for one in node.elts]
+    if isinstance(node, ast.List if changes else (ast.List, ast.Tuple)) and 0 < len(node.elts) < 7:
+        return [_item(one, given, True, True) for one in node.elts]
     given.append(node)
     return HOLE
 

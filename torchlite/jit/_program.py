@@ -93,6 +93,8 @@ class Program:
         self._tables_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
         self._places = 0
+        self._parts: dict[str, list] = {}  # what places take of a tensor that do no more
+        self._devices: dict[str, tuple] = {}  # that the program names, by their global names
         self._busy = False
 
     # -- what Translator asks -----------------------------------------------------------------
@@ -109,12 +111,45 @@ class Program:
 
     def place(self, name: str, items: list, keywords: list, method: bool) -> str:
         """The global name of what a place calls, that names an operator or a method."""
-        self._places += 1
-        made = f"place.{self._places}"
         operator = None if method else self.globals[name]
         if isinstance(operator, _builtins.Operator):
             name = operator.name
-        self.globals[made] = _sites.site(name, operator, items, keywords, method)
+        made = self._placed(_sites.site(name, operator, items, keywords, method))
+        part = None if method else _sites.part(name, items, keywords)
+        if part is not None:
+            self._parts[made] = [part]
+        return made
+
+    def _placed(self, run: Any) -> str:
+        self._places += 1
+        made = f"place.{self._places}"
+        self.globals[made] = run
+        return made
+
+    def joined(self, outer: str, inner: str) -> str | None:
+        """The global name of what takes a part of a part, as two places do; None for other places."""
+        if outer not in self._parts or inner not in self._parts:
+            return None
+        parts = self._parts[inner] + self._parts[outer]
+        run = _sites.part_site(parts, lambda name: self.globals[self.operator(f"torch.{name}")])
+        if run is None:
+            return None
+        made = self._placed(run)
+        self._parts[made] = parts
+        return made
+
+    def known(self, name: str, args: list) -> str | None:
+        """The global name of what an operator gives each time: of a device, until the program moves."""
+        if name not in _DEVICES or not all(isinstance(a, ast.Constant) for a in args):
+            return None
+        given = tuple(a.value for a in args)
+        made = f"device.{given!r}"
+        if made not in self.globals:
+            try:
+                self.globals[made] = self._named_device(*given)
+            except (TypeError, ValueError, RuntimeError):
+                return None  # whoever runs it is told
+            self._devices[made] = given
         return made
 
     def changes(self, name: str) -> bool:
@@ -203,6 +238,7 @@ class Program:
     def move(self, where: Any, tensors: bool = True) -> None:
         """Let the program's constants, and the devices that it names, be on a device."""
         self.device = where
+        self.globals.update({name: self._named_device(*given) for name, given in self._devices.items()})
         if tensors:
             moved = {id(c): _moved(c, where) for c in self.constants}
             self.globals.update({n: moved[id(v)] for n, v in self.globals.items() if n.startswith("CONSTANTS.")})

@@ -342,11 +342,6 @@ def _arguments(*values: Any) -> list:
     return [value.item() if isinstance(value, Tensor) else value for value in values]
 
 
-def make_slice(start: Any, stop: Any, step: Any) -> slice:
-    """A slice of an index."""
-    return slice(*_arguments(start, stop, step))
-
-
 _ITERABLE = (list, tuple, str, range, Tensor, enumerate, zip)
 
 
@@ -469,7 +464,6 @@ GLOBALS: dict[str, Any] = {
     "own.call": call,
     "own.invoke": invoke,
     "own.new": new,
-    "own.slice": make_slice,
     "own.iterate": iterate,
     "own.context": context,
     "own.failed": failed,

@@ -12,7 +12,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._builtins import TENSORS, Operator, Plan
+from .._types.devices import device
+from ._builtins import TENSORS, Gathering, Operator, Plan
 from ._codes import dtype_of
 from ._holes import HOLE, Hole
 from ._runtime import SCRIPTED, call, method_of
@@ -26,6 +27,7 @@ _BINARY: dict[str, Callable] = {
     "mul": operator.mul,
     "div": operator.truediv,
     "matmul": operator.matmul,
+    "rsub": lambda x, other: other - x,
     "add_": operator.iadd,
     "mul_": operator.imul,
     "sub_": operator.isub,
@@ -36,6 +38,7 @@ _BINARY: dict[str, Callable] = {
 }
 _NUMBERS = (int, float, bool, complex)
 _REAL = (*TENSORS, int, float)
+_AS_EVER: tuple[list, ...] = ([], [False, False], [False, False, None])  # `to`: non_blocking, copy, memory_format
 
 
 def site(name: str, op: Any, items: list[Item], keywords: list[tuple[str, Item]], method: bool) -> Callable:
@@ -135,6 +138,8 @@ def _bound(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], key
     if quick is not None:
         return quick
     found = op.found(args, kwargs)
+    if isinstance(found, Gathering):
+        items, found = found.gathered(items), found.plan
     return _planned(found, items, keywords, kwargs) if isinstance(found, Plan) else _filled(found, items, keywords)
 
 
@@ -143,21 +148,37 @@ def _quick(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: li
     if not args or items[0] is not HOLE:
         return None
     is_tensor = args[0].__class__ in TENSORS
-    if name in _BINARY and len(args) > 1 and args[1].__class__ in _REAL and items[1] is HOLE:
+    if name in _BINARY and len(args) > 1 and args[1].__class__ in _REAL:
         if not is_tensor and (args[0].__class__ not in _REAL or args[1].__class__ not in TENSORS or name[-1] == "_"):
             return None
         scale = [*items[2:], *(value for _, value in keywords)]
-        return _BINARY[name] if scale in ([], [1]) and all(key == "alpha" for key, _ in keywords) else None
-    if not is_tensor or keywords or any(map(_holes, items[1:])):
+        if scale not in ([], [1]) or any(key != "alpha" for key, _ in keywords):
+            return None
+        return _BINARY[name] if items[1] is HOLE else _with_number(_BINARY[name], args[1])
+    if not is_tensor or keywords:
         return None
+    if name == "index" and items[1:] == [[HOLE]] and args[1][0].__class__ in TENSORS:
+        return operator.getitem
     values = items[1:]
+    if name == "to" and len(values) > 1 and args[1].__class__ is device and values[0] is HOLE:
+        return _moved(dtype_of(values[1])) if values[1].__class__ is int and values[2:] in _AS_EVER else None
+    if any(map(_holes, values)):
+        return None
     if name == "size" and len(values) == 1 and values[0].__class__ is int:
         return _size_of(values[0])
-    if name == "to" and len(values) == 1 and values[0].__class__ is int:
+    if name == "to" and values and values[0].__class__ is int and values[1:] in _AS_EVER:
         return operator.methodcaller("to", dtype_of(values[0]))
     if name in ("select", "slice") and values and all(v.__class__ is int or v is None for v in values):
         return _item_of(name, values)
     return None
+
+
+def _with_number(run: Callable, number: Any) -> Callable:
+    return lambda x: run(x, number)
+
+
+def _moved(dtype: Any) -> Callable:
+    return lambda x, where: x.to(where, dtype)
 
 
 def _size_of(dim: int) -> Callable:
@@ -168,26 +189,77 @@ def _item_of(name: str, values: list) -> Callable | None:
     """`x[...]` with an index that is known."""
     if values[0] is None or abs(values[0]) > 20:
         return None
-    if name == "select":
-        if len(values) != 2 or values[1] is None:
-            return None
-        part: Any = values[1]
-    else:
-        start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
-        if step is None or step < 1:
-            return None
-        part = slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
-    whole, dim = slice(None), values[0]
+    part = _part_of(name, values)
+    if part is None:
+        return None
+    dim = values[0]
     if dim == 0:
         return operator.itemgetter(part)
-    index = (*[whole] * dim, part) if dim >= 0 else (Ellipsis, part, *[whole] * (-dim - 1))
+    index = (*[_WHOLE] * dim, part) if dim >= 0 else (Ellipsis, part, *[_WHOLE] * (-dim - 1))
     return operator.itemgetter(index)
 
 
-class _Text:
-    """The arguments of a call, as text: numbered arguments and literals."""
+def _part_of(name: str, values: list) -> int | slice | None:
+    """What stands in `x[...]` for a select or a slice; None where nothing can."""
+    if name == "select":
+        return values[1] if len(values) == 2 else None
+    start, end, step = [*values[1:], *(None, None, 1)[len(values) - 1 :]]
+    if step is None or step < 1:
+        return None
+    return slice(start, None if end == 0x7FFFFFFFFFFFFFFF else end, None if step == 1 else step)
 
-    def __init__(self) -> None:
+
+Part = tuple[str, list]  # its operator, and what follows the tensor: dimension, and where
+_PARTS = {"unsqueeze": 1, "select": 2, "slice": 4}  # how many arguments follow the tensor
+_WHOLE = slice(None)
+
+
+def part(name: str, items: list[Item], keywords: list) -> Part | None:
+    """What a place takes of its only argument that is no literal, where an index can say it; None for other places."""
+    values = items[1:]
+    if _PARTS.get(name) != len(values) or keywords or items[0] is not HOLE:
+        return None
+    plain = all(v.__class__ is int or v is None for v in values) and values[0] in range(20)
+    return (name, values) if plain and (name == "unsqueeze" or _part_of(name, values) is not None) else None
+
+
+def part_site(parts: list[Part], find: Callable[[str], Operator]) -> Callable | None:
+    """A place that takes parts of parts at once; None where a dimension is cut twice."""
+    index: list[Any] = [_WHOLE] * 32
+    left = list(range(32))  # of the places of the index, those whose dimensions are still there
+    for name, values in parts:
+        if values[0] >= len(left):
+            return None
+        place = left[values[0]]
+        if name == "unsqueeze":
+            index.insert(place, None)
+            left = [at + (at >= place) for at in left]
+            left.insert(values[0], place)
+        elif index[place] is not _WHOLE:
+            return None
+        else:
+            index[place] = _part_of(name, values)
+            if name == "select":
+                left.remove(place)
+    while index[-1] is _WHOLE:
+        index.pop()
+    take = operator.itemgetter(tuple(index))
+
+    def one_by_one(x: Any) -> Any:
+        for name, values in parts:
+            x = find(name)(x, *values)
+        return x
+
+    return _cache(1)(lambda given: take if given[0].__class__ in TENSORS else one_by_one)
+
+
+class _Text:
+    """The arguments of a call, as text: numbered arguments and literals. keeps: whether each call needs lists of its
+    own.
+    """
+
+    def __init__(self, keeps: bool = False) -> None:
+        self.keeps = keeps
         self.parts: list[str] = []
         self.values: dict[str, Any] = {}
         self.number = 0
@@ -201,13 +273,13 @@ class _Text:
         if item is HOLE:
             self.number += 1
             return f"a{self.number - 1}"
-        if item.__class__ is list and _holes(item):
+        if item.__class__ is list and (self.keeps or _holes(item)):
             return f"[{', '.join(map(self._item, item))}]"
         return self._literal(item)
 
     def add(self, item: Item, convert: Any = None, key: str | None = None) -> None:
         """Add an argument, that is converted first."""
-        if not _holes(item):
+        if not _holes(item) and not (self.keeps and item.__class__ is list):
             text = self._literal(item if convert is None else convert(item))
         else:
             inner = self._item(item)
@@ -243,7 +315,7 @@ def _planned(plan: Plan, items: list[Item], keywords: list, kwargs: dict) -> Cal
     named = len(items) > plan.count
     byname = {key: found for key, found in byname.items() if not plan.is_default(key, kwargs[key])}
     last = max((place for place, name in enumerate(plan.names[: plan.count]) if name in byname), default=-1)
-    for place in range(len(items), last + 1 if plan.overload._by_position else 0):
+    for place in range(len(items), last + 1 if plan.by_position else 0):
         name = plan.names[place]
         if name in byname:
             item, text.number = byname.pop(name)
@@ -261,7 +333,7 @@ def _planned(plan: Plan, items: list[Item], keywords: list, kwargs: dict) -> Cal
 
 def _filled(run: Callable, items: list[Item], keywords: list) -> Callable:
     """A call with the literals in their places."""
-    text = _Text()
+    text = _Text(keeps=True)
     for item in items:
         text.add(item)
     for key, item in keywords:
