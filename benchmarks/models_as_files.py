@@ -1,6 +1,6 @@
 """How fast models out of files load and run, beside the module that they were made from.
 
-usage: python benchmarks/models_as_files.py [--only gpt,vit] [--against torch] [--formats pt2,torchscript,onnx]
+usage: python benchmarks/models_as_files.py [--only gpt,vit] [--against torch] [--formats pt2,torchscript,scripted,onnx]
        [--seconds 0.2] [--large]
 
 For each network of `tests/graph_models`, in eval mode without gradients: the time of the eager module, and of each
@@ -45,12 +45,24 @@ def torchscript(module: Any, inputs: tuple) -> bytes:
     return held.getvalue()
 
 
+def scripted(module: Any, inputs: tuple) -> bytes:
+    """The module as scripted TorchScript."""
+    held = io.BytesIO()
+    torch.jit.save(torch.jit.script(module), held)
+    return held.getvalue()
+
+
 def onnx(module: Any, inputs: tuple) -> bytes:
     """The module as ONNX."""
     return torch.onnx.export(module, inputs).to_bytes()
 
 
-WRITERS: dict[str, Callable[[Any, tuple], bytes]] = {"pt2": pt2, "torchscript": torchscript, "onnx": onnx}
+WRITERS: dict[str, Callable[[Any, tuple], bytes]] = {
+    "pt2": pt2,
+    "torchscript": torchscript,
+    "scripted": scripted,
+    "onnx": onnx,
+}
 
 
 def loaded(library: Any, name: str, data: bytes) -> Any:
@@ -58,7 +70,7 @@ def loaded(library: Any, name: str, data: bytes) -> Any:
     held = io.BytesIO(data)
     if name == "pt2":
         return library.export.load(held)
-    return library.jit.load(held) if name == "torchscript" else library.onnx.load(held)
+    return library.onnx.load(held) if name == "onnx" else library.jit.load(held)
 
 
 def least(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
@@ -132,9 +144,14 @@ def large(formats: list[str], other: Any) -> None:
 
 
 def row(name: str, formats: list[str], other: Any, seconds: float) -> dict[str, list[float]]:
-    """One network: shares of the eager time, and of the other's load time, by format."""
+    """One network: shares of the eager time, and of the other's load time, by format that it has."""
     module, inputs = MODELS[name].make(torch), MODELS[name].inputs(torch)
-    files = {kind: WRITERS[kind](module, inputs) for kind in formats}
+    files = {}
+    for kind in formats:
+        try:
+            files[kind] = WRITERS[kind](module, inputs)
+        except RuntimeError as error:
+            print(f"{name:12}{kind}: {str(error).splitlines()[0][:90]}", flush=True)
     runs: list[Callable[[], Any]] = [lambda: module(*inputs)]
     for kind, data in files.items():
         found = loaded(torch, kind, data)
@@ -176,13 +193,12 @@ def main() -> None:
     print(head)
     found = [row(name, formats, other, options.seconds) for name in options.only.split(",")]
     for kind in formats:
-        shares = [one[kind][0] for one in found]
+        shares = [one[kind][0] for one in found if kind in one]
         slower = sum(share > 1 for share in shares)
         print(f"{kind}: median {statistics.median(shares):.2f} of eager, {slower} of {len(shares)} above 1")
         if other is not None and kind != "onnx":
-            print(
-                f"{kind}: loads in {statistics.median(one[kind][1] for one in found):.2f} of {options.against}'s time"
-            )
+            loads = statistics.median(one[kind][1] for one in found if kind in one)
+            print(f"{kind}: loads in {loads:.2f} of {options.against}'s time")
 
 
 if __name__ == "__main__":

@@ -255,6 +255,11 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is
     return out, sums
 
 
+def _scaled(name: str) -> Callable:
+    """What takes `alpha` by its position, where PyTorch's functions have an older form with other arguments there."""
+    return lambda self, other, alpha=1: getattr(self, name)(other, alpha=alpha)
+
+
 def _flash_for_cpu(
     query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Any = None,
     scale: Any = None,
@@ -571,6 +576,8 @@ ADAPTERS: dict[str, Callable] = {
     "log_sigmoid": F.logsigmoid, "log_sigmoid_forward": _log_sigmoid_forward,
     # numbers and linear algebra
     "rsub": lambda self, other, alpha=1: torch.rsub(self, other, alpha=alpha),
+    "add.Scalar": _scaled("add"), "add_.Scalar": _scaled("add_"), "sub.Scalar": _scaled("sub"),
+    "sub_.Scalar": _scaled("sub_"),
     "_fft_r2c": _fft_r2c, "_fft_c2c": _fft_c2c, "_fft_c2r": _fft_c2r,
     "_linalg_det": lambda A: (torch.linalg.det(A), *_lu(A)),
     "_linalg_slogdet": lambda A: (*torch.linalg.slogdet(A), *_lu(A)),

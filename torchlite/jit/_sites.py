@@ -299,7 +299,8 @@ def _planned(plan: Plan, items: list[Item], keywords: list, kwargs: dict) -> Cal
     for key, item in keywords:
         byname[key] = item, start
         start += _holes(item)
-        if _holes(item) and key in plan.defaults and kwargs[key].__class__ in _NUMBERS:
+        default = plan.defaults.get(key)
+        if _holes(item) and kwargs[key].__class__ is default.__class__ and default.__class__ in _NUMBERS:
             return _filled(plan.call, items, keywords)  # whether it is the default is known when it is called
     for place, item in enumerate(items):
         if place >= plan.count:
