@@ -171,6 +171,20 @@ class NumpyBackend:
 
         return _sdpa_backward
 
+    def multiplications(self, name: str, layouts: list) -> int:
+        """See `together.multiplications`; 0 where an engine has products of its own."""
+        if self.engine() != "numpy":
+            return 0
+        from .together import multiplications
+
+        return multiplications(name, layouts)
+
+    def together(self, calls: list) -> Callable | None:
+        """A kernel that computes some products together, see `together.together`."""
+        from .together import together
+
+        return together(calls)
+
     def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
         kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.

@@ -104,25 +104,44 @@ def _parts_of(work: int, length: int) -> int:
 
 def _cut(a, b, out, bias=None):
     """The product of large matrices, cut along the longer side of the result."""
-    rows, columns = out.shape
-    by_rows = rows >= columns
-    length = rows if by_rows else columns
-    count = _parts_of(a.size * columns, length)
-
-    if engine.parts is not None and engine.parts(a, b, out, bias, by_rows, count):
-        return out
-
-    def part(start, stop):
-        here = out[start:stop] if by_rows else out[:, start:stop]
-        if by_rows:
-            np.matmul(a[start:stop], b, out=here)
-        else:
-            np.matmul(a, b[:, start:stop], out=here)
-        if bias is not None:  # while the part is in cache
-            np.add(here, bias if by_rows else bias[start:stop], out=here)
-
-    share(part, [(length * k // count, length * (k + 1) // count) for k in range(count)])
+    by_rows, count = _cuts(a, b)
+    if engine.parts is None or not engine.parts(a, b, out, bias, by_rows, count):
+        share(_part, _parts(a, b, out, bias, by_rows, count))
     return out
+
+
+def _cuts(a, b):
+    """Whether a large product is cut by rows, and into how many parts."""
+    rows, columns = a.shape[0], b.shape[1]
+    return rows >= columns, _parts_of(a.size * columns, max(rows, columns))
+
+
+def _parts(a, b, out, bias, by_rows, count):
+    """The arguments of `_part` for all parts."""
+    length = len(a) if by_rows else b.shape[1]
+    cuts = [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
+    if by_rows:
+        return [(a[cut], b, out[cut], bias) for cut in cuts]
+    return [(a, b[:, cut], out[:, cut], None if bias is None else bias[cut]) for cut in cuts]
+
+
+def _part(a, b, out, bias):
+    np.matmul(a, b, out=out)
+    if bias is not None:  # while the part is in cache
+        np.add(out, bias, out=out)
+
+
+def tasks(a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None) -> list[Callable[[], object]]:
+    """Calls that write `product(a, b, bias)` into a new array, for threads to take, with BLAS told to use one each."""
+    if _is_large(a, b):
+        return [functools.partial(_part, *given) for given in _parts(a, b, out, bias, *_cuts(a, b))]
+    return [functools.partial(_whole, a, b, out, bias)]
+
+
+def _whole(a, b, out, bias):
+    np.dot(a, b, out=out)
+    if bias is not None:
+        np.add(out, bias, out=out)
 
 
 def steady_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):

@@ -26,6 +26,7 @@ from .program import Captured, Program, Result
 from .slopes import with_kept_slopes
 from .stacking import with_results_in_place
 from .texts import compiled
+from .together import with_steps_together
 from .writes import without_writes
 
 
@@ -177,7 +178,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
     program, layouts = with_kept_slopes(program, layouts, memory, table)
     program = with_results_in_place(program, layouts, memory, table.backend)
     program = with_chains(program, layouts, table.backend)
-    return with_reuse(program, layouts, memory)
+    return with_steps_together(with_reuse(program, layouts, memory), layouts, table.backend)
 
 
 def replay_for(
