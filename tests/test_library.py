@@ -488,3 +488,15 @@ def test_a_mode_may_leave_calls_to_subclasses():
     with Polite():
         assert torch.ops.aten.abs.default(torch.ones(1).as_subclass(Named)) == "abs.default"
         assert torch.abs(-torch.ones(1)) == 1
+
+
+def test_kernels_wait_for_their_op(device):
+    @torch.library.impl("late_lib::twice", ["cpu", "opencl"])
+    def twice(x):
+        return x * 2
+
+    torch.library.define("late_lib::twice", "(Tensor x) -> Tensor")
+    torch.library.impl("late_lib::twice", "default", lambda x: x * 3)
+    assert torch.ops.late_lib.twice(torch.ones(2, device=device)).tolist() == [2.0, 2.0]
+    with pytest.raises(ValueError, match="namespace::name"):
+        torch.library.impl("late", "cpu", twice)

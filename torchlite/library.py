@@ -214,9 +214,7 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
         return wrap
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
-    namespace, colons, name = qualname.partition("::")
-    if not colons:
-        operators.found(qualname)
+    namespace, name = operators.parts_of(qualname)
     if not str(schema).lstrip().startswith("("):
         raise ValueError(
             'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
@@ -227,8 +225,8 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
 
 
 def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
-    """Add a kernel of an op: for device types ("cpu", "cuda", "opencl"), or "default" for all. A decorator without
-    `func`.
+    """Add a kernel of an op: for device types ("cpu", "cuda", "opencl"), or "default" for all. It waits where the op is
+    not defined yet. A decorator without `func`.
     """
     if isinstance(qualname, Library):  # the older form
 
@@ -242,12 +240,13 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
     keys = ["CompositeExplicitAutograd" if each == "default" else _key(each) for each in names]
 
     def register(function: Callable) -> Callable:
-        op = _op_of(qualname)
+        name = qualname if isinstance(qualname, str) else _op_of(qualname).overload
+        home = lib
+        if home is None:
+            home = Library(operators.parts_of(name)[0] if isinstance(name, str) else name.namespace, "IMPL")
+            _KEPT.append(home)
         for key in keys:
-            if lib is None:
-                op.kernels[key] = function
-            else:
-                lib.impl(op.overload, function, key)
+            home.impl(name, function, key)
         return function
 
     return register if func is None else register(func)

@@ -207,10 +207,75 @@ def test_a_class_with_data_sees_ops_and_refuses():
     names: list = []
     x = torch.Tensor._make_subclass(Logged, torch.ones(2))
     names.clear()
-    (x + 1).sum()
+    plain = x + 1
+    assert type(plain) is torch.Tensor
+    x.sum()
     assert names == ["aten.add.Tensor", "aten.sum.default"]
     with pytest.raises(TypeError, match="Multiple dispatch failed for 'aten.sin.default'"):
         torch.Tensor._make_subclass(Refusing, torch.ones(2)).sin()
+
+
+def test_classes_that_dispatch_see_no_functions():
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    class Mixin:
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            names.append(str(func))
+            return torch.Tensor.__torch_dispatch__(func, types, args, kwargs)
+
+    class Mixed(Mixin, torch.Tensor):
+        pass
+
+    class Both(Seen):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs)
+
+    names: list = []
+    off = torch._C._disabled_torch_function_impl
+    for cls, is_off in ((Seen, True), (type("Child", (Seen,), {}), True), (Mixed, True), (Both, False)):
+        assert (cls.__torch_function__ is off) is is_off
+        assert type(torch.ones(2).as_subclass(cls) + 1) is torch.Tensor
+    assert "aten.add.Tensor" in names
+
+
+def test_parameters_of_wrappers_keep_what_they_hold_and_train():
+    class Halves(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner, scale):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=scale.dtype, device=inner.device)
+
+        def __init__(self, inner, scale):
+            self.inner, self.scale = inner, scale
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            if func is torch.ops.aten.detach.default:
+                return cls(args[0].inner, args[0].scale)
+            raise NotImplementedError(func)
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x @ (w.inner * w.scale).t()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g @ (w.inner * w.scale), g.t() @ x
+
+    weight = torch.nn.Parameter(Halves(torch.arange(6).reshape(2, 3).to(torch.int8), torch.tensor(0.5)))
+    assert type(weight) is Halves and weight.scale == 0.5 and isinstance(weight, torch.nn.Parameter)
+    x = torch.ones(4, 3, requires_grad=True)
+    for times in (1, 2):
+        Linear.apply(x, weight).sum().backward()
+        assert type(weight.grad) is torch.Tensor and weight.grad.tolist() == [[4.0 * times] * 3] * 2
+        assert x.grad[0].tolist() == [1.5 * times, 2.5 * times, 3.5 * times]
 
 
 def test_added_ops_have_rules_for_classes():

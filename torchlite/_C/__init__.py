@@ -14,6 +14,7 @@ import weakref
 from typing import Any
 
 from .._dispatch import shapes
+from .._dispatch.interceptors import LEAVES_OPS
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
 from .._dispatch.runtime import MODE, set_grad
 from .._types.layouts import Size
@@ -44,6 +45,7 @@ _HOMES = {
     ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
     ".jit._handles": ("_freeze_module",),
+    ".jit._modules": ("ScriptMethod",),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
         "_dispatch_has_kernel_for_dispatch_key",
@@ -61,6 +63,7 @@ _HOMES = {
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
 
+_disabled_torch_function_impl = _disabled_torch_dispatch_impl = LEAVES_OPS
 _TensorMeta = type  # the class of the class Tensor
 has_lapack = True
 has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False
@@ -125,22 +128,6 @@ def _log_api_usage_once(event: str) -> None:
     """Write the event to stderr the first time, where PYTORCH_API_USAGE_STDERR is set."""
     if os.environ.get("PYTORCH_API_USAGE_STDERR"):
         print("PYTORCH_API_USAGE", event, file=sys.stderr)
-
-
-class _Disabled:
-    """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
-    object, since a function would be bound where it is asked of a tensor.
-    """
-
-    leaves_ops = True
-
-    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-
-_disabled_torch_function_impl = _Disabled()
-_disabled_torch_dispatch_impl = _Disabled()
 
 
 def _get_mkldnn_enabled() -> bool:

@@ -243,3 +243,18 @@ class Resumed:
 
     def __exit__(self, *exc: Any) -> None:
         stack.items = self.before
+
+
+class _LeavesOps:
+    """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
+    object, since a function would be bound where it is asked of a tensor.
+    """
+
+    leaves_ops = True
+
+    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch_function_disabled():
+            return func(*args, **(kwargs or {}))
+
+
+LEAVES_OPS = _LeavesOps()

@@ -46,7 +46,7 @@ SEQUENCE = itertools.count(1)
 # Counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a history by a
 # write when views of them may have none.
 WATCHED: list[None] = []
-# Not empty once a tensor without data of its own had a history: then backward looks for such.
+# Not empty once there was a tensor without data of its own: then backward looks for such.
 WRAPPED: list[None] = []
 # The globals of every generated function. ACTIVE counts entered interceptors and saved-tensor hooks in all threads.
 # GUARDED counts the same as WATCHED for writes, and stays up once inference tensors may exist.

@@ -342,8 +342,6 @@ def recorded(op: Op, values: list, result: Any) -> Any:
     for out in outs:
         if out._node is NOWHERE:
             out._node = None
-    if table.wraps:
-        WRAPPED[:] = [None]
     call.record(op, table, values, tuple(outs))
     node = outs[0]._node.node if isinstance(outs[0]._node, OutputOf) else outs[0]._node
     for i, out in enumerate(outs):
@@ -532,6 +530,7 @@ def make_wrapper(
     out._table, out._node, out._meta = _table_without_data(where), None, None
     call.set_dtype(out, d)
     cls._wraps = True
+    WRAPPED[:] = [None]
     return out.requires_grad_() if requires_grad else out
 
 

@@ -440,14 +440,20 @@ def forget(op: LibraryOp) -> None:
         DEFINED.pop((packet._namespace, packet._name), None)
 
 
-def found(qualname: str) -> LibraryOp:
-    """The op of a name such as "lib::op" or "lib::op.overload". RuntimeError where there is none."""
+def parts_of(qualname: str) -> tuple[str, str]:
+    """The library's name and the op's. ValueError for a name that has not both."""
     namespace, colons, rest = qualname.partition("::")
     if not colons or not rest or not namespace:
         raise ValueError(
             f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
             "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
         )
+    return namespace, rest
+
+
+def found(qualname: str) -> LibraryOp:
+    """The op of a name such as "lib::op" or "lib::op.overload". RuntimeError where there is none."""
+    namespace, rest = parts_of(qualname)
     name, _, overload = rest.partition(".")
     packet = DEFINED.get((namespace, name))
     if packet is None or (overload or "default") not in packet._overloads:

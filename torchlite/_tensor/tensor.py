@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.checks import wanting
 from .._dispatch.codegen import in_place_method
-from .._dispatch.interceptors import torch_function_disabled
+from .._dispatch.interceptors import LEAVES_OPS, torch_function_disabled
 from .._dispatch.record import INPLACE, Op
 from .._dispatch.runtime import GLOBALS, MODE, recording
 from .._dispatch.slots import SLOTS
@@ -109,17 +109,17 @@ class Tensor(_Parts):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._is_plain = (
+        own = _hook(cls, "__torch_dispatch__")
+        cls._dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
+        GLOBALS["DISPATCHES"] |= cls._dispatches
+        if cls._dispatches and _hook(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
+            # PyTorch's rule: such a class sees ops below autograd only.
+            cls.__torch_function__ = LEAVES_OPS  # type: ignore[method-assign]
+        cls._is_plain = _leaves_ops(_hook(cls, "__torch_function__")) or (
             "__torch_function__" not in cls.__dict__
             and cls.__bases__[0].__dict__.get("_is_plain", True)
             and is_ours(cls)
         )
-        if getattr(cls.__dict__.get("__torch_function__"), "leaves_ops", False):
-            cls._is_plain = True
-        own = cls.__dict__.get("__torch_dispatch__")
-        if own is not None:
-            cls._dispatches = not getattr(getattr(own, "__func__", own), "leaves_ops", False)
-            GLOBALS["DISPATCHES"] |= cls._dispatches
         if not is_ours(cls):
             from .own_names import keep_apart
 
@@ -140,6 +140,15 @@ class Tensor(_Parts):
             return func(*args, **(kwargs or {}))
         finally:
             MODE.undispatched = before
+
+
+def _hook(cls: type, name: str) -> Any:
+    """What a class or its nearest base has under a name, unbound."""
+    return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+
+
+def _leaves_ops(hook: Any) -> bool:
+    return getattr(getattr(hook, "__func__", hook), "leaves_ops", False)
 
 
 class _ParameterType(type):
@@ -166,7 +175,9 @@ class Parameter(Tensor, metaclass=_ParameterType):
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
         if type(data) is not Tensor and not isinstance(data, Parameter) and not data._signs:
-            out = data.detach().as_subclass(type(data))
+            out = data.detach()
+            if type(out) is not type(data):  # its own `detach` may say what else an instance has
+                out = out.as_subclass(type(data))
             out._is_param = True
         else:
             out = SLOTS.plain(data.data).as_subclass(cls)

@@ -260,9 +260,10 @@ def mode_of(create_graph: bool, tensors) -> Any:
         wanted = next((item.backward for item in reversed(stack.items) if item.backward is not None), None)
     if WRAPPED and wanted is None:
         starts = [node_of(edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
-        if any(
-            node._table is not None and node._table.wraps for node in reachable([n for n in starts if n is not None])
-        ):
+        nodes = reachable([n for n in starts if n is not None])
+        tables = [node._table for node in nodes]
+        tables += [edge._table for node in nodes for edge in flat(node._edges) if isinstance(edge, Tensor)]
+        if any(table is not None and table.wraps for table in tables):
             wanted = "ops"
     return RawMode if wanted is None else SeenMode if wanted == "ops" else wanted
 
@@ -517,7 +518,7 @@ class Run:
         table, add = tensor._table, self.mode.add
         if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
             kept = id(g) in self.given
-            g, add = g._data, RawMode.add
+            g, table, add = g._data, g._table, RawMode.add
             self.given |= {id(g)} if kept else set()
         elif self.mode.differentiable:
             found.grad = (
