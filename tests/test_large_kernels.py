@@ -13,7 +13,7 @@ from torchlite._dispatch.registry import backend_of, table_of
 from torchlite._dispatch.runtime import GLOBALS
 from torchlite._types.devices import ADDED
 
-LARGE = GLOBALS["LARGE"]
+LARGE = 1 << 15
 
 
 class Recording:
@@ -43,6 +43,7 @@ class Recording:
 
 @pytest.fixture
 def recording(monkeypatch):
+    monkeypatch.setitem(GLOBALS, "LARGE", LARGE)  # with --large all arrays are
     backend = Recording()
     register_backend("recording", backend)
     yield backend
@@ -92,7 +93,10 @@ def test_results_that_are_written_at_once(device, name, layout):
     place, version = out.data_ptr(), out._version
     assert _OUT[name](x, y, out=out) is out
     assert out._version == version + 1 and out.data_ptr() == place
-    assert torch.equal(out, want)
+    if name == "exp":  # NumPy's loop over strides, and an engine's kernel for them, may differ in the last bit
+        assert ((out - want).abs() <= want * torch.finfo(want.dtype).eps).all()
+    else:
+        assert torch.equal(out, want)
     if layout == "part":
         assert not out._base[:, :4].any() and not out._base[:, 196:].any()
 
