@@ -45,6 +45,7 @@ _HOMES = {
     ),
     ".jit": ("CompilationUnit", "ScriptFunction"),
     ".jit._handles": ("_freeze_module",),
+    ".jit._ir": ("Graph", "Node", "TracingState", "Value"),
     ".jit._modules": ("ScriptMethod",),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
@@ -142,8 +143,9 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
     importlib.import_module(f"{_ROOT}.backends.mkldnn").enabled = enabled  # type: ignore[attr-defined]
 
 
-def _get_tracing_state() -> None:
-    """The trace that is being recorded: there is none outside `torch.jit.trace`."""
+def _get_tracing_state() -> Any:
+    """What takes the scopes of a run that `torch.jit._get_trace_graph` records; None outside."""
+    return importlib.import_module(f"{_ROOT}._jit_internal").STATE.tracing
 
 
 def _is_tracing() -> bool:

@@ -48,6 +48,20 @@ def _script_if_tracing(fn: Any) -> Any:
     return wrapper
 
 
-def _get_trace_graph(f: Any, args: Any = (), kwargs: Any = None, *rest: Any, **options: Any) -> Any:
-    """Refuses: no graph is traced."""
-    raise NotImplementedError("torch.jit._get_trace_graph: torchlite does not trace programs yet")
+def _get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: Any = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> Any:
+    """A run of a module or function as a graph of operators, and what it gave: for tools that count them.
+
+    The graph has `nodes()`, `inputs()` and `outputs()`; a node its `kind()`, such as "aten::linear", the `scopeName()`
+    that hooks pushed on `torch._C._get_tracing_state()`, and values with types. return_inputs: also the inputs.
+    """
+    from . import _ir
+
+    return _ir.trace_graph(f, args, kwargs, return_inputs or _return_inputs_states)
