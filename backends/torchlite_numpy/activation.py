@@ -46,7 +46,9 @@ def blockwise(body, kernel, x, *more, block=0):
 _CLIPPED = 1 << 12
 
 
-def relu(input):
+def relu(input, into=None):
+    if into is not None:
+        return _clipped(input, 0, np.inf, into)
     if input.dtype is F32 and input.size <= _CLIPPED:
         return np.maximum(ZERO, input)
     kind = input.dtype.kind
@@ -61,6 +63,14 @@ def relu(input):
     out = np.empty_like(input)
     blocks.elementwise(lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=blocks.LARGEST_BLOCK)
     return out
+
+
+def _clipped(input, least, most, into):
+    """The input between two numbers in `into`, of the input's shape and dtype, which may be the input itself."""
+    if input.dtype == F32 or input.dtype == F64:
+        return np.clip(input, least, most, out=into)
+    np.copyto(into, relu(input) if most == np.inf else hardtanh(input, least, most))
+    return into
 
 
 def _relu_mask(out_block, grad, out):
@@ -314,9 +324,11 @@ def _leaky_relu_backward(grad, input, negative_slope):
     return blockwise(block, "leaky_relu_cpu", grad, input)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0):
+def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if into is not None:
+        return _clipped(input, min_val, max_val, into)
     if input.dtype != F32 and input.dtype != F64:
         if input.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -345,8 +357,8 @@ def _hardtanh_backward(grad, input, min_val, max_val):
     return blockwise(block, "hardtanh", grad, input)
 
 
-def relu6(input):
-    return hardtanh(input, 0, 6)
+def relu6(input, into=None):
+    return hardtanh(input, 0, 6, into)
 
 
 def _elu(input, alpha, scale, input_scale):

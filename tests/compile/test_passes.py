@@ -51,6 +51,28 @@ def test_chains_join_what_follows_each_other():
     assert len(with_chains(Program(steps, [0, 1], {}, [5, 6]), small, TABLE.backend).steps) == 5
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("ending", [("relu",), ("relu6",), ("hardtanh", -0.5, 0.5)])
+def test_limits_in_a_chain_are_written_where_they_are_wanted(ending, dtype):
+    shape = (512, 256)
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[0, :5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+    name, *bounds = ending
+    steps = [
+        step("mul", 1, Slot(0), 2.0), step(name, 2, Slot(1), *bounds), step("neg", 3, Slot(2)),
+        step(name, 4, Slot(3), *bounds),
+    ]  # fmt: skip
+    layouts = {n: (shape, np.dtype(dtype), True) for n in range(5)}
+    (chain,) = with_chains(Program(steps, [0], {}, [2, 4]), layouts, TABLE.backend).steps
+    apart = getattr(TABLE, name)
+    first = apart(TABLE.mul(x, 2.0), *bounds)
+    want = first, apart(-first, *bounds)
+    for a, b in zip(chain.kernel(x), want, strict=True):
+        np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+    if TABLE.backend.engine() == "numpy" and dtype != "float16":
+        assert chain.kernel.text.count(", into=o") == 2
+
+
 F32 = np.dtype("float32")
 
 

@@ -109,7 +109,7 @@ def _leading(group: Group, layouts: Layouts) -> int:
 
 
 class _Chain:
-    """The text of a group, for one block. Results of ufuncs go where an array of the block is free."""
+    """The text of a group, for one block. Results go where an array of the block is free, if the kernel can be told."""
 
     def __init__(self, group: Group, layouts: Layouts) -> None:
         self.group, self.layouts = group, layouts
@@ -117,7 +117,7 @@ class _Chain:
         self.outs = group.outs
         self.last = {n: place for place, step in enumerate(self.steps) for n in step.uses()}
         for step in reversed(self.steps):
-            if not is_ufunc(step):  # what it returns may be what it got
+            if not _target_name(step):  # what it returns may be what it got
                 for n in step.uses():
                     self.last[n] = max(self.last[n], self.last.get(step.out.number, 0))
         self.names = {n: f"a{n}" for n in group.given}
@@ -135,12 +135,14 @@ class _Chain:
         values += [f"{name}={self._value(value, f'c{place}_{name}')}" for name, value in step.kwargs.items()]
         number = step.out.number
         target = f"o{self.outs.index(number)}" if number in self.outs else self._target(place, step)
-        if is_ufunc(step):
+        written = _target_name(step)
+        if written:
             self.own.add(number)
-        if is_ufunc(step) and target is not None:
-            self.space[function] = ufunc_of(step)
+        if written and target is not None:
+            if is_ufunc(step):
+                self.space[function] = ufunc_of(step)
             self.names[number] = target
-            return f"{function}({', '.join(values)}, out={target})"
+            return f"{function}({', '.join(values)}, {written}={target})"
         self.names[number] = target if number in self.outs and target is not None else f"v{number}"
         return f"{self.names[number]}{'[...]' if number in self.outs else ''} = {function}({', '.join(values)})"
 
@@ -179,6 +181,17 @@ class _Chain:
 def is_ufunc(step: Step) -> bool:
     """Whether a step makes a new array, or writes into one that it is given as `out`."""
     return ufunc_of(step).__class__.__name__ == "ufunc" and not step.kwargs
+
+
+def _target_name(step: Step) -> str:
+    """The argument by which a step's kernel takes the array that it writes its result into, which may be its operand:
+    `out` of a ufunc, `into` of others; empty where there is none.
+    """
+    if is_ufunc(step):
+        return "out"
+    kernel = computing(step.kernel)
+    code = getattr(getattr(kernel, "plain", kernel), "__code__", None)
+    return "into" if code is not None and "into" in code.co_varnames[: code.co_argcount] else ""
 
 
 def ufunc_of(step: Step) -> Any:
