@@ -148,7 +148,8 @@ def further(torch, layout: str, device: str = "opencl") -> dict:
         x, scale, shift = some(64, 128), some(128), some(64, 1)
         for _ in range(2):
             with x._data.device.waiting.joining(256):
-                ((x * scale + shift).tanh() - x) * 2
+                y = ((x * scale + shift).tanh() - x) * 2
+                y.sum(1), (y + 1).mean()
 
     def optimizer():
         params = [torch.nn.Parameter(some(3, 5)), torch.nn.Parameter(some(20))]

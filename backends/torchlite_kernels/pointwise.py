@@ -237,57 +237,71 @@ def row_chain_walk(modes: list[str], outer: int) -> ChainWalk:
     return ChainWalk(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
 
 
-def chain_source_of(device, links, kind: str, width: int, inputs: int, written, walk: ChainWalk) -> str:
-    """The program of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
+class ChainText(NamedTuple):
+    """A chain of rules as text: the functions that it calls; its statements over inputs `i0`, `i1` and so on, with
+    results `r0` and so on, for single elements and for vectors; its numbers, and whose results are stored.
+    """
+
+    functions: list[str]
+    scalar: list[str]
+    vector: list[str]
+    numbers: list[str]
+    stores: list[int]
+
+
+def chain_text(device, links, kind: str, width: int, written) -> ChainText:
+    """The text of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
     `waiting.references`); `written` says whose results are stored.
     """
     lines = [device.fence, _called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
     fenced = "FENCED" if device.fence else ""
-    vector: list[str] = []
-    scalar: list[str] = []
-    stores, numbers = [], []
+    found = ChainText(lines, [], [], [], [at for at, w in enumerate(written) if w])
     for at, (rule, operands, given) in enumerate(links):
         for w in ("", str(width)):
             lines.append(
                 _function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at))
             )
-        for parameters, w in ((scalar, ""), (vector, str(width))):
+        for parameters, w in ((found.scalar, ""), (found.vector, str(width))):
             said = []
             for place, word in enumerate(given):
                 number = f"n{at}_{place}_"
                 said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
             call = f"{'many' if w else 'one'}{at}({', '.join(said)})"
             parameters.append(f"const {KINDS[kind].computed}{w} r{at} = {f'{fenced}({call})' if fenced else call};")
-        numbers += [f"const {KINDS[kind].computed} n{at}_{place}_" for place, word in enumerate(given) if word == "n"]
-        if written[at]:
-            stores.append(at)
-    pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in stores)]
-    lines += [
-        f"typedef struct {{ int v[{walk.length}]; }} Layout;",
-        f"KERNEL void run({', '.join([*pointers, 'const Layout l', *numbers])}) {{",
-        walk.prologue.replace("PER", str(width)),
+        places = [place for place, word in enumerate(given) if word == "n"]
+        found.numbers.extend(f"const {KINDS[kind].computed} n{at}_{place}_" for place in places)
+    return found
+
+
+def chain_body(text: ChainText, kind: str, inputs: int, walk: ChainWalk, w: str) -> list[str]:
+    """The statements of a chain with what it loads and stores, for vectors of `w` elements, or for one."""
+
+    def load(j: int) -> str:
+        loaded = f"T_LD{'' if walk.single[j] else w}(i{j}_, {walk.inputs[j]})"
+        return f"({KINDS[kind].computed}{w})({loaded})" if w and walk.single[j] else loaded
+
+    return [
+        *(f"const {KINDS[kind].computed}{w} i{j} = {load(j)};" for j in range(inputs)),
+        *(text.vector if w else text.scalar),
+        *(f"T_ST{w}(o{at}_, {walk.outputs[k]}, r{at});" for k, at in enumerate(text.stores)),
     ]
 
-    def load(j: int, w: str) -> str:
-        text = f"T_LD{'' if walk.single[j] else w}(i{j}_, {walk.inputs[j]})"
-        return f"({KINDS[kind].computed}{w})({text})" if w and walk.single[j] else text
 
-    def body(w: str, calls: list[str]) -> list[str]:
-        return [
-            "        " + line
-            for line in (
-                *(f"const {KINDS[kind].computed}{w} i{j} = {load(j, w)};" for j in range(inputs)),
-                *calls,
-                *(f"T_ST{w}(o{at}_, {walk.outputs[k]}, r{at});" for k, at in enumerate(stores)),
-            )
-        ]
-
-    lines += [
+def chain_source_of(device, links, kind: str, width: int, inputs: int, written, walk: ChainWalk) -> str:
+    """The program of a chain."""
+    text = chain_text(device, links, kind, width, written)
+    pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in text.stores)]
+    vector, scalar = (["        " + line for line in chain_body(text, kind, inputs, walk, w)] for w in (str(width), ""))
+    lines = [
+        *text.functions,
+        f"typedef struct {{ int v[{walk.length}]; }} Layout;",
+        f"KERNEL void run({', '.join([*pointers, 'const Layout l', *text.numbers])}) {{",
+        walk.prologue.replace("PER", str(width)),
         f"    if (n - i >= {width}) {{",
-        *body(str(width), vector),
+        *vector,
         "        return;\n    }",
         "    FEW_TIMES for (; i < n; i++) {",
-        *body("", scalar),
+        *scalar,
         "    }\n}",
     ]
     return "\n".join(lines)

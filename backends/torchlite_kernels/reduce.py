@@ -7,6 +7,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
+from .pointwise import ChainText, ChainWalk, chain_body
+
 # kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least
 # value)
 WORK = {
@@ -277,7 +279,7 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
 """
 )
 _PART_ITEM = r"""
-KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
+KERNEL void part(IN(T, x), IN(B, before), OUT(P, out), const Geometry g) {
     int j = ITEM;
     if (j >= g.kept * g.parts) { return; }
     int i = j % g.kept;
@@ -294,7 +296,7 @@ _PART_GROUP = (
 )
 _PART_COLUMN = (
     r"""
-KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
+KERNEL void part(IN(T, x), IN(B, before), OUT(P, out), const Geometry g) {
     int all = (g.kept / g.k2) * ((g.k2 + 16 * WIDE - 1) / (16 * WIDE)), j = ITEM % all, part = ITEM / all;
     if (part >= g.parts) { return; }
     SPAN(part)
@@ -309,7 +311,7 @@ KERNEL void part(IN(T, x), IN(X, before), OUT(P, out), const Geometry g) {
 """
 )
 _JOIN = r"""
-KERNEL void join(IN(P, parts), IN(X, before), OUT(O, out), OUT(M, more), const Geometry g) {
+KERNEL void join(IN(P, parts), IN(B, before), OUT(O, out), OUT(M, more), const Geometry g) {
     int i = ITEM;
     if (i >= g.kept) { return; }
     A@ acc@ = START@;
@@ -426,3 +428,45 @@ def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, 
         loops = "".join(_PASSES[layout].replace("@", str(n)) for n in ((number,) if number else range(1, last + 1)))
     kernel = _JOIN if form == "join" else _KERNELS[form, layout]
     return "\n".join(lines) + "\n" + _GEOMETRY + _BASE + loops + kernel.replace("@", str(number))
+
+
+# How an input of a chain lies beside rows that are reduced: how far it is from a row to the next, and whether it has an
+# element for each place in a row.
+BESIDE_ROWS = {"matrix": ("g.count", True), "row": ("0", True), "column": ("1", False), "one": ("0", False)}
+
+
+def chained_text(text: str, chain: ChainText, place: int, kind: str, beside: list[str]) -> str:
+    """The text of a reduction of rows, of a kind that it computes in, that reduces the result number
+    `place` of a chain of elementwise ops. beside: a name of BESIDE_ROWS for each input of the chain.
+    """
+    scalar, along = WORK[kind][0], [BESIDE_ROWS[name][1] for name in beside]
+    walk = ChainWalk("", ["i" if a else "0" for a in along], ["i"] * len(chain.stores), [not a for a in along], 0)
+    inputs = [f"GLOBAL const T* i{j}_" for j in range(len(beside))]
+    outputs = [f"GLOBAL T* o{at}_" for at in chain.stores]
+    parameters = [*inputs, *outputs, *chain.numbers]
+    given = ", ".join(word.split()[-1] for word in parameters)
+    lines = [*chain.functions, "#undef R\n"]
+    for w in ("", "16"):
+        body = "\n    ".join(chain_body(chain, kind, len(beside), walk, w))
+        lines.append(f"FUNCTION {scalar}{w} chained{w}(int i, {', '.join(parameters)}) {{\n    {body}")
+        lines.append(f"    return r{place};\n}}")
+        text = text.replace(
+            f"LOAD{w}(p, i) convert_{scalar}{w}(T_LD{w}(p, i))", f"LOAD{w}(p, i) chained{w}(i, {given})"
+        )
+    starts = [
+        f"{x} = AT(x{j}) + i * {BESIDE_ROWS[name][0]};" for j, (x, name) in enumerate(zip(inputs, beside, strict=True))
+    ]
+    starts += [f"{o} = AT(y{at}) + i * g.count;" for o, at in zip(outputs, chain.stores, strict=True)]
+    arrays = [f"IN(T, x{j})" for j in range(len(inputs))] + [f"OUT(T, y{at})" for at in chain.stores]
+    for before, after in (
+        ("GLOBAL const T* p, ", f"{', '.join(parameters)}, "),
+        ("IN(T, x)", ", ".join(arrays)),
+        ("const Geometry g) {\n    int", f"{', '.join(['const Geometry g', *chain.numbers])}) {{\n    int"),
+        ("    SPAN(", f"    {' '.join(starts)}\n    SPAN("),
+        ("    GLOBAL const T* p = AT(x) + kept_base(g, i);\n", ""),
+        ("GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;\n", "\n"),
+        ("AT(x) + kept_base(g, i), g", f"{given}, g"),
+        ("pass1(p, g", f"pass1({given}, g"),
+    ):
+        text = text.replace(before, after)
+    return "\n".join(lines) + "\n" + text

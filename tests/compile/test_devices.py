@@ -222,6 +222,42 @@ def test_elementwise_ops_are_one_launch_though_others_come_between(opencl):
     assert len(part._launches.launches) == len(product._launches.launches) + 1
 
 
+def summed(x, scale, shift):
+    y = (x * scale + shift).sigmoid() * x
+    return y.sum(1), (x.exp() - shift).mean(-1), ((x * 2).tanh() + scale).amax(1, keepdim=True), (x * x + 1).sum()
+
+
+def summed_and_read_later(x, scale, shift):
+    y = (x * scale).sigmoid()
+    z, t = y.sum(1), (x - shift).abs()
+    part = t[2:]
+    return y + 1, z, t.mean(1), part, (x * x).amin((0, 1)), (x * 2 - 1).sum(0)
+
+
+@pytest.mark.parametrize("function", [summed, summed_and_read_later])
+@pytest.mark.parametrize("rows, columns", [(128, 1024), (300, 48), (128, 50), (3, 16), (2, 20000)])
+def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
+    frame = Frame(function, "f", fullgraph=True)
+    for k in range(4):
+        x, scale, shift = torch.randn(rows, columns), torch.randn(columns), torch.randn(rows, 1)
+        x[k % rows, 3] = float("nan") if k == 3 else 0.0
+        for found, want in zip(frame(x, scale, shift), function(x, scale, shift), strict=True):
+            torch.testing.assert_close(found, want, rtol=0, atol=0, equal_nan=True)
+
+
+def test_reductions_are_one_launch_with_what_they_reduce(opencl):
+    frame = Frame(summed, "f", fullgraph=True)
+    x, scale, shift = torch.randn(400, 128), torch.randn(128), torch.randn(400, 1)
+    if not x._data.device.is_cpu:
+        pytest.skip("rows are reduced by vectors on CPUs")
+    for _ in range(3):
+        frame(x, scale, shift)
+    (variants,) = frame.variants.values()
+    launches = variants[0].replay.forward.__globals__["launches"]._launches.launches
+    names = [kernel.function_name for kernel, *_ in launches]
+    assert names[:3] == ["whole"] * 3 and set(names) <= {"whole", "part", "join"}
+
+
 def test_gradients_that_are_replaced_are_let_go_of_and_others_are_not(device):
     model = nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -152,6 +152,12 @@ class Backend(Protocol):
         """
         ...
 
+    def reading_last(self, kernel: Any) -> Any:
+        """A kernel that need not write what waits to be its first argument: nobody reads that later. Of backends that
+        have `records`.
+        """
+        ...
+
     # Only of "cuda":
 
     def cuda_array_interface(self, raw: Any) -> dict[str, Any]:

@@ -113,11 +113,19 @@ def _filled(value: Any, arrays: dict) -> Any:
     return value
 
 
-def side_by_side(program: Program, layouts: Layouts) -> Program:
-    """The program with pointwise steps next to each other that can be computed together: devices join them."""
+def side_by_side(program: Program, layouts: Layouts, backend: Any) -> Program:
+    """The program with steps next to each other that can be computed together, pointwise ones and a reduction at the
+    end: devices join them. What only that reads is not written where they do.
+    """
     steps: list[Step] = []
     for one in grouped(program, layouts, 1):
-        steps += one.all() if isinstance(one, Group) else [one]
+        if isinstance(one, Group):
+            steps += one.all()
+            ending = one.ending
+            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "reading_last"):
+                steps[-1] = replace(ending, kernel=backend.reading_last(ending.kernel))
+        else:
+            steps.append(one)
     return replace(program, steps=steps)
 
 

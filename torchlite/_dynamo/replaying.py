@@ -171,7 +171,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
     if hasattr(table.backend, "product_with"):
         program = with_joined_products(program, layouts, memory, table)
     if hasattr(table.backend, "records") and table.backend.records(mode):
-        return with_parts(side_by_side(program, layouts), table, mode)
+        return with_parts(side_by_side(program, layouts, table.backend), table, mode)
     if not hasattr(table.backend, "blockwise"):
         return program
     program = with_finished_convolutions(program, layouts, memory, table)

@@ -18,6 +18,7 @@ from ..machinery.device import Device, Function, grid
 from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import contiguous_array
 from ..machinery.steps import collapse
+from .chained import WIDTH, chained
 
 _SMALL = 4096  # elements up to which the simplest loops serve
 _pack = struct.Struct("16if").pack
@@ -126,13 +127,21 @@ def in_rows(x: Array, axes: tuple[int, ...]) -> Array:
 class _Launch:
     """A kernel with its sizes and packed geometry."""
 
-    __slots__ = ("function", "items", "group", "geometry")
+    __slots__ = ("function", "items", "group", "geometry", "rows")
 
-    def __init__(self, function: Function, items: int, group: int, geometry: bytes):
+    def __init__(self, function: Function, items: int, group: int, geometry: bytes, rows: tuple = ()):
         self.function, self.items, self.group, self.geometry = function, grid(items, group), (group,), geometry
+        self.rows = rows  # where it may be joined with what gives its first array: `chained`'s arguments
 
-    def __call__(self, *arrays: Array) -> None:
-        self.function(self.items, self.group, *arrays, self.geometry)
+    def __call__(self, x: Array, *arrays: Array) -> None:
+        function: Any = None
+        if self.rows and x.device.waiting.takes_rows:
+            text, reduced, kinds = self.rows
+            function = chained(text, self.function.name, "pppx", x, reduced, **kinds)
+        if function is None:
+            self.function(self.items, self.group, x, *arrays, self.geometry)
+        else:
+            function(self.items, self.group, *arrays, self.geometry)
 
 
 class _Plan:
@@ -164,36 +173,32 @@ class _Plan:
             else _group_of(device, items * parts)
         )
         widths = (16,) if layout in ("row", "column") else ()
+        # Rows that are read once, by vectors alone, as elementwise ops go over them.
+        chains = layout == "row" and len(OPS[op]) == 1 and work == x.kind and x.contiguous and not form.count % WIDTH
+        reduced = len(axes) if chains and tuple(sorted(axes)) == tuple(range(x.ndim))[x.ndim - len(axes) :] else 0
         if parts == 1:
             text = reduction_text(op, work, "whole", layout, wide=wide, group=group)
-            self.whole = _Launch(
-                device.function(text, "whole", "pppx", widths, T=x.kind, O=kind, M=more), items * group, local, packed
-            )
+            kinds = {"O": kind, "M": more}
+            function = device.function(text, "whole", "pppx", widths, T=x.kind, **kinds)
+            self.whole = _Launch(function, items * group, local, packed, (text, reduced, kinds) if reduced else ())
             return
         between = aux_kind(op, work)
         for number, how in enumerate(OPS[op], 1):
             last, kept_in = number == len(OPS[op]), acc_kind(how, work)
-            part = device.function(
-                reduction_text(op, work, "part", layout, number, wide, group),
-                "part",
-                "pppx",
-                widths,
-                T=x.kind,
-                X=between,
-                P=kept_in,
-            )
+            text, kinds = reduction_text(op, work, "part", layout, number, wide, group), {"B": between, "P": kept_in}
+            part = device.function(text, "part", "pppx", widths, T=x.kind, **kinds)
             join = device.function(
                 reduction_text(op, work, "join", layout, number),
                 "join",
                 "ppppx",
-                X=between,
+                B=between,
                 P=kept_in,
                 O=kind if last else between,
                 M=more if last else between,
             )
             self.stages.append(
                 (
-                    _Launch(part, items * parts * group, local, packed),
+                    _Launch(part, items * parts * group, local, packed, (text, reduced, kinds) if reduced else ()),
                     kept_in,
                     parts * form.kept,
                     _Launch(join, form.kept, _group_of(device, form.kept), packed),

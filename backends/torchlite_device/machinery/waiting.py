@@ -51,10 +51,11 @@ class Step:
 
 class Waiting:
     """The steps of one device. least: the elements from which on ops wait; takes_rows: whether those do whose operands
-    have other shapes than their results.
+    have other shapes than their results, and whether reductions join them.
     """
 
     least, takes_rows = LEAST, False
+    dying: Any = None  # an array that nobody reads after what is called now
 
     def __init__(self, device: Any):
         self.device = device
