@@ -32,7 +32,13 @@ def _sigmoid_into(out, x):
 _ONE = np.ones((), np.float32)
 
 
-def sigmoid(input):
+def sigmoid(input, into=None):
+    if into is not None:  # of the input's shape and dtype, which may be the input itself
+        if input.dtype.char in "fd":
+            _sigmoid_into(into, input)
+        else:
+            np.copyto(into, sigmoid(input))
+        return into
     if input.dtype == np.float32 and 0 < input.ndim and input.size <= SMALL:
         out = np.negative(input)
         np.exp(out, out)

@@ -52,8 +52,8 @@ def test_chains_join_what_follows_each_other():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("ending", [("relu",), ("relu6",), ("hardtanh", -0.5, 0.5)])
-def test_limits_in_a_chain_are_written_where_they_are_wanted(ending, dtype):
+@pytest.mark.parametrize("ending", [("relu",), ("relu6",), ("hardtanh", -0.5, 0.5), ("sigmoid",)])
+def test_kernels_of_a_chain_write_where_results_are_wanted(ending, dtype):
     shape = (512, 256)
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     x[0, :5] = np.nan, np.inf, -np.inf, -0.0, 0.0
