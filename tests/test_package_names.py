@@ -478,6 +478,8 @@ def test_names_of_other_packages():
         torch._utils._get_device_module("nothing")
     assert isinstance(torch.jit._get_trace_graph(Net(), torch.ones(1, 2))[0], torch._C.Graph)
     assert isinstance(torch.no_grad(), _DecoratorContextManager)
+    assert torch.nn.init._no_grad_fill_(torch.empty(2), 3.0).tolist() == [3.0, 3.0]
+    assert isinstance(torch.ones(1), torch._C.TensorBase)
     entered = []
 
     class Counting(_NoParamDecoratorContextManager):

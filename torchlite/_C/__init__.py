@@ -61,6 +61,8 @@ _HOMES = {
     ),
     "._serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
+# What PyTorch has apart from the class of the name behind it: its part in C++.
+_PARTS = {"TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
 
@@ -178,6 +180,8 @@ def _get_privateuse1_backend_name() -> str:
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         found = getattr(importlib.import_module(_ROOT + _LAZY[name]), name)
+    elif name in _PARTS:
+        found = getattr(importlib.import_module(_ROOT), _PARTS[name])
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     else:
