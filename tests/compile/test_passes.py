@@ -68,7 +68,10 @@ def test_kernels_of_a_chain_write_where_results_are_wanted(ending, dtype):
     first = apart(TABLE.mul(x, 2.0), *bounds)
     want = first, apart(-first, *bounds)
     for a, b in zip(chain.kernel(x), want, strict=True):
-        np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+        if TABLE.backend.engine() == "numpy" or bounds:
+            np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+        else:  # an engine's exponential function is another
+            np.testing.assert_allclose(a, b, rtol=1e-3 if dtype == "float16" else 1e-6)
     if TABLE.backend.engine() == "numpy" and dtype != "float16":
         assert chain.kernel.text.count(", into=o") == 2
 
