@@ -2,10 +2,12 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 from torchlite._settings import threads
 from torchlite_numpy import blocks
+from torchlite_numpy.activation import relu
 
 
 @pytest.mark.parametrize("within", ["run", "share"])
@@ -93,3 +95,12 @@ def test_blocks_that_run_alone_have_blas_to_themselves(monkeypatch):
     entered = []
     blocks.run(lambda start, stop: entered.append(blocks.single_threaded._entered), 2, blocks.SMALL)
     assert len(entered) == 2 and all(entered)
+
+
+@pytest.mark.parametrize("count", [512, 513, 1035, 65535, 65536, 65537])
+def test_relu_of_any_size_gives_the_same_zeros_and_nan(count):
+    x = np.random.default_rng(count).standard_normal(2 * count).astype(np.float32)
+    x[::7], x[1::7], x[2::7], x[3::11], x[4::11] = -0.0, 0.0, np.nan, np.inf, -np.inf
+    for given in (x[:count], x[:count].reshape(-1, 3).T if count % 3 == 0 else x[1 : count + 1], x[::2]):
+        result, want = relu(given), np.maximum(np.float32(0), given)
+        assert result.shape == want.shape and result.tobytes() == want.tobytes()
