@@ -74,3 +74,21 @@ def test_lists_tuples_and_constants():
     kind = graph.findNode("aten::softmax").output().type()
     assert kind.dtype() is torch.float64 and kind.scalarType() == "Double" and kind.kind() == "TensorType"
     assert str(kind) == "Double(2, 6, strides=[6, 1], requires_grad=0, device=cpu)"
+
+
+def test_grad_mode_and_buffers_that_move():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(3)
+
+        def forward(self, x):
+            with torch.no_grad():
+                scale = x.abs().amax()
+            return self.norm(x) / scale
+
+    model = Net()
+    graph, out = torch.jit._get_trace_graph(model, torch.randn(4, 3))
+    kinds = [node.kind() for node in graph.nodes() if node.kind().startswith("aten")]
+    assert kinds[:2] == ["aten::abs", "aten::amax"] and kinds[-1] == "aten::div" and "aten::batch_norm" in kinds
+    assert out.requires_grad and type(model.norm.weight) is nn.Parameter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,6 @@ from torchlite.fx import Graph as Recorded
 from torchlite.fx.experimental._recording import Recorder
 from torchlite.utils import _pytree as pytree
 
-from .._aten import OpOverload
 from .._jit_internal import STATE
 from ._types import (
     AnyType,
@@ -395,9 +395,13 @@ class _Conversion:
 
     def _call(self, node: Any) -> None:
         scope, seen = node.meta["scope"], node.meta.get("val")
-        if not isinstance(node.target, OpOverload) and not hasattr(node.target, "_schema"):
+        if node.target is operator.getitem:
             self._values[node] = self._values[node.args[0]][node.args[1]]  # one of several results
             return
+        if not hasattr(node.target, "_schema"):
+            if seen is not None:
+                raise NotImplementedError(f"torch.jit._get_trace_graph: {node.target} is no operator of such a graph")
+            return  # of grad mode, which the graph does not have
         name, values = _operator(node)
         inputs = [self._value_of(value, scope) for value in values]
         several = isinstance(seen, (list, tuple))
@@ -415,16 +419,14 @@ def _operator(node: Any) -> tuple[str, list[Any]]:
     given = dict(zip([a.name for a in schema.arguments], node.args, strict=False)) | node.kwargs
     values = [given.get(a.name, a.default_value) for a in schema.arguments]
     name: str = schema.name
-    operator = name.partition("::")[2]
-    if operator in ("conv1d", "conv2d", "conv3d") and not isinstance(given.get("padding", 0), str):
-        spatial = int(operator[4])
+    short = name.partition("::")[2]
+    if short in ("conv1d", "conv2d", "conv3d") and not isinstance(given.get("padding", 0), str):
+        spatial = int(short[4])
         groups, values = values[6], [[v] * spatial if isinstance(v, int) else v for v in values[:6]]
         return "aten::_convolution", [*values, False, [0] * spatial, groups, False, False, True, True]
-    if operator.startswith("conv_transpose"):
+    if short.startswith("conv_transpose"):
         image, weight, bias, stride, padding, output_padding, groups, dilation = values
-        lists = [
-            [v] * int(operator[14]) if isinstance(v, int) else v for v in (stride, padding, dilation, output_padding)
-        ]
+        lists = [[v] * int(short[14]) if isinstance(v, int) else v for v in (stride, padding, dilation, output_padding)]
         values = [image, weight, bias, *lists[:3], True, lists[3], groups, False, False, True, True]
         return "aten::_convolution", values
     return name, values
