@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 
+from .gemm import then_macros
+
 # A row of the padded array for each work-item of a CPU (a stretch of them), an element for each of a GPU. Elements are
 # moved as bits, whatever they mean.
 PAD = r"""
@@ -65,9 +67,9 @@ FUNCTION T_C total(V v) {{ return {total}; }}
 
 
 @functools.cache
-def direct_text(width: int) -> str:
-    """The kernel `direct`: each output place sums over the taps of its channel. A work-item takes a stretch of pieces
-    of `width` neighbours of output rows.
+def direct_text(width: int, then: str = "") -> str:
+    """The kernel `direct`, and the op of `gemm.THEN` behind it: each output place sums over the taps of its channel. A
+    work-item takes a stretch of pieces of `width` neighbours of output rows.
     """
     store = (
         "T_ST(y, 0, sum);"
@@ -82,9 +84,11 @@ def direct_text(width: int) -> str:
             for (int i = 0; i < min({width}, s.width - at); ++i) {{ T_ST(y, i * s.out_step, lanes[i]); }}
         }}"""
     )
+    after = "sum = THEN(sum);" if then else ""
     return (
         _DIRECT
         + _vectors(width)
+        + (then_macros(then, THEN="V") if then else "")
         + f"""
 VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows,
@@ -101,7 +105,7 @@ VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int
         GLOBAL T* y = AT(y_) + image * s.out_image + channel * s.out_channel + rows_out[row] + at * s.out_step;
         V sum = (V)(0);
         if (s.added) {{ sum = (V)(T_LD(AT(bias), channel)); }}
-        for (int t = 0; t < s.taps; ++t) {{ sum += (V)(T_LD(w, taps[t])) * LOAD(x + moves[t], s.in_step); }}
+        for (int t = 0; t < s.taps; ++t) {{ sum += (V)(T_LD(w, taps[t])) * LOAD(x + moves[t], s.in_step); }}{after}
         {store}
     }}
 }}

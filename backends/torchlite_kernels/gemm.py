@@ -85,10 +85,14 @@ def _defines(kind: str, out: str, vectors: int) -> str:
 
 
 # What becomes of the numbers of a product before they are stored, by the op that follows: of vectors and of numbers.
-THEN = {"": "v", "relu": "((v) < (X)(0) ? (X)(0) : (v))"}
+THEN = {
+    "": "v",
+    "relu": "((v) < (X)(0) ? (X)(0) : (v))",
+    "relu6": "((v) < (X)(0) ? (X)(0) : (v) > (X)(6) ? (X)(6) : (v))",
+}
 
 
-def _then(op: str, **types: str) -> str:
+def then_macros(op: str, **types: str) -> str:
     """The macros of that: by their names the types that they are for."""
     return "".join(f"#define {name}(v) {THEN[op].replace('X', of)}\n" for name, of in types.items())
 
@@ -276,7 +280,7 @@ def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS, then: str =
         _SHAPE
         + _defines(kind, out, vectors)
         + f"#define FACTOR {'T' if complex_ else 'ACC'}\n"
-        + _then(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
+        + then_macros(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
         + _PACK
         + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows))
         + r"""
@@ -462,7 +466,7 @@ def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DE
         _SHAPE
         + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {each}\n#define DEPTH {depth}\n"
         + ("#define COMPLEX\n" if complex_ else "")
-        + _then(then, THEN="ACC")
+        + then_macros(then, THEN="ACC")
         + r"""
 #define TILE (SIDE * EACH)
 #ifdef TABLES

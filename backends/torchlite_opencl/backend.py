@@ -61,7 +61,7 @@ class OpenCLBackend(DeviceBackend):
 
     def product_with(self, name: str, then: str) -> Any:
         """The kernel of a product and the elementwise op behind it; see `torchlite._dispatch.backend.Backend`."""
-        from torchlite_device.linalg.matmul import with_op
+        from torchlite_device.nn.conv import with_op
 
         return with_op(name, then)
 

@@ -2,9 +2,11 @@
 the forms for GPUs.
 """
 
+import numpy as np
 import pytest
 
 import torchlite as torch
+import torchlite.nn.functional as F
 
 TOLERANCE = {torch.float32: 2e-4, torch.float64: 1e-10, torch.float16: 3e-2, torch.complex64: 3e-4}
 
@@ -140,3 +142,34 @@ def test_operands_of_any_layout(any_form, rng):
     want = torch.conv2d(x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1))
     got = torch.conv2d(x.to(any_form).permute(0, 3, 1, 2), w.to(any_form).permute(3, 2, 0, 1))
     torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("then", ["relu", "relu6"])
+@pytest.mark.parametrize("name", [
+    "3x3", "1x1", "depthwise", "few filters", "transposed", "transposed 1x1", "transposed depthwise", "split",
+])  # fmt: skip
+def test_with_an_op_behind_them(any_form, rng, name, then):
+    from torchlite_device.nn.conv import with_op
+
+    channels, filters, size, kernel, stride, padding, transposed, groups = {
+        "3x3": (9, 20, (12, 11), (3, 3), (1, 1), (1, 1), False, 1),
+        "1x1": (9, 20, (12, 11), (1, 1), (1, 1), (0, 0), False, 1),
+        "depthwise": (6, 6, (9, 40), (3, 3), (1, 1), (1, 1), False, 6),
+        "few filters": (6, 12, (9, 40), (3, 3), (2, 2), (1, 1), False, 6),
+        "transposed": (6, 4, (5, 7), (4, 4), (2, 3), (1, 0), True, 2),
+        "transposed 1x1": (6, 4, (9, 8), (1, 1), (1, 1), (0, 0), True, 1),
+        "transposed depthwise": (6, 6, (5, 7), (3, 3), (2, 2), (1, 1), True, 6),
+        "split": (1200, 3, (4, 4), (3, 3), (1, 1), (0, 0), False, 1),
+    }[name]
+    shape = (channels, filters // groups) if transposed else (filters, channels // groups)
+    x, w, b = (
+        torch.tensor(rng.standard_normal(s) * 4, dtype=torch.float32, device=any_form)
+        for s in ((2, channels, *size), (*shape, *kernel), (filters,))
+    )
+    x[0, 0, 0, 0] = float("nan")
+    geometry = stride, padding, (1, 1), transposed, (0, 0), groups
+    for bias in (b, None):
+        want = getattr(F, then)(torch.convolution(x, w, bias, *geometry))
+        found = with_op("convolution", then)(x._data, w._data, None if bias is None else bias._data, *geometry)
+        assert np.array_equal(x._table.to_numpy(found), want.cpu().numpy(), equal_nan=True)
+    assert with_op("convolution", "exp") is None

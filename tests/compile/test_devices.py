@@ -345,3 +345,41 @@ def test_products_with_what_follows_them(opencl, sizes):
         for found, want in zip(frame(x, w, b, y), function(x, w, b, y), strict=True):
             torch.testing.assert_close(found, want, rtol=0, atol=0, equal_nan=True)
     assert frame.replays == 2
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_convolutions_are_one_launch_with_what_limits_them(opencl, batch):
+    layers = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(inplace=True), torch.nn.Conv2d(8, 8, 3, groups=8),
+        torch.nn.ReLU6(), torch.nn.ConvTranspose2d(8, 4, 2, stride=2), torch.nn.ReLU(),
+    )  # fmt: skip
+    alone = torch.nn.Sequential(layers[0], layers[2], layers[4])
+    counts = []
+    with torch.no_grad():
+        for model in (layers, alone):
+            frame = Frame(model, "model", fullgraph=True)
+            for _ in range(4):
+                x = torch.randn(batch, 3, 9, 8) * 3
+                assert torch.equal(frame(x), model(x))
+            ((variant,),) = frame.variants.values()
+            counts.append(len(variant.replay.forward.__globals__["launches"]._launches.launches))
+    assert counts[0] == counts[1]
+
+
+def test_writes_into_arrays_of_the_programs_own_are_joined(opencl):
+    def function(x, y):
+        t = x.exp()
+        t[1:] = 2.0
+        z = x @ y
+        z.relu_()
+        z += 1
+        z.mul_(y)
+        return z.tanh_(), t.sqrt_()
+
+    frame = Frame(function, "f", fullgraph=True)
+    for _ in range(4):
+        x, y = torch.randn(40, 40), torch.randn(40, 40)
+        assert all(same(a, b) for a, b in zip(frame(x, y), function(x, y), strict=True))
+    ((variant,),) = frame.variants.values()
+    launches = variant.replay.forward.__globals__["launches"]._launches.launches
+    assert len(launches) == 5  # exp, the assignment; the product with relu, the sum with what follows, and the root

@@ -55,7 +55,7 @@ def _with_norm(before: Step, step: Step, layouts: Layouts, table: Any) -> Step |
 
 def _with_limits(before: Step, step: Step, layouts: Layouts, table: Any) -> Step | None:
     """A step and the limits of its result as one."""
-    limits = _limits(step)
+    limits = limits_of(step)
     if limits is None or layouts.get(step.out.number) != layouts[before.out.number]:
         return None
     if before.name == "convolution":
@@ -69,7 +69,7 @@ def _with_limits(before: Step, step: Step, layouts: Layouts, table: Any) -> Step
     return replace(step, name=before.name, kernel=before.kernel, args=(*before.args[:-2], *limits))
 
 
-def _limits(step: Step) -> tuple[float, float] | None:
+def limits_of(step: Step) -> tuple[float, float] | None:
     """What an elementwise step limits its argument to; None of other steps."""
     numbers = step.args[1:]
     if step.kwargs or any(value.__class__ not in (int, float) for value in numbers):

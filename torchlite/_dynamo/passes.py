@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .effects import is_pure
+from .finishing import limits_of
 from .memory import Memory
 from .program import Layouts, Program, Slot, Step, filled, key_of
 
@@ -152,12 +153,12 @@ def _folded(step: Step, memory: Memory, held: dict[int, Any], table: Any) -> Any
     return found if found.size <= _FOLDED else None
 
 
-_PRODUCTS = ("linear", "addmm", "mm", "matmul")
+_PRODUCTS = ("linear", "addmm", "mm", "matmul", "convolution")
 
 
 def with_joined_products(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
     """Have products of float32 matrices add a vector that is added to them, where nothing else reads them, and do the
-    elementwise op that follows, where the device has a kernel of the two.
+    elementwise op that follows, as convolutions do, where the device has a kernel of the two.
     """
     memory = Memory(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
@@ -197,11 +198,15 @@ def _with_sum(product: Step, step: Step, layouts: Layouts, table: Any) -> Step |
     return replace(step, name="addmm", kernel=table.addmm, args=(others[0], *product.args))
 
 
+_LIMITING: dict[Any, str] = {(0.0, math.inf): "relu", (0.0, 6.0): "relu6"}
+
+
 def _with_op(product: Step, step: Step, table: Any) -> Step | None:
     """A product and an elementwise op of its result as one step."""
-    if step.args != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
+    if step.args[:1] != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
         return None
-    kernel = table.backend.product_with(product.name, step.name)
+    name = _LIMITING.get(limits_of(step)) or (step.name if len(step.args) == 1 else "")
+    kernel = table.backend.product_with(product.name, name) if name else None
     if kernel is None:
         return None
     return replace(step, name=product.name, kernel=kernel, args=product.args)

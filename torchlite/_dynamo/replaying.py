@@ -163,8 +163,7 @@ def _replaced_gradients(program: Program, grads: dict[int, int | None]) -> tuple
 def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Program:
     """The program after the passes."""
     layouts, memory = captured.layouts, captured.memory
-    if hasattr(table.backend, "blockwise"):
-        program, layouts, memory = without_writes(program, layouts, memory, table)
+    program, layouts, memory = without_writes(program, layouts, memory, table)
     program = with_constants(program, memory, table)
     program = without_repetition(program, memory)
     program = without_dead_code(with_short_views(program, layouts, memory, table.reshape))

@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from torchlite._dispatch.record import POINTWISE, REGISTRY
+from torchlite._dispatch.record import ALWAYS_BOOL, POINTWISE, RANDOM, REGISTRY
 
-from .chains import ufunc_of
 from .effects import is_pure
 from .grouping import broadcasts
 from .memory import Memory
@@ -93,11 +92,10 @@ class _Writes:
         """Whether a step has a twin that gives the same elements as a new array of the same kind."""
         name = step.name[:-1]
         op = REGISTRY.get(name)
-        if step.name[-1] != "_" or op is None or not op.tags & POINTWISE or not hasattr(table, name):
+        if step.name[-1] != "_" or op is None or not op.tags & POINTWISE or op.tags & RANDOM:
             return False
         shape, kind = self.layouts[target][:2]
-        ufunc = ufunc_of(replace(step, kernel=getattr(table, name)))
-        if kind.char not in "fd" or f"{kind.char * len(step.args)}->{kind.char}" not in getattr(ufunc, "types", ()):
+        if kind.char not in "fd" or op.promote == ALWAYS_BOOL or not hasattr(table, name):
             return False
         given = [self.layouts.get(n) for n in step.uses()]
         return all(value.__class__ in (int, float, Slot) for value in step.args) and all(

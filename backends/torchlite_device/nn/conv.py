@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite_kernels.gemm import THEN
+
+from ..elements.pointwise import KERNELS as POINTWISE
 from ..elements.reduce import sum as reduced_sum
+from ..linalg import matmul
 from ..linalg.gemm import Plan, Sizes, plan_of
 from ..machinery.array import Array, empty
 from ..machinery.device import Device
@@ -27,9 +31,9 @@ _PLACES = 64
 
 
 class Step(NamedTuple):
-    """One launch of a product: its plan and table."""
+    """One launch of a product: its plan, by the op of `THEN` behind it, and its table."""
 
-    plan: Plan
+    plan: Callable[[str], Plan]
     table: Array | None
 
 
@@ -41,6 +45,10 @@ class Way(NamedTuple):
     before: tuple[int, ...]
     after: tuple[int, ...]
     steps: tuple[Step, ...]
+
+
+def _planned(*product: Any) -> Callable[[str], Plan]:
+    return functools.cache(lambda then: plan_of(*product, then=then))
 
 
 def _table(device: Device, rows, places, depth_a, depth_b) -> Array:
@@ -74,7 +82,7 @@ def _forward(device: Device, kind: str, g: Geometry, biased: bool, conj: bool) -
             (g.filters * places, filters * places),
             (0, filters),
         )
-        return Way(g.padding, g.padding, (Step(plan_of(device, kind, sizes, biased, (conj, False)), None),))
+        return Way(g.padding, g.padding, (Step(_planned(device, kind, sizes, biased, (conj, False)), None),))
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
     steps, area = row_steps(around), math.prod(around)
     rows = offsets((g.batch, *g.out), (g.channels * area, *scaled(steps, g.stride)))
@@ -94,7 +102,7 @@ def _forward(device: Device, kind: str, g: Geometry, biased: bool, conj: bool) -
         (0, filters * places),
         (0, filters),
     )
-    return Way(g.padding, g.padding, (Step(plan_of(device, kind, sizes, biased, (False, conj), True), table),))
+    return Way(g.padding, g.padding, (Step(_planned(device, kind, sizes, biased, (False, conj), True), table),))
 
 
 def _backward(device: Device, kind: str, g: Geometry, biased: bool, conj: bool) -> Way:
@@ -122,7 +130,7 @@ def _backward(device: Device, kind: str, g: Geometry, biased: bool, conj: bool) 
             (g.channels * size, per_group * size),
             (0, per_group),
         )
-        return Way(g.padding, g.padding, (Step(plan_of(device, kind, sizes, biased, (conj, False)), None),))
+        return Way(g.padding, g.padding, (Step(_planned(device, kind, sizes, biased, (conj, False)), None),))
     before, after, around, phases = reach(g)
     steps, area, launches = row_steps(around), math.prod(around), []
     for phase in phases:
@@ -146,7 +154,7 @@ def _backward(device: Device, kind: str, g: Geometry, biased: bool, conj: bool) 
             (0, per_group * size),
             (0, per_group),
         )
-        plan = plan_of(device, kind, sizes, biased, (False, conj), True, len(rows) == g.batch * size)
+        plan = _planned(device, kind, sizes, biased, (False, conj), True, len(rows) == g.batch * size)
         launches.append(Step(plan, _table(device, rows, places, depth_a, depth_b)))
     return Way(before, after, tuple(launches))
 
@@ -185,7 +193,7 @@ def _weight(device: Device, kind: str, g: Geometry, conj_x: bool, conj_y: bool) 
         g.padding,
         (
             Step(
-                plan_of(device, kind, sizes, False, (conj_x, conj_y), True),
+                _planned(device, kind, sizes, False, (conj_x, conj_y), True),
                 _table(device, rows, np.arange(count), depth_a, depth_b),
             ),
         ),
@@ -216,13 +224,21 @@ def _way(device: Device, what: str, kind: str, g: Geometry, *how: bool) -> Any:
 
 
 def _images(
-    what: str, g: Geometry, images: Array, weight: Array, out: Array, bias: Array | None = None, conj: bool = False
+    what: str,
+    g: Geometry,
+    images: Array,
+    weight: Array,
+    out: Array,
+    bias: Array | None = None,
+    conj: bool = False,
+    then: str = "",
 ) -> Array:
-    """ "forward" or "backward": y from x, or x from y."""
+    """ "forward" or "backward": y from x, or x from y, and the op of `THEN` behind it."""
     device, kind = out.device, out.kind
     if conv_depthwise.fits(g, kind):
-        return conv_depthwise.run(_way(device, "direct " + what, kind, g, bias is not None), images, weight, out, bias)
-    return _run(_way(device, what, kind, g, bias is not None, conj), images, weight, out, bias)
+        way = _way(device, "direct " + what, kind, g, bias is not None)
+        return conv_depthwise.run(way, images, weight, out, bias, then)
+    return _run(_way(device, what, kind, g, bias is not None, conj), images, weight, out, bias, then)
 
 
 def _weights(g: Geometry, x: Array, y: Array, out: Array, conj_x: bool) -> Array:
@@ -232,15 +248,17 @@ def _weights(g: Geometry, x: Array, y: Array, out: Array, conj_x: bool) -> Array
     return _run(_way(device, "weight", kind, g, conj_x, not conj_x), x, y, out)
 
 
-def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None = None) -> Array:
-    """The products of a way: `images` is the operand that is read by places."""
-    images = padded(images, way.before, way.after)
+def _run(way: Way, images: Array, other: Array, out: Array, bias: Array | None = None, then: str = "") -> Array:
+    """The products of a way, and an op of `THEN`: `images` is the operand that is read by places."""
+    images, done = padded(images, way.before, way.after), True
     for step in way.steps:
+        plan = step.plan(then)
         if step.table is None:
-            step.plan.run(other, images, out, bias)
+            plan.run(other, images, out, bias)
         else:
-            step.plan.run(images, other, out, bias, table=step.table)
-    return out
+            plan.run(images, other, out, bias, table=step.table)
+        done = done and getattr(plan, "then", "") == then
+    return out if done else POINTWISE[then](out)
 
 
 def numbers(value, count: int) -> tuple[int, ...]:
@@ -326,12 +344,23 @@ def _fitted(
 
 
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    return _convolved("", input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+def _convolved(then: str, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     g, out_shape = checked(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     out = empty(input.device, out_shape, input.kind)
     if not out.size:
         return out
     input, weight = contiguous_array(input), contiguous_array(weight)
-    return _images("backward" if transposed else "forward", g, input, weight, out, bias)
+    return _images("backward" if transposed else "forward", g, input, weight, out, bias, then=then)
+
+
+def with_op(name: str, then: str) -> Callable[..., Array] | None:
+    """The kernel of a product or a convolution that an elementwise op follows; None where the two cannot be one."""
+    if name == "convolution":
+        return functools.partial(_convolved, then) if then in THEN else None
+    return matmul.with_op(name, then)
 
 
 def checked_gradient(

@@ -143,12 +143,12 @@ def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
     return (-(-pieces // device.group) * device.group,), (device.group,)
 
 
-def run(way: Direct, images: Array, weight: Array, out: Array, bias: Array | None) -> Array:
-    """The convolution or its transpose."""
+def run(way: Direct, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
+    """The convolution or its transpose, and the op of `gemm.THEN` behind it."""
     device, kind = out.device, out.kind
     images = padded(images, way.before, way.after, way.slack)
     width = width_of(device, kind)
-    function = device.function(direct_text(width), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
+    function = device.function(direct_text(width, then), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
     for launch in way.launches:
         function(
             *_sizes(device, launch.pieces),
