@@ -146,9 +146,9 @@ class Backend(Protocol):
         ...
 
     def product_with(self, name: str, then: str) -> Any:
-        """A kernel, with the arguments of `name`, of a product (or a convolution) and an elementwise op of its
-        result, with the bits of the two; None where there is none. A backend that has this method adds a matrix or a vector in `addmm` with the
-        bits of `mm` and `add`.
+        """A kernel, with the arguments of `name`, of a product (or a convolution) and an elementwise op of its result,
+        with the bits of the two; None where there is none. A backend that has this method adds a matrix or a vector in
+        `addmm` with the bits of `mm` and `add`.
         """
         ...
 

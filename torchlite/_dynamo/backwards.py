@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchlite._dispatch import call
-from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
 from torchlite._dispatch.hooks import Packed
 from torchlite._dispatch.interceptors import stack
@@ -149,7 +148,7 @@ class Boundary:
         """One pass, recorded."""
         capture = self.capture
         capture.steps = []
-        known = dict(capture.slots)  # arrays keep their names of the forward pass for the next one
+        known = dict(capture.names.slots)  # arrays keep their names of the forward pass for the next one
         run = _Pass(inside)
         grads: list[int | None] = []
         try:
@@ -167,7 +166,8 @@ class Boundary:
             outputs = [self._reached(run, edge(capture.outside[i])) for i in ends]
             steps = capture.steps
         finally:
-            capture.steps, capture.slots = self.forward_steps, known
+            capture.steps = self.forward_steps
+            capture.names.restore(known)
         if capture.failure is not None:
             raise Unsupported(capture.failure)
         inputs = [n for n in grads if n is not None]
@@ -199,12 +199,13 @@ class Boundary:
         found.saved = sorted(needed)
         for one in passes:
             one.program.inputs = [*found.saved, *one.program.inputs]
-        owners = {id(owner_of(capture.kept[n])) for n in found.saved if hasattr(capture.kept[n], "base")}
-        found.checked_outside = [i for i, t in enumerate(capture.outside) if id(owner_of(t._data)) in owners]
+        names = capture.names
+        owners = {names.memory[n] for n in found.saved if n in names.memory}
+        found.checked_outside = [i for i, t in enumerate(capture.outside) if names.memory_of(t._data) in owners]
         found.checked_results = [
             i
             for i, t in enumerate(leaves)
-            if isinstance(t, Tensor) and results[i].outside < 0 and id(owner_of(t._memory)) in owners
+            if isinstance(t, Tensor) and results[i].outside < 0 and names.memory_of(t._memory) in owners
         ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .backwards import Boundary
 from .effects import is_pure, only_writes
 from .elements import Element, Elements, is_returned, plain
 from .exc import Unsupported
+from .naming import Names
 from .program import Captured, Program, Result, Slot, Step
 from .telling import recorded_warnings
 from .trees import flattened
@@ -45,8 +47,7 @@ class Capture(KernelRecorder):
         self.outside, self.state = outside, state
         self.place = ""
         self.steps: list[Step] = []
-        self.slots: dict[int, int] = {}
-        self.kept: dict[int, Any] = {}  # arrays by slot; they live on, so that none takes another's identity
+        self.names = Names()
         self.count = 0  # of slots
         self.published: dict[int, int | None] = {}  # gradients that tensors outside have since an object's call
         self.constants: dict[int, Any] = {}
@@ -58,14 +59,16 @@ class Capture(KernelRecorder):
         self.made: dict[int, Any] = {}  # arrays of Python's numbers, and copies of them
         self.elements: list[Any] = []  # numbers that were given out, and nobody has looked at; with their slots
         self.watcher = Watcher(state.codes, self)
-        self.first_grads = [t.grad for t in outside]
         self.inputs = [self.new_slot(t._data).number for t in outside]
-        for i, grad in enumerate(self.first_grads):
+        # The gradients that tensors have before, which may die, and how these lie in memory.
+        self.first_grads = [None if t.grad is None else weakref.ref(t.grad) for t in outside]
+        self.gradients = [None if t.grad is None else t.grad._data.strides for t in outside]
+        for i, grad in enumerate([t.grad for t in outside]):
             if grad is not None and grad._data.__class__ is table.array:
                 # Gradients that are there have numbers of their own: most programs never look at them.
-                self.kept[-1 - i] = grad._data
-                self.slots.setdefault(id(grad._data), -1 - i)
-        self.owners = {id(owner_of(raw)) for raw in self.kept.values()}
+                if not self.is_known(grad._data):
+                    self.names.give(grad._data, -1 - i)
+        self.owners = set(self.names.memory.values())
 
     def fail_at(self, why: str, place: str) -> None:
         """Fail at a line of the program."""
@@ -82,18 +85,17 @@ class Capture(KernelRecorder):
 
     def new_slot(self, raw: Any) -> Slot:
         """A slot for an array that was just made; the array's name from here on."""
-        self.slots[id(raw)] = self.count
-        self.kept[self.count] = raw
+        self.names.give(raw, self.count)
         self.count += 1
         return Slot(self.count - 1)
 
     def is_known(self, raw: Any) -> bool:
         """Whether an array has a slot."""
-        return id(raw) in self.slots
+        return id(raw) in self.names.slots
 
     def slot(self, raw: Any) -> Slot:
         """The slot of an array. Unrecordable where nobody knows where it comes from."""
-        number = self.slots.get(id(raw))
+        number = self.names.slots.get(id(raw))
         if number is not None:
             return Slot(number)
         made, constant = self.made.get(id(raw), (None, None))
@@ -109,7 +111,11 @@ class Capture(KernelRecorder):
 
     def keep_array(self, raw: Any) -> None:
         is_ours = raw.__class__ is self.table.array
-        if not (is_ours or raw.__class__ is np.ndarray) or self.is_known(raw) or id(owner_of(raw)) in self.owners:
+        if (
+            not (is_ours or raw.__class__ is np.ndarray)
+            or self.is_known(raw)
+            or self.names.memory_of(raw) in self.owners
+        ):
             return
         if raw.size <= _CONSTANT:
             self.depth += 1
@@ -129,10 +135,12 @@ class Capture(KernelRecorder):
             return items if cls is list else tuple(items)
         if cls is slice:
             return slice(*map(self.encoded, (value.start, value.stop, value.step)))
-        if isinstance(value, _CONSTANTS) or hasattr(value, "manual_seed") or id(value) in self.slots:
-            return (
-                Slot(self.slots[id(value)]) if id(value) in self.slots and not isinstance(value, _CONSTANTS) else value
-            )
+        if isinstance(value, _CONSTANTS):
+            return value
+        if self.is_known(value):
+            return self.slot(value)
+        if hasattr(value, "manual_seed"):
+            return value
         raise Unrecordable(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
 
     def decoded(self, result: Any) -> Any:
@@ -160,12 +168,12 @@ class Capture(KernelRecorder):
         if depends:
             # A shape is guarded as elements are: what follows was recorded for this one.
             for number in step.makes():
-                shape = np.array(self.kept[number].shape, np.int64)
+                shape = np.array(self.names.layouts[number][0], np.int64)
                 self.steps.append(Step("shape", None, (Slot(number),), {}, None, kind="read", expected=shape))
 
     def _lasts(self, step: Step) -> bool:
         """Whether what a step does beside giving results is seen outside of the call."""
-        return not only_writes(step) or any(id(owner_of(self.kept[n])) in self.owners for n in step.uses())
+        return not only_writes(step) or any(self.names.memory.get(n) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
         if caller is _ITEM:
@@ -242,7 +250,7 @@ class Capture(KernelRecorder):
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
             known = self.published.get(i, -1)
-            if known != -1 or grad is not self.first_grads[i]:
+            if known != -1 or not self._has_first_grad(i):
                 slot = None if grad is None else self.slot(grad._data)
                 if known == -1 or known != (None if slot is None else slot.number):
                     grads.append((i, slot))
@@ -276,7 +284,7 @@ class Capture(KernelRecorder):
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
         """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
         before = [(t._node, t._data, root_of(t).n, _fields(t)) for t in self.outside]
-        self.grad_versions = [0 if g is None else root_of(g).n for g in self.first_grads]
+        versions = [0 if t.grad is None else root_of(t.grad).n for t in self.outside]
         start = next(SEQUENCE)
         with self:
             THREAD.captures += 1
@@ -288,7 +296,7 @@ class Capture(KernelRecorder):
             captured, self.is_open = None, False
             if self.failure is None:
                 try:
-                    captured = self._finished(result, before, start)
+                    captured = self._finished(result, before, versions, start)
                 except (Unrecordable, Unsupported) as error:
                     self.fail(str(error))
                 except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
@@ -310,7 +318,7 @@ class Capture(KernelRecorder):
             plain(number)
         return result
 
-    def _finished(self, result: Any, before: list, start: int) -> Captured:
+    def _finished(self, result: Any, before: list, versions: list[int], start: int) -> Captured:
         for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
             if tensor._node is not node or tensor._data is not data or _fields(tensor) != fields:
                 raise Unsupported("a tensor from outside gets another history, memory or attribute")
@@ -321,14 +329,14 @@ class Capture(KernelRecorder):
         results = [self._result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
         for i, number in self.published.items():
-            if number is not None and self.outside[i].grad is self.first_grads[i]:
+            if number is not None and self._has_first_grad(i):
                 if self.first_grads[i] is not None:
                     raise Unsupported("a gradient is taken away and comes back")
                 grads[i] = None
         reads = bool(self.apart or self.watcher.reads_gradients)
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
-            if grad is not self.first_grads[i]:
+            if not self._has_first_grad(i):
                 if grad is not None and (grad.__class__ is not Tensor or grad._node is not None):
                     raise Unsupported("a gradient has a history")
                 number = None if grad is None else self.slot(grad._data).number
@@ -341,7 +349,8 @@ class Capture(KernelRecorder):
             for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
             if root_of(t).n != n + self.apart.get(i, 0) and firsts[i] == i
         }
-        for i, (grad, n) in enumerate(zip(self.first_grads, self.grad_versions, strict=True)):
+        for i, (first, n) in enumerate(zip(self.first_grads, versions, strict=True)):
+            grad = None if first is None else first()
             if grad is not None and root_of(grad).n != n:
                 bumps[-1 - i] = root_of(grad).n - n
         boundary = Boundary(self, start)
@@ -357,17 +366,16 @@ class Capture(KernelRecorder):
         old = sorted(n for n in program.used() if n < 0)
         program.inputs = [*self.inputs, *old]
         reads = reads or bool(old) or any(i < 0 for i in bumps)
-        scalars = {n for n, raw in self.kept.items() if not getattr(raw, "ndim", 1)}
-        layouts = {
-            n: (raw.shape, raw.dtype, raw.flags.c_contiguous if type(raw) is np.ndarray else raw.contiguous)
-            for n, raw in self.kept.items()
-            if type(raw) is np.ndarray or hasattr(raw, "contiguous")
-        }
-        gradients = [None if g is None else g._data.strides for g in self.first_grads]
-        memory = {n: id(owner_of(raw)) for n, raw in self.kept.items() if hasattr(raw, "base")}
+        names = self.names
         return Captured(
-            program, results, rebuild, shape, bumps, grads, reads, gradients, scalars, layouts, memory, backward
-        )
+            program, results, rebuild, shape, bumps, grads, reads, self.gradients, names.scalars, names.layouts,
+            names.memory, backward,
+        )  # fmt: skip
+
+    def _has_first_grad(self, i: int) -> bool:
+        """Whether a tensor outside still has the gradient (or none) that it had before."""
+        first, grad = self.first_grads[i], self.outside[i].grad
+        return first is grad if first is None or grad is None else first() is grad
 
     def _result(self, tensor: Any, leaves: list) -> Result:
         if isinstance(tensor, Element):
@@ -411,7 +419,7 @@ class Capture(KernelRecorder):
         if len(alike) > 1 and found.shares < 0:
             if any(t._node is not None and kind_of(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
-            found.group = self.slots[id(alike[0]._memory)]
+            found.group = self.slot(alike[0]._memory).number
         return found
 
 
