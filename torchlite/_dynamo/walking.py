@@ -245,8 +245,8 @@ class State:
     def test(self) -> Any:
         """A function that answers `is_same`, at once where all objects are the ones that were found."""
         space: dict[str, Any] = {"slowly": self.is_same, "is_": operator.is_, "found": [], "names": []}
-        tests = [f"empty{i}" for i in range(len(self.empty))]
-        space.update(zip(tests, self.empty, strict=True))
+        space["empty"] = tuple(self.empty)
+        tests = ["any(empty)"]
         values: list[str] = []
         keys: list[str] = []
         for i, held in enumerate(self.held):
@@ -270,7 +270,7 @@ class State:
         lines = [
             "def is_same():",
             "    try:",
-            f"        if {' or '.join(tests) or 'False'}:",
+            f"        if {' or '.join(tests)}:",
             "            return False",
             f"        same = [{', '.join(keys)}] == names and all(map(is_, [{', '.join(values)}], found))",
             "    except KeyError:",  # a name is gone
