@@ -48,7 +48,7 @@ class _Workers:
     """Threads that wait for work; started when first needed, and again in a forked child."""
 
     def __init__(self) -> None:
-        self.queue: SimpleQueue[tuple[Callable[[], None], _Task]] = SimpleQueue()
+        self.queue: SimpleQueue[_Task] = SimpleQueue()
         self.count = 0
         self.lock = threading.Lock()
         self.pid = os.getpid()
@@ -59,40 +59,43 @@ class _Workers:
             while self.count < count:
                 threading.Thread(target=self._serve, name=f"torchlite-cpu-{self.count}", daemon=True).start()
                 self.count += 1
-        task = _Task()
+        task = _Task(function)
         for _ in range(count):
-            self.queue.put((function, task))
+            self.queue.put(task)
         return task
 
     def _serve(self) -> None:
         _local.is_worker = True
         while True:
-            function, task = self.queue.get()
-            if task.begin():
+            task = self.queue.get()
+            function = task.begin()
+            if function is not None:
                 try:
                     function()
                 except BaseException as error:  # handed to the thread that waits
                     task.error = error
+                function = None  # and with it arrays
                 task.finish()
-            del function, task  # and with them arrays, while there is nothing to do
+            del task
 
 
 class _Task:
     """Some calls of a function that takes what is left of the work, and the first error among them."""
 
-    __slots__ = ("closed", "done", "error", "lock", "running")
+    __slots__ = ("closed", "done", "error", "function", "lock", "running")
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function: Callable[[], None] | None = function
         self.closed, self.running = False, 0
         self.error: BaseException | None = None
         self.lock = threading.Lock()
         self.done = threading.Lock()
 
-    def begin(self) -> bool:
-        """Whether a call is still wanted."""
+    def begin(self) -> Callable[[], None] | None:
+        """What is to be called; None where no call is wanted any more."""
         with self.lock:
             self.running += not self.closed
-            return not self.closed
+            return self.function
 
     def finish(self) -> None:
         with self.lock:
@@ -103,10 +106,10 @@ class _Task:
 
     def close(self) -> None:
         """Wait for the calls that have begun. Whoever has not begun would find nothing left: to wake a thread takes as
-        long as many kernels, and longer on a busy machine.
+        long as many kernels, and longer on a busy machine. Until then the function's arrays are not kept for it.
         """
         with self.lock:
-            self.closed = True
+            self.closed, self.function = True, None
             if self.running:
                 self.done.acquire()
         if self.done.locked():

@@ -1,5 +1,9 @@
 """What the NumPy backend computes in parts on several threads is, bit for bit, what NumPy computes in one."""
 
+import functools
+import threading
+import weakref
+
 import numpy as np
 import pytest
 
@@ -337,3 +341,17 @@ def test_clamps(rng, dtype):
         agree(LARGE["clamp"](x, low, high), SMALL["clamp"](x, low, high))
     agree(LARGE["clamp"](x, -1, 1), np.clip(x, -1, 1))
     np.testing.assert_array_equal(x, before)
+
+
+def test_arrays_of_finished_work_are_not_kept_for_threads_that_have_not_come_to_it():
+    gate, workers = threading.Event(), blocks._workers
+    occupied = workers.submit(gate.wait, max(1, workers.count))
+    try:
+        array = np.ones(8)
+        gone, task = weakref.ref(array), workers.submit(functools.partial(array.sum), 1)
+        task.close()
+        del array
+        assert gone() is None
+    finally:
+        gate.set()
+        occupied.close()

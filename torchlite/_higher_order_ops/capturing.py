@@ -111,7 +111,7 @@ class Captured:
         for name, module in self.inner.modules.items():
             root.add_module(name, module)
         self.inner.release()
-        for tensor, node in self.parent.nodes.values():
+        for tensor, node in self.parent.nodes.items():
             self.parent.track(tensor, node)
         return GraphModule(root, self.graph)
 

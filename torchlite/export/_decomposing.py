@@ -308,7 +308,7 @@ class _Sizes(dict):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
-        for tensor, node in recorder.nodes.values():
+        for tensor, node in recorder.nodes.items():
             value = node.meta.get("told")
             if node.op == "placeholder" and value is not None:
                 for size, number in zip(value.shape, tensor.shape, strict=True):

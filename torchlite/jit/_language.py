@@ -15,6 +15,7 @@ import types
 from typing import Any
 
 from ._holes import HOLE
+from ._lifetimes import with_deletions
 
 _DEEPEST = 150  # forms inside each other
 _INT64 = 1 << 63
@@ -93,7 +94,7 @@ class Translator:
         if method and arguments.args:
             first = arguments.args[0].arg
             self._self = first if first not in _stored(node) else None
-        body = self._block(node.body)
+        body = with_deletions(self._block(node.body))
         made = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
         tree = ast.Module([made], [])
         for part in ast.walk(tree):

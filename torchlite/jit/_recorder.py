@@ -22,6 +22,7 @@ from .._library.dispatching import presented
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
+from ..utils.weak import WeakIdKeyDictionary
 from ._builtins import _fits
 from ._codes import code_of
 from ._state import STATE, TracerWarning
@@ -257,22 +258,21 @@ class Recorder(Interceptor):
     def __init__(self, known: dict[int, str]):
         self.lines: list[str] = []
         self.constants: list[Any] = []
-        self._names = dict(known)
+        self._known = known  # of what lives as long as the program
+        self._names = WeakIdKeyDictionary()
         self._constant_names: dict[int, str] = {}
-        self._keep: list[Any] = []
-        self._watched: set[int] = set()
+        self._watched = WeakIdKeyDictionary()
         self._count = 0
 
     # -- the run ------------------------------------------------------------------------------
 
     def watches(self, tensor: Any) -> bool:
         """Whether a tensor is a value of the program: reads of others are no matter of the recorder's."""
-        return id(tensor) in self._watched
+        return tensor in self._watched
 
     def watch(self, tensor: Any) -> None:
         """Let a tensor report."""
-        self._watched.add(id(tensor))
-        self._keep.append(tensor)
+        self._watched[tensor] = True
 
     def statement(self, text: str) -> str:
         """A new name for the value of an expression."""
@@ -298,15 +298,14 @@ class Recorder(Interceptor):
 
     def _give(self, tensor: Any, name: str) -> None:
         self.watch(tensor)
-        self._names[id(tensor)] = name
+        self._names[tensor] = name
 
     def name(self, tensor: Any) -> str:
         """The expression of a tensor: a name, or a constant of the program for one that was made out of sight."""
-        found = self._names.get(id(tensor))
+        found = self._names.get(tensor) or self._known.get(id(tensor))
         if found is None:
-            found = self._names[id(tensor)] = f"CONSTANTS.c{len(self.constants)}"
+            found = self._names[tensor] = f"CONSTANTS.c{len(self.constants)}"
             self.constants.append(tensor)
-            self._keep.append(tensor)
         return found
 
     def method(self, name: str, plain: Any, owner: Any, args: tuple, kwargs: dict) -> Any:

@@ -32,6 +32,7 @@ from ..._symbolic import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
 from ...utils import _pytree as pytree
+from ...utils.weak import WeakIdKeyDictionary
 from ..graph import Graph
 from ..node import Node
 from ._unbacked import Unbacked, plain
@@ -39,6 +40,13 @@ from .symbolic_shapes import GuardOnDataDependentSymNode
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _aten = ops.aten
+
+
+class _Known(WeakIdKeyDictionary):
+    """Nodes of tensors or of arrays; of anything else there is none."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(key, default) if key in self else default
 
 
 def place() -> str:
@@ -111,7 +119,7 @@ def _sizes(tensor: Any) -> Any:
     shape = tensor._memory.shape
     if found is None or found.unbacked is None or not found.unbacked.follows or not found.knows(tensor):
         return Size(shape)
-    node = found.nodes[id(tensor)][1]
+    node = found.nodes[tensor]
     return Size([found.unbacked.size_of(node, dim, size) for dim, size in enumerate(shape)])
 
 
@@ -209,8 +217,9 @@ class Recorder(DispatchMode):
     ) -> None:
         self.graph, self.constant, self.whole = graph, constant, whole
         self.decompositions = decompositions or {}
-        self.nodes: dict[int, tuple[Any, Node]] = {}
-        self.arrays: dict[int, tuple[Any, Node]] = {}
+        # Of what lives: a trace holds no more memory than the program does.
+        self.nodes = _Known()
+        self.arrays = _Known()
         self.modules: dict[str, Any] = {}  # graphs within
         self.decomposing = False  # whether ops that are written in others come apart
         self.stack_trace: str | None = None  # of nodes that are made, where it is known
@@ -225,39 +234,39 @@ class Recorder(DispatchMode):
 
     def knows(self, tensor: Any) -> bool:
         """Whether a tensor is a value of the graph."""
-        return id(tensor) in self.nodes
+        return tensor in self.nodes
 
     def track(self, tensor: Any, node: Node) -> None:
         """Say which node a tensor is the value of."""
         watched = _WATCHED.get(tensor.__class__)
         if watched is not None:
             tensor.__class__ = watched
-        self.nodes[id(tensor)] = (tensor, node)
+        self.nodes[tensor] = node
         if watched is not None or tensor.__class__ in _PLAIN:
             self._know(tensor._data, tensor._node, node)
 
     def _know(self, array: Any, made: Any, node: Node) -> None:
         """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
-        self.arrays[id(array)] = (array, node)
+        self.arrays[array] = node
         while isinstance(made, History) and made._op.name == "_placed":
             where = made._edges[0]
             made, index = (where.node, where.index) if isinstance(where, OutputOf) else (where, 0)
-            array = made._out[index] if isinstance(made, History) and made._out else None
-            self.arrays[id(array)] = (array, node)
+            if isinstance(made, History) and made._out and made._out[index].__class__ is array.__class__:
+                self.arrays[made._out[index]] = node
 
     def node_of(self, tensor: Any) -> Node:
         """The node of a tensor; a constant's where nothing is known of it."""
-        found = self.nodes.get(id(tensor))
+        found = self.nodes.get(tensor)
         if found is None:  # what a backward pass kept is another tensor of the array
-            found = self.arrays.get(id(getattr(tensor, "_data", tensor)))
+            found = self.arrays.get(getattr(tensor, "_data", tensor))
         if found is None:
             self.track(tensor, self.constant(tensor))
-            found = self.nodes[id(tensor)]
-        return found[1]
+            found = self.nodes[tensor]
+        return found
 
     def release(self) -> None:
         """Give tensors their own classes back."""
-        for tensor, _ in self.nodes.values():
+        for tensor in self.nodes:
             plain = _PLAIN.get(tensor.__class__)
             if plain is not None:
                 tensor.__class__ = plain
@@ -331,9 +340,7 @@ class Recorder(DispatchMode):
             for number, part in enumerate(result):
                 inner = self.graph.call_function(operator.getitem, (node, number))
                 parts.append(self.bind(inner, part) if part is not None else None)
-            node.meta["val"] = [
-                self.nodes[id(part)][1].meta["val"] if isinstance(part, Tensor) else part for part in result
-            ]
+            node.meta["val"] = [self.nodes[part].meta["val"] if isinstance(part, Tensor) else part for part in result]
         elif result is not None:
             node.meta["val"] = result
         return result
@@ -466,13 +473,14 @@ class Recorder(DispatchMode):
         results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
         own = {self.node_of(value) for value in results}
         kept = [leaf for one in nodes_since(start, results) for leaf in kept_by(one)]
-        found = [self.arrays.get(id(leaf._data if isinstance(leaf, Tensor) else leaf)) for leaf in kept]
-        if any(one is not None and one[1] in made and one[1] not in own for one in found):
+        found = [self.arrays.get(leaf._data if isinstance(leaf, Tensor) else leaf) for leaf in kept]
+        if any(one in made and one not in own for one in found):
             self.graph.erase_node(node)
             return result
         for part in made:
             self.graph.erase_node(part)
-        self.arrays = {key: known for key, known in self.arrays.items() if known[1] not in made}
+        for array in [array for array, known in self.arrays.items() if known in made]:
+            del self.arrays[array]
         return self.bind(node, result)
 
     def _written(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
@@ -485,8 +493,8 @@ class Recorder(DispatchMode):
         for leaf in (leaf for one in nodes_since(start, [target]) for leaf in kept_by(one)):
             array, written = getattr(leaf, "_data", leaf), target._data
             if array.__class__ is written.__class__ and (array.shape, array.dtype) == (written.shape, written.dtype):
-                self.arrays.setdefault(id(array), (array, before))
-        if not any(known is before for _, known in self.arrays.values()):
+                self.arrays.setdefault(array, before)
+        if not any(known is before for known in self.arrays.values()):
             self.graph.erase_node(before)
         return self.bind(node, result)
 
@@ -499,7 +507,7 @@ class Recorder(DispatchMode):
         the library lacks.
         """
         last: Any = next(reversed(self.graph.nodes), None)
-        before = dict(self.nodes), dict(self.arrays)
+        before = dict(self.nodes.data), dict(self.arrays.data)
         result: Any = NotImplemented
         with contextlib.suppress(GuardOnDataDependentSymNode):
             result = run()
@@ -508,7 +516,7 @@ class Recorder(DispatchMode):
             return result
         for node in made:
             self.graph.erase_node(node)
-        self.nodes, self.arrays = before
+        self.nodes.data, self.arrays.data = before
         return NotImplemented
 
 
