@@ -18,7 +18,8 @@ import re
 import threading
 import time
 import types
-from collections import defaultdict
+import weakref
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -45,28 +46,35 @@ class OutOfMemory(MemoryError):
 class Block:
     """A piece of a pool's memory."""
 
-    __slots__ = ("_pool", "ptr", "size")
+    __slots__ = ("__weakref__", "_pool", "ptr", "size")
 
     def __init__(self, pool: Pool, ptr: int, size: int):
         self._pool, self.ptr, self.size = pool, ptr, size
 
-    def __del__(self) -> None:
-        self._pool.take_back(self)
+
+class _Gone(weakref.ref):
+    """What is left of a block when nothing holds it any more."""
+
+    __slots__ = ("ptr", "size")
 
 
 class Pool:
     """Memory in blocks of multiples of 512 bytes.
 
     With `keeps` what is given back stays, for graphs that write there later; else it is freed and its guarded zones are
-    looked at.
+    looked at. As with CuPy, no code of Python's runs where a block dies, so that nothing that watches a program sees
+    it: blocks that died wait in `_gone` until the pool or the device is used next.
     """
 
     def __init__(self, driver: Driver, keeps: bool):
         self._driver, self._keeps = driver, keeps
         self._free: dict[int, list[int]] = defaultdict(list)
+        self._given: dict[int, _Gone] = {}  # by address
+        self._gone: deque[_Gone] = deque()
         self._used = self._held = self.limit = 0
 
     def malloc(self, nbytes: int) -> Block:
+        self.settle()
         size = -(-nbytes // 512) * 512
         if self._free[size]:
             ptr = self._free[size].pop()
@@ -77,22 +85,33 @@ class Pool:
             ptr = engine.allocate(room, engine.unset(self._driver.seed), self._driver.sanitize)
         self._used += size
         self._held = max(self._held, self._used)
-        return Block(self, ptr, size)
+        block = Block(self, ptr, size)
+        gone = self._given[ptr] = _Gone(block, self._gone.append)
+        gone.ptr, gone.size = ptr, size
+        return block
 
-    def take_back(self, block: Block) -> None:
-        self._used -= block.size
-        if self._keeps:
-            self._free[block.size].append(block.ptr)
-        else:
-            engine.free(block.ptr, sanitize=self._driver.sanitize)
+    def settle(self) -> None:
+        while self._gone:
+            try:
+                block = self._gone.popleft()
+            except IndexError:  # another thread was faster
+                return
+            del self._given[block.ptr]
+            self._used -= block.size
+            if self._keeps:
+                self._free[block.size].append(block.ptr)
+            else:
+                engine.free(block.ptr, sanitize=self._driver.sanitize)
 
     def used_bytes(self) -> int:
+        self.settle()
         return self._used
 
     def total_bytes(self) -> int:
         return self._held
 
     def free_all_blocks(self) -> None:
+        self.settle()
         for blocks in self._free.values():
             while blocks:
                 engine.free(blocks.pop(), sanitize=self._driver.sanitize)
@@ -267,6 +286,7 @@ class Driver:
         self.do(queue, lambda: ctypes.memmove(host, source, nbytes))
 
     def do(self, queue: int, work: Any) -> None:
+        self.pool.settle()
         recorded = self._streams[queue].recorded if queue in self._streams else None
         if recorded is None:
             work()
