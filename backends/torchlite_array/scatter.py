@@ -5,7 +5,9 @@ import math
 import numpy as xp
 
 from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.promotion import number_in
 from torchlite._dispatch.shapes import broadcast, wrap_dim
+from torchlite._types.dtypes import from_np
 
 from .axes import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
@@ -240,9 +242,11 @@ def _masked_fill(input, mask, value):
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    if isinstance(value, complex) and input.dtype.kind not in "cW":
-        raise RuntimeError(f"value cannot be converted to type {_name(input).lower()} without overflow")
-    return xp.where(mask, xp.asarray(value).astype(input.dtype), input)
+    filled = xp.asarray(value)
+    # The dispatcher has compared other numbers with the dtype.
+    if (value.__class__ not in (float, int) or not -1e38 < value < 1e38) and filled.dtype.kind in "iufc":
+        number_in(filled.item(), from_np(input.dtype))
+    return xp.where(mask, filled.astype(input.dtype), input)
 
 
 _masked_fill_tensor = _masked_fill

@@ -146,6 +146,17 @@ CASES = [
         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with 1 dimension(s).",
     ),
     ("torch.masked_fill(x,x>0,1j)", "RuntimeError", "value cannot be converted to type float without overflow"),
+    ("torch.masked_fill(x,x>0,1e40)", "RuntimeError", "value cannot be converted to type float without overflow"),
+    (
+        "torch.masked_fill(I([1]).to(torch.uint8),I([1])>0,I(256))",
+        "RuntimeError",
+        "value cannot be converted to type uint8_t without overflow",
+    ),
+    (
+        "torch.masked_fill(I([1]),I([1])>0,x.new_tensor(float('inf')))",
+        "RuntimeError",
+        "value cannot be converted to type int64_t without overflow",
+    ),
     (
         "torch.masked_fill(x,(x>0)[:2],1)",
         "RuntimeError",

@@ -262,6 +262,8 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
     check_out_dtype(op, result.dtype, out.dtype, place, values[0].dtype if op.name == "abs" else None)
     _check_asked_dtype(op, out.dtype, values)
     if out._data.shape != result._data.shape:
+        if op.name in APART:
+            check_out(op.name, out, values)
         if op.name in _STEPS and out._data.size not in (0, result._data.size):
             warnings.warn(
                 f"The number of elements in the out tensor of shape {list(out.shape)} is {out._data.size} which does "
@@ -279,8 +281,6 @@ def _write_one(op: Op, result, out, values, place: int = 0) -> None:
                 UserWarning,
                 stacklevel=6,
             )
-        if op.name in APART:
-            check_out(op.name, out, values)
         if out._data.base is None:
             out._data = out._table.to(out._table.clone(result._data), out.dtype)
         else:

@@ -41,7 +41,7 @@ CHANGING = frozenset((
 # Ops that refuse a result that is one of their operands (but for the one that they change).
 APART = CHANGING | {
     "cat", "stack", "hstack", "vstack", "dstack", "column_stack", "cross", "linalg_cross", "index_select", "gather",
-    "take", "take_along_dim",
+    "take", "take_along_dim", "kthvalue", "masked_select",
 }  # fmt: skip
 
 _REPEATS = (

@@ -744,9 +744,7 @@ def _copy_of(name, schema):
 
     copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
     composite(
-        f"{name.lstrip('_')}_copy(Tensor input{schema})",
-        where="torch Tensor" if name == "narrow" else "torch",
-        layout=None if kept else layouts.contiguous,
+        f"{name.lstrip('_')}_copy(Tensor input{schema})", where="torch", layout=None if kept else layouts.contiguous
     )(copied)
 
 
@@ -764,11 +762,27 @@ for _name, _schema in {
     "view": ", size",
     "t": "",
     "alias": "",
-    "narrow": ", dim, start, length",
     "view_as_real": "",
     "view_as_complex": "",
 }.items():
     _copy_of(_name, _schema)
+
+
+@composite("narrow_copy(Tensor input, dim, start, length)", where="torch Tensor", layout=layouts.contiguous)
+def narrow_copy(F, input, dim, start, length):
+    """A copy of the `length` entries of a dimension from `start` on.
+
+    >>> torch.narrow_copy(torch.arange(4), 0, 1, 2)
+    tensor([1, 2])
+    """
+    if dim >= input.ndim > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    if input.ndim and length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[dim]}).")
+    return F.narrow(input, dim, start, length).clone()
 
 
 @composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=layouts.contiguous)

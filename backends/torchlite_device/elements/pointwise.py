@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import REGISTRY
+from torchlite._dispatch.promotion import number_in
 from torchlite._types.dtypes import ALL, finfo, from_np
 from torchlite_kernels.activation_rules import RULES as ACTIVATIONS
 from torchlite_kernels.kinds import CATEGORY, KINDS, REAL_KIND
@@ -20,6 +21,7 @@ from ..machinery.array import Array, dtype_of_kind, kind_of, view_of
 from ..machinery.pointwise_apply import apply, cast, choose, number_kind
 from ..machinery.registering import is_op
 from ..machinery.row_major import clone_row_major
+from ..machinery.transfer import to_numpy
 from .creation import full
 
 RULES = {**TABLE, **ACTIVATIONS}
@@ -404,11 +406,11 @@ def _masked_fill(input, mask, value, out=None):
                 f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
                 "dimension(s)."
             )
+        if value.kind != input.kind and value.kind != "b8":
+            number_in(to_numpy(value).item(), from_np(input.dtype))
         value = cast(value, input.kind)
-    elif number_kind(value) == "c64" and input.kind not in REAL_KIND:
-        raise RuntimeError(f"value cannot be converted to type {_scalar_name(input.kind).lower()} without overflow")
-    elif CATEGORY[input.kind] in "ib":
-        value = bool(value) if input.kind == "b8" else int(value)
+    else:
+        value = number_in(value, from_np(input.dtype))
     return choose(mask, value, input, out)
 
 
