@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._types.source import evaluate
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery import forks
 from torchlite_kernels.preamble import CUDA, types
@@ -56,7 +57,7 @@ def _values_of(signature: str) -> Callable[..., tuple]:
         f"{name}.buffer.ptr, {name}.offset" if code == "p" else name
         for code, name in zip(signature, names, strict=True)
     ]
-    return eval(f"lambda {', '.join(names)}: ({', '.join(values)},)")
+    return evaluate(f"lambda {', '.join(names)}: ({', '.join(values)},)", {})
 
 
 class Function:

@@ -14,6 +14,7 @@ import torchlite as torch
 from torchlite._subclasses.described import of_tensor
 from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
 from torchlite._tensor.creation import TRACES
+from torchlite._types.source import is_identifier
 from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
@@ -84,7 +85,7 @@ class Trace:
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"\W", "_", wanted)
-        name, count = name if name.isidentifier() else f"arg_{name}", 0
+        name, count = name if is_identifier(name) else f"arg_{name}", 0
         while name in self._taken:
             count += 1
             name = f"{re.sub(r'_[0-9]+$', '', name)}_{count}"

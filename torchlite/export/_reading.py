@@ -5,7 +5,6 @@ a few functions on sizes, names are names, and sizes are checked against the fil
 from __future__ import annotations
 
 import io
-import keyword
 import math
 import operator
 import os
@@ -15,6 +14,7 @@ import torchlite as torch
 from torchlite._higher_order_ops.operators import OPERATORS
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
+from torchlite._types.source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
@@ -90,7 +90,7 @@ def _sample(data: bytes, name: str) -> Any:
 
 
 def _identifier(name: Any, where: str) -> str:
-    if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name) or len(name) > 1000:
+    if not is_identifier(name) or name == "self" or len(name) > 1000:
         raise wrong(where, f"{str(name)[:100]!r} cannot be the name of a value")
     return name
 
@@ -169,6 +169,8 @@ class _Reader:
         names = signature.forward_arg_names
         if names is not None and len(names) != spec.child(0).num_children + spec.child(1).num_children:
             raise wrong(where, "the names are not those of the arguments")
+        if names is not None and len({*names}) != len(names):
+            raise wrong(where, "two arguments have one name")
         counts = signature.in_spec.num_leaves, signature.out_spec.num_leaves
         if not whole and counts != (len(signature.inputs), len(signature.outputs)):
             raise wrong(where, "the inputs and outputs are not those of the trees")
@@ -203,6 +205,8 @@ class _Reader:
         where = "module_call_graph"
         signature = entry.get("signature") if type(entry) is dict else None
         fqn = field(entry, "fqn", str, where)
+        if fqn:
+            checked_name(fqn, where)
         if signature is None:
             return ModuleCallEntry(fqn)
         argument = self._call_argument
@@ -583,7 +587,7 @@ def _stack(text: str) -> dict[str, tuple[str, str]]:
     for part in text.split(";"):
         pieces = part.split(",")
         if len(pieces) == 3:
-            found[pieces[0]] = (pieces[1], pieces[2])
+            found[pieces[0]] = (checked_name(pieces[1], "nn_module_stack") if pieces[1] else "", pieces[2])
     return found
 
 

@@ -6,6 +6,7 @@ import collections
 import json
 from typing import Any
 
+from torchlite._types.source import is_identifier
 from torchlite.utils import _pytree as pytree
 from torchlite.utils import _pytree_text as text
 
@@ -56,8 +57,8 @@ def _asks(value: Any) -> bool:
 def _make(name: Any, fields: dict[str, list[str]]) -> None:
     """A class for named tuples that no class is registered for."""
     names = fields.get(name)
-    if type(name) is not str or not names or not all(type(n) is str and n.isidentifier() for n in names):
+    if type(name) is not str or not names or not all(map(is_identifier, names)):
         raise ValueError(f"the named tuple {str(name)[:100]} is not registered, and the file has no fields of it")
     last = name.rpartition(".")[2]
-    made = collections.namedtuple(last if last.isidentifier() else "Tuple", names)  # type: ignore[misc]
+    made = collections.namedtuple(last if is_identifier(last) else "Tuple", names)  # type: ignore[misc]
     pytree._register_namedtuple(made, serialized_type_name=name)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._types.names import root
+from .._types.source import compile_source, identifier
 from ._codegen import _custom_builtins
 
 _MARK = "<eval_with_key>"
@@ -49,7 +50,7 @@ _loader = _Sources()
 def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> None:
     """Run source in globals, under a file name that tracebacks find it by."""
     key = _loader.keep(src, globals, co_fields)
-    exec(compile(src, key, "exec", dont_inherit=True), globals)
+    compile_source(src, key, globals)
 
 
 def _method_from_src(
@@ -83,6 +84,8 @@ def import_block(names: dict[str, Any]) -> str:
 
 
 def _imported(module: str, attribute: str, name: str) -> str:
+    for part in (name, *module.split("."), *attribute.split(".")):
+        identifier(part)
     first, _, rest = attribute.partition(".")
     if not rest:
         return f"from {module} import {attribute} as {name}"

@@ -23,6 +23,7 @@ from .._library.overloads import OpOverload, OpOverloadPacket
 from .._tensor import Tensor
 from .._tensor.functions import _assert
 from .._types.names import is_ours
+from .._types.source import compile_function, evaluate
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -208,8 +209,8 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     by_place = {name for name, p in record.items() if not p.kwonly}
     given = ", ".join(p.name if p.name in by_place else f"{p.name}={p.name}" for p in parameters)
     scope: dict[str, Any] = {"_function": function, "_defaults": {p.name: p.default for p in parameters}}
-    exec(f"def {name}({shown}):\n    return _function({given})", scope)
-    return scope[name]
+    text = f"def {name}({shown}):\n    return _function({given})\n"
+    return compile_function(name, text, f"<torch.fx: {name}>", scope)
 
 
 def _without_variadics(function: FunctionType, count: int) -> FunctionType:
@@ -229,7 +230,7 @@ def _annotation(function: Any, name: str) -> Any:
     if not isinstance(found, str):
         return found
     try:
-        return eval(found, {"Tensor": Tensor, **vars(typing), **getattr(function, "__globals__", {})})
+        return evaluate(found, {"Tensor": Tensor, **vars(typing), **getattr(function, "__globals__", {})})
     except (AttributeError, NameError, SyntaxError, TypeError):
         return None
 

@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from .._dispatch.call import Tensor
+from .._types.source import is_identifier
 from . import _folding
 from ._dissolving import Cannot, Dissolver, at, path_of, statements
 from ._modules import RecursiveScriptModule, ScriptMethod
@@ -290,7 +291,7 @@ class _Building:
 
 
 def _field(name: str, kind: str) -> str:
-    return f"  {name} : {kind}" if name.isidentifier() else f"  __annotations__[{name!r}] = {kind}"
+    return f"  {name} : {kind}" if is_identifier(name) else f"  __annotations__[{name!r}] = {kind}"
 
 
 def _detached(value: Any) -> Any:

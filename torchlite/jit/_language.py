@@ -14,6 +14,7 @@ import math
 import types
 from typing import Any
 
+from .._types.source import compile_code
 from ._holes import HOLE
 from ._lifetimes import with_deletions
 
@@ -102,7 +103,7 @@ class Translator:
                 part.lineno, part.col_offset = 1, 0
                 part.end_lineno, part.end_col_offset = 1, 0
         try:
-            code = compile(tree, f"<TorchScript {self._where}>", "exec")
+            code = compile_code(tree, f"<TorchScript {self._where}>")
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, TypeError) as error:
             raise self.wrong(node, f"does not compile: {str(error)[:200]}") from None
         inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
