@@ -15,7 +15,7 @@ import types
 from typing import Any
 
 from ._holes import HOLE
-from ._lifetimes import with_deletions
+from ._lifetimes import walk, with_deletions
 
 _DEEPEST = 150  # forms inside each other
 _INT64 = 1 << 63
@@ -90,14 +90,15 @@ class Translator:
     def function(self, node: ast.FunctionDef, method: bool = False) -> types.FunctionType:
         """The Python function of a definition. Its globals are those of `names`."""
         arguments, defaults = self._parameters(node)
-        self._locals = _stored(node) | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
+        stored = _stored(node)
+        self._locals = stored | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
         if method and arguments.args:
             first = arguments.args[0].arg
-            self._self = first if first not in _stored(node) else None
+            self._self = first if first not in stored else None
         body = with_deletions(self._block(node.body))
         made = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
         tree = ast.Module([made], [])
-        for part in ast.walk(tree):
+        for part in walk(tree):
             if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(part, "lineno"):
                 part.lineno, part.col_offset = 1, 0
                 part.end_lineno, part.end_col_offset = 1, 0
@@ -578,7 +579,7 @@ def _item(node: ast.expr, given: list[ast.expr], folds: bool, changes: bool) -> 
 def _stored(node: ast.AST) -> set[str]:
     """The names that a function's body binds, inner functions' too."""
     found = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             found.add(part.id)
         elif isinstance(part, ast.FunctionDef) and part is not node:
