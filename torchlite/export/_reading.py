@@ -12,6 +12,7 @@ import os
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.allowed import overload_of
 from torchlite._higher_order_ops.operators import OPERATORS
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
@@ -100,14 +101,13 @@ def target_of(text: str, where: str) -> Any:
     if text in FUNCTIONS:
         return FUNCTIONS[text]
     parts = text.split(".")
-    if parts[:2] == ["torch", "ops"] and all(part.isidentifier() and part[:2] != "__" for part in parts):
-        if len(parts) == 4 and parts[2] == "higher_order" and parts[3] in OPERATORS:
-            return OPERATORS[parts[3]]
-        if len(parts) == 5:
-            packet = getattr(getattr(torch.ops, parts[2]), parts[3], None)
-            found = getattr(packet, parts[4], None) if packet is not None else None
-            if found is not None:
-                return found
+    found: Any = None
+    if parts[:3] == ["torch", "ops", "higher_order"] and len(parts) == 4:
+        found = OPERATORS.get(parts[3])
+    elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
+        found = overload_of(*parts[2:])
+    if found is not None:
+        return found
     raise wrong(where, f"the op {text[:200]!r} is unknown to torchlite")
 
 

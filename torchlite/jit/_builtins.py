@@ -21,14 +21,13 @@ from .._dispatch.runtime import MODE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
+from .._aten.allowed import packet_of
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
 from ._runtime import LOOKUP, METHODS, fail
-from ._scalars import SCALARS, shown
+from ._scalars import SCALARS, hashed, list_of, shown
 
 TENSORS = (Tensor, torch.nn.Parameter)
-# What reads or writes files, or other processes' memory, is no operator of a program here.
-_DENIED = frozenset(("from_file", "save", "load"))
 _CODES: dict[str, Callable] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
 _NUMBERS = (int, float, bool, complex)
 
@@ -316,10 +315,6 @@ def _list_of(x: Any) -> list:
     return list(x) if isinstance(x, Tensor) else SCALARS["list"](x)
 
 
-def _seed(seed: int) -> Any:
-    return torch.manual_seed(seed)
-
-
 def _fast_path() -> bool:
     return mha.get_fastpath_enabled()
 
@@ -407,7 +402,6 @@ _OWN: dict[str, Callable] = {
     "is_tracing": lambda: False,
     "wait": lambda future: future.wait(),
     "list": _list_of,
-    "manual_seed": _seed,
     "to": _scripted_to,
     "backends.mha.get_fastpath_enabled": _fast_path,
     "__is__": lambda a, b: a is b,
@@ -465,9 +459,8 @@ _OWN: dict[str, Callable] = {
         torch.autograd.grad(outputs, inputs, grads, keep, create, unused)
     ),
     "sym_size": _size,
-    "hash": id,
+    "hash": hashed,
     "get_num_threads": lambda: torch.get_num_threads(),
-    "initial_seed": lambda: torch.initial_seed(),
 }
 
 
@@ -520,7 +513,7 @@ _PRIM: dict[str, Callable] = {
     "is_ipu": lambda x: False,
     "is_maia": lambda x: False,
     "is_mtia": lambda x: False,
-    "rangelist": lambda n: list(range(n)),
+    "rangelist": lambda n: list_of(range(n)),
     "TupleUnpack": tuple,
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
@@ -584,29 +577,13 @@ def _found(path: str) -> Any:
         if space == "prim":
             return _PRIM.get(name)
         if space != "aten":
-            return _of_library(space, name)
-    if name in _DENIED or not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
+            return packet_of(space, name)
+    if not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
         return None
-    packet = None
-    if "." not in name:
-        try:
-            packet = getattr(torch.ops.aten, name)
-            packet = packet if packet.overloads() else None
-        except AttributeError:
-            packet = None
+    packet = packet_of("aten", name)
     if packet is None and name not in _OWN and name not in SCALARS:
         return None
     return Operator(name, packet, _OWN.get(name))
-
-
-def _of_library(space: str, name: str) -> Any:
-    """An op that a program's package added to `torch.ops`."""
-    if not space.isidentifier() or not name.isidentifier() or space.startswith("_") or name.startswith("_"):
-        return None
-    try:
-        return getattr(getattr(torch.ops, space), name)
-    except (AttributeError, RuntimeError):
-        return None
 
 
 def lookup(path: str, version: int) -> Any:

@@ -234,6 +234,8 @@ class Translator:
 
     def _annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
         if node.value is None:
+            if isinstance(node.target, ast.Name):
+                self._check_name(node.target, node.target.id)
             return [ast.Pass()]
         return self._store(node.target, self._cast(node.annotation, self.expression(node.value)))
 
@@ -271,7 +273,9 @@ class Translator:
         if node.orelse:
             raise self.wrong(node, "a loop has no else in TorchScript")
         source = self.expression(node.iter)
-        if not isinstance(node.iter, ast.Call) or dotted(node.iter.func) != "range":
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "own.range":
+            source.func = self._global("plain.range")
+        else:
             source = self._own("iterate", source)
         if isinstance(node.target, ast.Name):
             self._check_name(node.target, node.target.id)
@@ -377,12 +381,11 @@ class Translator:
         return ast.Constant(self._checked(node))
 
     def _name(self, node: ast.Name) -> ast.expr:
-        if node.id in self._locals and not node.id.startswith("__"):
+        if node.id in self._locals:
+            self._check_name(node, node.id)
             return ast.Name(node.id, ast.Load())
         if node.id in _NUMBERS:
             return self._global(f"number.{node.id}")
-        if node.id in self._locals:
-            return ast.Name(node.id, ast.Load())
         raise self.wrong(node, f"undefined value {node.id[:100]}")
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
@@ -544,10 +547,10 @@ class Translator:
             self._check_name(node, k.arg or "")
         if name == "fork":
             return ast.Call(self._global("own.fork"), args, keywords)
-        if name in self._locals and not name.startswith("__"):
-            return ast.Call(self._global("own.invoke"), [ast.Name(name, ast.Load()), *args], keywords)
         if name in self._locals:
-            return ast.Call(ast.Name(name, ast.Load()), args, keywords)
+            return ast.Call(self._global("own.invoke"), [ast.Name(name, ast.Load()), *args], keywords)
+        if name == "range":
+            return ast.Call(self._global("own.range"), args, keywords)
         if name in PLAIN:
             return ast.Call(self._global(f"plain.{name}"), args, keywords)
         raise self.wrong(node, f"undefined value {name[:100]}")
