@@ -148,8 +148,8 @@ class Expr:
         return Expr.sum(terms)
 
     def value(self, sizes: Mapping[str, int]) -> int:
-        """The number where the symbols are these numbers. KeyError where one is not given, ArithmeticError where there is
-        no such number, or one of the numbers on the way is too large.
+        """The number where the symbols are these numbers. KeyError where one is not given, ArithmeticError where there
+        is no such number, or one of the numbers on the way is too large.
         """
         total = 0
         for atoms, count in self.terms:

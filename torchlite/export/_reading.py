@@ -14,6 +14,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.allowed import overload_of
 from torchlite._higher_order_ops.operators import OPERATORS
+from torchlite._serialization.files import checked, opened
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
 from torchlite.fx import Graph, GraphModule, Node
@@ -31,9 +32,9 @@ def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedP
     """The program of a file, a path or a binary stream."""
     try:
         if isinstance(f, (str, os.PathLike)):
-            with open(f, "rb") as stream:
+            with opened(f) as stream:
                 return _program(Records(stream), extra_files)
-        return _program(Records(f), extra_files)
+        return _program(Records(checked(f)), extra_files)
     except (RecursionError, MemoryError, OverflowError) as error:
         raise wrong("the file", f"it asks for too much ({type(error).__name__})") from None
     except (KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:

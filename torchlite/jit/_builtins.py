@@ -16,12 +16,12 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
+from .._aten.allowed import packet_of
 from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
-from .._aten.allowed import packet_of
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
 from ._runtime import LOOKUP, METHODS, fail

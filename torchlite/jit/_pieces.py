@@ -87,7 +87,7 @@ class Definitions(dict):
         return found
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401  which is this method
 
     def values(self) -> Any:
         return [self[name] for name in self]
