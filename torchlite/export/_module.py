@@ -66,7 +66,7 @@ class GuardsFn(Module):
         for holds, text in guards:
             try:
                 fine = holds(args)
-            except (AttributeError, IndexError, TypeError):
+            except (AttributeError, IndexError, TypeError, ArithmeticError):
                 fine = False
             if not fine:
                 raise AssertionError(f"Guard failed: {text}")

@@ -15,6 +15,8 @@ from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
 
+from ._codes import CHECKED
+
 
 def _reshape(input: Any, size: Any) -> Any:
     return input.reshape(size)
@@ -30,7 +32,7 @@ def computing(target: Any) -> Any:
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
         return run if takes else target._plain  # no class of an argument has a say where none is a tensor
-    return target
+    return CHECKED.get(target, target)
 
 
 def install(module: Any) -> None:
@@ -116,7 +118,8 @@ class _Writer:
             self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
             return
         target: Any = node.target
-        if getattr(target, "__module__", "") == "_operator" and target.__name__ in magic_methods and not node.kwargs:
+        is_plain = getattr(target, "__module__", "") == "_operator" and target not in CHECKED
+        if is_plain and target.__name__ in magic_methods and not node.kwargs:
             values = [f"({v})" if not v.isidentifier() else v for v in map(self.value, node.args)]
             if target is operator.getitem:
                 self.lines.append(f"{name} = {values[0]}[{values[1]}]")
