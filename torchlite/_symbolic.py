@@ -65,9 +65,10 @@ class Expr:
     5
     """
 
-    __slots__ = ("depth", "parts", "terms")
+    __slots__ = ("depth", "parts", "shown", "terms")
 
     def __init__(self, terms: Mapping[tuple, int]) -> None:
+        self.shown = ""  # its text, once it was written
         self.parts, self.depth = 0, 0  # how many symbols and functions there are, and lie in each other
         for atoms, count in terms.items():
             self.parts += 1
@@ -202,6 +203,11 @@ class Expr:
         return hash(self.terms)
 
     def __repr__(self) -> str:
+        if not self.shown:
+            self.shown = self._written()
+        return self.shown
+
+    def _written(self) -> str:
         parts = []
         for atoms, count in self.terms:
             factors = [repr(atom) + (f"**{n}" if n > 1 else "") for atom, n in collections.Counter(atoms).items()]

@@ -60,6 +60,7 @@ _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _MAY_CALL = {id(value) for value in _CALLABLES.values()}
 _NEW = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
+_SIZES, _MEMO = {list: 72, dict: 80, set: 232}, 104  # bytes of an object, and of a place in the memo
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
 
@@ -317,6 +318,7 @@ class RestrictedUnpickler:
     def _frozen_set(self) -> None:
         items = self._pop_mark()
         self._limits.check_keys(items, items)
+        self._limits.take(_SIZES[set])
         self._push(frozenset(items))
 
     def _persistent(self) -> None:
@@ -329,7 +331,12 @@ class RestrictedUnpickler:
             )
         self._push(self._persistent_load(name))
 
+    def _empty(self, kind: type) -> None:
+        self._limits.take(_SIZES[kind])
+        self._push(kind())
+
     def _memoize(self, index: int) -> None:
+        self._limits.take(_MEMO)
         self._memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
@@ -412,9 +419,9 @@ def _opcodes() -> dict[bytes, Any]:
         p.SETITEMS: lambda m: m._set_items(m._pop_mark(), "SETITEMS"),
         p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
         p.EMPTY_TUPLE: lambda m: push(m, ()),
-        p.EMPTY_LIST: lambda m: push(m, []),
-        p.EMPTY_DICT: lambda m: push(m, {}),
-        p.EMPTY_SET: lambda m: push(m, set()),
+        p.EMPTY_LIST: lambda m: m._empty(list),
+        p.EMPTY_DICT: lambda m: m._empty(dict),
+        p.EMPTY_SET: lambda m: m._empty(set),
         p.TUPLE: lambda m: push(m, tuple(m._pop_mark())),
         p.TUPLE1: vm._tuple_of_one,
         p.TUPLE2: lambda m: m._tuple(2),

@@ -14,6 +14,8 @@ from .._serialization.archive import Reader, corrupt
 # Bytes that the text and the deflated records of a file may be long together: some, and these times its length. Of
 # programs that PyTorch and torchlite write they are twice its length at most. A byte of a text costs some 4 us.
 _FREE, _TIMES = 1 << 18, 4
+# Bytes of one definition, which is parsed as a whole into up to four hundred times as many.
+_FREE_DEFINITION, _SHARE = 1 << 17, 4
 
 
 class ProgramReader(Reader):
@@ -22,6 +24,7 @@ class ProgramReader(Reader):
     def __init__(self, stream: Any, mapped: str = ""):
         super().__init__(stream, mapped=mapped)
         self._left = _FREE + _TIMES * self.length
+        self.longest = _FREE_DEFINITION + self.length // _SHARE
 
     def _spend(self, name: str, size: int) -> None:
         self._left -= size

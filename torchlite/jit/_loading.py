@@ -77,6 +77,7 @@ def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
         if name.startswith("code/") and name.endswith(".py"):
             sources[name[5:-3].replace("/", ".")] = reader.text(name)
     program = Program(sources, (), reader.version(), getattr(stream, "name", ""))
+    program.longest = reader.longest
     constants = _unpickled(reader, "constants.pkl", "constants", program, how)
     if type(constants) is not tuple:
         raise RuntimeError("the constants are no tuple (in the record constants.pkl)")

@@ -19,10 +19,13 @@ _METHOD = re.compile(r"^  def\s+(\w+)", re.MULTILINE)
 class Piece:
     """A definition of a function or class. methods: those of a class. A method's `owner` is True."""
 
-    __slots__ = ("_header", "_line", "_where", "is_class", "methods", "name", "owner", "text")
+    __slots__ = ("_header", "_line", "_longest", "_where", "is_class", "methods", "name", "owner", "text")
 
-    def __init__(self, name: str, text: str, line: int, where: str, is_class: bool = False, owner: bool = False):
-        self.name, self.text, self._line, self._where = name, text, line, where
+    def __init__(
+        self, name: str, text: str, line: int, where: str, longest: int | None, is_class: bool = False,
+        owner: bool = False,
+    ):  # fmt: skip
+        self.name, self.text, self._line, self._where, self._longest = name, text, line, where, longest
         self.is_class, self.owner = is_class, owner
         self.methods: list[Piece] = []
         self._header = text
@@ -33,7 +36,7 @@ class Piece:
                 line += text.count("\n", before, begin.start())
                 before = begin.start()
                 part = text[before : len(text) if end is None else end.start()]
-                self.methods.append(Piece(begin[1], part, line, where, owner=True))
+                self.methods.append(Piece(begin[1], part, line, where, longest, owner=True))
             self._header = text[: found[0].start()] if found else text
 
     def parsed(self) -> Any:
@@ -46,6 +49,8 @@ class Piece:
         return self._one(text if text is self.text else f"{text}  pass\n")
 
     def _one(self, text: str) -> Any:
+        if self._longest is not None and len(text) > self._longest:
+            raise BadProgram(f"{self.name[:100]} is longer than a file of this length can have (in {self._where})")
         body: list[Any] = parse(f"class _:\n{text}" if self.owner else text, self._where).body
         if self.owner:
             body = body[0].body if len(body) == 1 else body
@@ -61,19 +66,22 @@ class Piece:
         return "\n".join(line[indent:] for line in lines) + "\n"
 
 
-def pieces(text: str, where: str) -> dict[str, Piece]:
-    """The definitions of a text by their names. RuntimeError for a text that has anything else."""
+def pieces(text: str, where: str, longest: int | None) -> dict[str, Piece]:
+    """The definitions of a text by their names. RuntimeError for a text that has anything else. longest: how many
+    letters may be parsed at once.
+    """
     found = list(_BEGIN.finditer(text))
     made: dict[str, Piece] = {}
     line, before = 1, 0
     for begin, end in zip(found, [*found[1:], None], strict=False):
         if begin[1] is None:
-            parse(text, where)  # which says where the text is none
+            if longest is None or len(text) <= longest:
+                parse(text, where)  # which says where the text is none
             raise BadProgram(f"a program has classes and functions only (in {where})")
         line += text.count("\n", before, begin.start())
         before = begin.start()
         part = text[before : len(text) if end is None else end.start()]
-        made[begin[2]] = Piece(begin[2], part, line, where, begin[1] == "class")
+        made[begin[2]] = Piece(begin[2], part, line, where, longest, begin[1] == "class")
     return made
 
 

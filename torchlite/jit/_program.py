@@ -86,6 +86,7 @@ class Program:
         self.device: Any = None
         self.ignored: list[str] = []  # functions of the program that only Python has
         self.unknown: dict[str, str] = {}  # what has no text here, by its name: why
+        self.longest: int | None = None  # letters of one definition
         self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._pieces: dict[str, dict[str, Piece]] = {}
@@ -271,7 +272,7 @@ class Program:
         if module not in self._pieces:
             text = self.sources.get(module)
             record = "code/" + module.replace(".", "/") + ".py"
-            self._pieces[module] = {} if text is None else pieces(text, f"the record {record}")
+            self._pieces[module] = {} if text is None else pieces(text, f"the record {record}", self.longest)
         return self._pieces[module]
 
     def _piece(self, path: str) -> Piece | None:

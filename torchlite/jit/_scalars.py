@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_LONGEST = 1 << 24  # items of a list, letters of a text, that other lists and texts make
+_LONGEST = 1 << 21  # items of a list, letters of a text, that other lists and texts make
 _REPEATED = 1 << 20  # those that a number alone makes: `*`, padding, ranges
 
 
