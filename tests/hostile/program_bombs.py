@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import pickle
 import zipfile
@@ -135,7 +136,12 @@ _script("5,000 classes", lambda: script(
     lines(*(f"a = __torch__.C{i}()" for i in range(5_000)), "return x"),
     extra=_many("class C#:\n  a : int\n  def __init__(self):\n    return None\n", 5_000),
 ))  # fmt: skip
-_script("20,000 attributes", lambda: script(lines("return x"), extra=f"class C:\n{_many('  a# : int', 1)}\n{_many('  b# : int' + chr(10), 20_000)}"))  # noqa: E501
+_script(
+    "20,000 attributes",
+    lambda: script(
+        lines("return x"), extra=f"class C:\n{_many('  a# : int', 1)}\n{_many('  b# : int' + chr(10), 20_000)}"
+    ),
+)
 _script("many calls", lambda: script(lines(*(["x = torch.add(x, 1)"] * 20_000), "return x")))
 _script("many branches", lambda: script(lines(*(["if torch.gt(x.dim(), 0): x = x"] * 10_000), "return x")))
 _script("branches within branches", lambda: script(
@@ -149,11 +155,16 @@ _script("a list of lists", lambda: script(lines("return " + "[" * 90 + "1" + "]"
 _script("a long text", lambda: script(lines('return "' + "a" * 200_000 + '"')))
 _script("text of blanks", lambda: script(lines("return x"), extra="\n" * 50_000_000))
 _script("text of one letter", lambda: script(lines("return x"), extra="#" + "a" * 50_000_000 + "\n"))
-_script("deflated pickle", lambda: script(lines("return x"), data=b"\x80\x02" + b"]" * 30_000_000, deflated=("data.pkl",)))  # type: ignore[arg-type]  # noqa: E501
+_script(
+    "deflated pickle", lambda: script(lines("return x"), data=b"\x80\x02" + b"]" * 30_000_000, deflated=("data.pkl",))
+)  # type: ignore[arg-type]
 _script("pickle of sets", lambda: script(lines("return x"), data=b"\x80\x04" + b"\x8f0" * 500_000 + b"N."))
 _script("pickle of lists", lambda: script(lines("return x"), data=b"\x80\x02" + b"]" * 1_000_000 + b"."))
 _script("pickle of dicts", lambda: script(lines("return x"), data=b"\x80\x02(" + b"}" * 1_000_000 + b"t."))
-_script("pickle of a deep list", lambda: script(lines("return x"), constants=b"\x80\x02" + b"(" * 500_000 + b"t" * 500_000 + b"."))  # noqa: E501
+_script(
+    "pickle of a deep list",
+    lambda: script(lines("return x"), constants=b"\x80\x02" + b"(" * 500_000 + b"t" * 500_000 + b"."),
+)
 _script("constants of long numbers", lambda: script(lines("return x"), constants=pickle.dumps((1 << 800_000,), 2)))
 
 # -- .pt2 ------------------------------------------------------------------------------------------
@@ -309,13 +320,15 @@ def _chain(number: int) -> list[dict]:
     names = ["x", *(f"y{i}" for i in range(number))]
     return [
         node("torch.ops.aten.relu.default", name, {"as_tensor": {"name": before}})
-        for before, name in zip(names, names[1:], strict=False)
+        for before, name in itertools.pairwise(names)
     ]
 
 
 _called("2,000 nodes", lambda: exported(_chain(2_000)))
 _loaded("5,000 calls of modules", lambda: exported(calls=[{"fqn": f"a{i}", "signature": None} for i in range(5_000)]))
-_loaded("20,000 ranges", lambda: exported(range_constraints={f"s{i}": {"min_val": 2, "max_val": 9} for i in range(20_000)}))  # noqa: E501
+_loaded(
+    "20,000 ranges", lambda: exported(range_constraints={f"s{i}": {"min_val": 2, "max_val": 9} for i in range(20_000)})
+)
 _loaded("20,000 guards", lambda: exported(guards_code=[f"L['x'].size()[0] > {i}" for i in range(20_000)]))
 _loaded("deep JSON", lambda: exported(guards_code=[])[:0] or _archive({
     "models/model.json": "[" * 200_000 + "]" * 200_000, "archive_format": "pt2", "archive_version": "0", "version": "3",

@@ -582,8 +582,9 @@ def _item(node: ast.expr, given: list[ast.expr], folds: bool, changes: bool) -> 
 def _stored(node: ast.AST) -> set[str]:
     """The names that a function's body binds, inner functions' too."""
     found = set()
+    declared = {id(part.target) for part in walk(node) if isinstance(part, ast.AnnAssign) and part.value is None}
     for part in walk(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and id(part) not in declared:
             found.add(part.id)
         elif isinstance(part, ast.FunctionDef) and part is not node:
             found.add(part.name)
