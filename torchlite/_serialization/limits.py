@@ -45,7 +45,7 @@ class Limits:
 
     def __init__(self, size: int):
         self._left = _FREE + _STEPS_PER_BYTE * size
-        self._memory = _FREE_BYTES + _BYTES_PER_BYTE * size
+        self.memory = _FREE_BYTES + _BYTES_PER_BYTE * size
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def spend(self, steps: int) -> None:
@@ -56,8 +56,8 @@ class Limits:
 
     def take(self, count: int) -> None:
         """Count the bytes of an object that is made. UnpicklingError when there are too many."""
-        self._memory -= count
-        if self._memory < 0:
+        self.memory -= count
+        if self.memory < 0:
             raise pickle.UnpicklingError("the pickle makes more objects than its length can need")
 
     def check_key(self, key: Any, target: Any) -> None:

@@ -246,7 +246,7 @@ class _Reader:
         wanted = {"as_int": int, "as_float": float, "as_bool": bool, "as_string": str}[tag]
         if type(value) is not wanted:
             raise wrong("an argument", f"{tag} is {type(value).__name__}")
-        if wanted is int and not -(1 << 63) <= value < 1 << 64:
+        if type(value) is int and not -(1 << 63) <= value < 1 << 64:
             raise wrong("an argument", f"a whole number has {value.bit_length()} bits")
         return value
 

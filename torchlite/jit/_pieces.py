@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from ._language import BadProgram, parse
+from ._lifetimes import walk
 
 _BEGIN = re.compile(r"^(?![\s#)\]}]|$)(?:(def|class)\s+(\w+))?", re.MULTILINE)
 _METHOD = re.compile(r"^  def\s+(\w+)", re.MULTILINE)
@@ -57,7 +58,12 @@ class Piece:
         wanted = ast.ClassDef if self.is_class else ast.FunctionDef
         if len(body) != 1 or not isinstance(body[0], wanted) or body[0].name != self.name:
             raise BadProgram(f"a program has classes and functions only, methods last (in {self._where})")
-        return ast.increment_lineno(body[0], self._line - 1 - self.owner)
+        more = self._line - 1 - self.owner
+        for part in walk(body[0]) if more else ():
+            if hasattr(part, "lineno"):
+                part.lineno += more
+                part.end_lineno += more  # type: ignore[attr-defined]
+        return body[0]
 
     def lines(self, node: Any) -> str:
         """The text of the definition, which is `node`, without the indentation."""

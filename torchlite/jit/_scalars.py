@@ -26,7 +26,7 @@ def wrapped(value: Any) -> Any:
 
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """Numbers, text or lists."""
-    if isinstance(a, (list, str)) and isinstance(b, (list, str)):
+    if isinstance(a, (list, str)):
         _checked(len(a) + len(b))
         return a + b
     return wrapped(a + (b if alpha == 1 else wrapped(b * alpha)))
