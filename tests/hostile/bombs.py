@@ -28,7 +28,7 @@ SECONDS, LONGEST = 2, 20  # of the processor; of the clock, until the process is
 RATIO, SPARE = 50, 64 << 20
 _ADDRESSES = 8 << 30  # bytes of addresses that a process may have
 _TABLES = ("program_bombs", "onnx_bombs")
-_UNCLEAN = (MemoryError, RecursionError, SystemError, AssertionError)  # no errors that a file may raise
+_UNCLEAN = (MemoryError, SystemError, AssertionError)  # no errors that a file may raise
 
 
 def tables() -> dict[str, Bomb]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import json
@@ -165,6 +166,24 @@ _script(
     "pickle of a deep list",
     lambda: script(lines("return x"), constants=b"\x80\x02" + b"(" * 500_000 + b"t" * 500_000 + b"."),
 )
+_script(
+    "5,000 objects whose state is set",
+    lambda: script(
+        lines("return x"),
+        extra="class C:\n  a : int\n  def __setstate__(self, s: int):\n    self.a = s\n    return None\n",
+        constants=b"\x80\x02(" + b"c__torch__\nC\n)\x81K\x01b" * 5_000 + b"t.",
+    ),
+)
+_script("60,000 records", lambda: _archive({f"code/a{i}.py": b"" for i in range(60_000)}))
+_script("a function within functions", lambda: script(
+    "".join(f"{'  ' * i}    def f{i}(y):\n" for i in range(60)) + "  " * 60 + "    return y\n" + lines("return x")
+))  # fmt: skip
+_script("a function that calls itself", lambda: script(
+    lines("return __torch__.f(x)"), extra="def f(x):\n  return __torch__.f(x)\n"
+))  # fmt: skip
+_script("types within types", lambda: script(
+    lines("return isinstance(x, " + "List[" * 80 + "int" + "]" * 80 + ")")
+))  # fmt: skip
 _script("constants of long numbers", lambda: script(lines("return x"), constants=pickle.dumps((1 << 800_000,), 2)))
 
 # -- .pt2 ------------------------------------------------------------------------------------------
@@ -325,6 +344,66 @@ def _chain(number: int) -> list[dict]:
 
 
 _called("2,000 nodes", lambda: exported(_chain(2_000)))
+
+
+def _graphs(number: int) -> list[dict]:
+    inner = {
+        "inputs": [X], "outputs": [X], "nodes": [], "tensor_values": {"x": _value(2)}, "sym_int_values": {},
+        "sym_bool_values": {}, "is_single_tensor_return": False,
+    }  # fmt: skip
+    strict = "torch.ops.higher_order.strict_mode"
+    return [
+        {**node(strict, f"h{i}", {"as_graph": {"name": f"g{i}", "graph": inner}}, {"as_tensors": [{"name": "x"}]}),
+         "outputs": [{"as_tensors": [{"name": f"y{i}"}]}]}
+        for i in range(number)
+    ]  # fmt: skip
+
+
+def _within(depth: int) -> dict:
+    graph: dict = {"nodes": []}
+    for _ in range(depth):
+        inner = {
+            "inputs": [X], "outputs": [X], "tensor_values": {"x": _value(2)}, "sym_int_values": {},
+            "sym_bool_values": {}, "is_single_tensor_return": False, **graph,
+        }  # fmt: skip
+        call = node("torch.ops.higher_order.strict_mode", "y", {"as_graph": {"name": "g", "graph": inner}})
+        graph = {"nodes": [{**call, "outputs": [{"as_tensors": [{"name": "y"}]}]}]}
+    return graph["nodes"][0]
+
+
+def _weights(number: int, pickled: bool, spread: bool) -> bytes:
+    """Weights that all lie in one record, or in records over each other."""
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02]q\x00(" + b"K\x01" * 200_000 + b"e.")
+        archive.writestr("a/version", b"3\n")
+    data = inner.getvalue() if pickled else bytes(1 << 20)
+    entry = {
+        "use_pickle": pickled, "is_param": True, "tensor_meta": {**_value(1 << 18), "sizes": [{"as_int": 1 << 18}]},
+    }  # fmt: skip
+    config = {f"w{i}": {**entry, "path_name": f"weight_{i if spread else 0}"} for i in range(number)}
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("m/archive_version", "0")
+        archive.writestr("m/version", "3")
+        archive.writestr("m/models/model.json", "{}")
+        archive.writestr("m/data/weights/model_weights_config.json", json.dumps({"config": config}))
+        archive.writestr("m/data/weights/weight_0", data)
+        first = archive.getinfo("m/data/weights/weight_0")
+        for i in range(1, number if spread else 0):
+            other = copy.copy(first)
+            other.filename = f"m/data/weights/weight_{i}"
+            archive.filelist.append(other)
+    return file.getvalue()
+
+
+_loaded("500 graphs", lambda: exported(_graphs(500), X))
+_loaded("graphs within graphs", lambda: exported([_within(60)], X))
+_loaded("1,000 weights in one record", lambda: _weights(1_000, False, False))
+_loaded("1,000 weights in records over each other", lambda: _weights(1_000, False, True))
+_loaded("1,000 pickled weights in one record", lambda: _weights(1_000, True, False))
+_loaded("1,000 pickled weights in records over each other", lambda: _weights(1_000, True, True))
+_loaded("60,000 records", lambda: _archive({f"a{i}": b"" for i in range(60_000)}))
 _loaded("5,000 calls of modules", lambda: exported(calls=[{"fqn": f"a{i}", "signature": None} for i in range(5_000)]))
 _loaded(
     "20,000 ranges", lambda: exported(range_constraints={f"s{i}": {"min_val": 2, "max_val": 9} for i in range(20_000)})
@@ -356,6 +435,19 @@ def _checkpoint(name: str, code: bytes, deflated: bool = False) -> None:
     BOMBS[f"checkpoint: {name}"] = lambda: (make(), "torch.load(path)")
 
 
+BOMBS["checkpoint: legacy lists"] = lambda: (b"]" * 2_000_000, "torch.load(path)")
+BOMBS["checkpoint: legacy sets"] = lambda: (
+    b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}." + b"\x80\x04" + b"\x8f" * 1_000_000 + b".",
+    "torch.load(path)",
+)
+BOMBS["checkpoint: names of many"] = lambda: (
+    _archive({"data.pkl": b"\x80\x02" + b"cos\nsystem\n" * 200_000 + b".", "version": b"3\n"}),
+    "torch.serialization.get_unsafe_globals_in_checkpoint(path)",
+)
+BOMBS["checkpoint: a tar"] = lambda: (
+    b"x" + bytes(156) + b"0" + bytes(99) + b"ustar" + bytes(1 << 18),
+    "torch.load(path)",
+)
 _checkpoint("sets", b"(" + b"\x8f" * 1_000_000 + b"t")
 _checkpoint("dicts", b"(" + b"}" * 1_000_000 + b"t")
 _checkpoint("lists", b"(" + b"]" * 1_000_000 + b"t")

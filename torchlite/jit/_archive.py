@@ -23,12 +23,12 @@ class ProgramReader(Reader):
 
     def __init__(self, stream: Any, mapped: str = ""):
         super().__init__(stream, mapped=mapped)
-        self._left = _FREE + _TIMES * self.length
+        self._room = _FREE + _TIMES * self.length
         self.longest = _FREE_DEFINITION + self.length // _SHARE
 
     def _spend(self, name: str, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
+        self._room -= size
+        if self._room < 0:
             raise corrupt(f"file {name}", "the record is longer than a file of this length can have")
 
     def text(self, name: str) -> str:
