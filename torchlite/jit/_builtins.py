@@ -7,7 +7,6 @@ of `torch.ops.aten` whose schema they fit. What was chosen is kept by the classe
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -140,7 +139,7 @@ class Operator:
         if found is not None:
             return found
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
-        raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
+        raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds[:500]})")
 
     def _copied(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
         """The operator into a tensor that is there, where the library has no overload for that."""
@@ -569,8 +568,19 @@ _OLD: dict[str, tuple[int, Callable]] = {
 }
 
 
-@functools.cache
+_KNOWN: dict[str, Any] = {}  # operators by their names, once they were asked for
+
+
 def _found(path: str) -> Any:
+    found = _KNOWN.get(path)
+    if found is None:
+        found = _looked_up(path)
+        if found is not None:  # an op that is not there may be registered later
+            _KNOWN[path] = found
+    return found
+
+
+def _looked_up(path: str) -> Any:
     root, _, name = path.partition(".")
     if root == "ops":
         space, _, name = name.partition(".")
