@@ -108,6 +108,25 @@ for _name, _statements in {
     "expanded and cloned": ("return torch.contiguous(torch.expand(torch.ones([1]), [1000000000000000]))",),
     "one_hot": ("return torch.one_hot(torch.zeros([1], dtype=4), 1000000000000000)",),
     "pad": ("return torch.pad(x, [1000000000000000, 0])",),
+    "sections": ("return torch.tensor_split(x, 1000000000000)",),
+    "combinations": ("return torch.combinations(x, 1000000000)",),
+    "polynomials": ("return torch.special_legendre_polynomial_p(torch.mul(x, 0.5), 1000000000000)",),
+    "mvlgamma": ("return torch.mvlgamma(torch.add(x, 1e15), 1000000000000)",),
+    "unbind of one element": ("return torch.unbind(torch.expand(torch.ones([1]), [1000000000000]))",),
+    "split of one element": ("return torch.split(torch.expand(torch.ones([1]), [1000000000000]), 1)",),
+    "chunks of one element": ("return torch.chunk(torch.expand(torch.ones([1]), [1000000000000]), 1000000000000)",),
+    "list of one element": ("return list(torch.expand(torch.ones([1]), [1000000000000]))",),
+    "tolist of one element": ("return torch.tolist(torch.expand(torch.ones([1]), [1000000000000]))",),
+    "comprehension of one element": ("return [i for i in torch.expand(torch.ones([1]), [1000000000000])]",),
+    "kernels": ("return torch.max_pool1d(torch.ones([1, 1, 4]), [1000000000000], [1], [500000000000])",),
+    "outputs": ("return torch.adaptive_avg_pool1d(torch.ones([1, 1, 4]), [1000000000000])",),
+    "zoom": ("return torch.upsample_nearest1d(torch.ones([1, 1, 4]), [1000000000000])",),
+    "bins": ("return torch.histc(x, 1000000000000)",),
+    "windows": ("return torch.kaiser_window(1000000000000)",),
+    "reflection": ("return torch.reflection_pad1d(torch.ones([1, 4]), [1000000000000, 3])",),
+    "draws": ("return torch.multinomial(x, 1000000000000, True)",),
+    "permutation": ("return torch.randperm(1000000000000)",),
+    "product of sets": (f"return torch.cartesian_prod([{', '.join(['x'] * 40)}])",),
     "tril_indices": ("return torch.tril_indices(100000000, 100000000)",),
 }.items():  # fmt: skip
     _running(_name, *_statements)
@@ -331,8 +350,12 @@ for _name, _op, _args in (
     ("arange", "arange", ({"as_int": 10**15},)),
     ("eye", "eye", ({"as_int": 10**8},)),
     ("repeat", "repeat", (X, {"as_ints": [10**15]})),
+    ("combinations", "combinations", (X, {"as_int": 10**9})),
+    ("polynomials", "special_laguerre_polynomial_l.n_scalar", (X, {"as_int": 10**12})),
+    ("sections", "tensor_split.sections", (X, {"as_int": 1 << 40})),
 ):
-    _called(_name, lambda op=_op, args=_args: exported([node(f"torch.ops.aten.{op}.default", "y", *args)]))  # type: ignore[misc]
+    _op += ".default" if "." not in _op else ""
+    _called(_name, lambda op=_op, args=_args: exported([node(f"torch.ops.aten.{op}", "y", *args)]))  # type: ignore[misc]
 
 
 def _chain(number: int) -> list[dict]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
+from torchlite._aten.allowed import limited
 from torchlite._functorch import predispatch
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
@@ -31,7 +32,8 @@ def computing(target: Any) -> Any:
     if isinstance(target, AtenOverload):
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
-        return run if takes else target._plain  # no class of an argument has a say where none is a tensor
+        # No class of an argument has a say where none is a tensor.
+        return limited(target, run if takes else target._plain)
     return CHECKED.get(target, target)
 
 

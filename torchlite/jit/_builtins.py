@@ -15,7 +15,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
-from .._aten.allowed import packet_of
+from .._aten.allowed import check_pieces, limited, packet_of
 from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
 from .._types import dtypes
@@ -23,7 +23,7 @@ from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
-from ._runtime import LOOKUP, METHODS, fail
+from ._runtime import LOOKUP, METHODS, fail, iterate
 from ._scalars import SCALARS, hashed, list_of, shown
 
 TENSORS = (Tensor, torch.nn.Parameter)
@@ -242,8 +242,8 @@ class Plan:
         overload = self.overload
         run = overload._run or overload._found()
         if named and overload._by_position:
-            return overload
-        return overload._plain if self.is_plain else run
+            return limited(overload, overload)
+        return limited(overload, overload._plain if self.is_plain else run)
 
     def code(self, name: str) -> Any:
         """What a keyword argument is converted by, where its number stands for something."""
@@ -311,7 +311,12 @@ def _autocast(*rest: Any) -> bool:
 
 
 def _list_of(x: Any) -> list:
-    return list(x) if isinstance(x, Tensor) else SCALARS["list"](x)
+    return list(iterate(x)) if isinstance(x, Tensor) else SCALARS["list"](x)
+
+
+def _as_lists(x: Tensor) -> Any:
+    check_pieces(x, x.numel())
+    return x.tolist()
 
 
 def _fast_path() -> bool:
@@ -417,7 +422,7 @@ _OWN: dict[str, Callable] = {
     "is_complex": lambda x: x.is_complex(),
     "equal": _equals,
     "storage_offset": lambda x: x.storage_offset(),
-    "tolist": lambda x: x.tolist(),
+    "tolist": _as_lists,
     "index": _index,
     "is_contiguous": lambda x, memory_format=None: (
         x.is_contiguous() if memory_format is None else x.is_contiguous(memory_format=format_of(memory_format))

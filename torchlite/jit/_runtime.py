@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from .._aten.allowed import check_pieces
 from .._dispatch.call import Tensor
 from .._types.devices import device as device_type
 from ..futures import Future
@@ -351,6 +352,8 @@ def iterate(value: Any) -> Any:
     cls = value.__class__
     if cls is range:
         return _scalars.list_of(value)
+    if isinstance(value, Tensor) and value.ndim:
+        check_pieces(value, len(value))
     if isinstance(value, _ITERABLE):
         return value
     if cls is dict:
