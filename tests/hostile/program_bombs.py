@@ -118,6 +118,7 @@ for _name, _statements in {
     "list of one element": ("return list(torch.expand(torch.ones([1]), [1000000000000]))",),
     "tolist of one element": ("return torch.tolist(torch.expand(torch.ones([1]), [1000000000000]))",),
     "comprehension of one element": ("return [i for i in torch.expand(torch.ones([1]), [1000000000000])]",),
+    "text of one element": ("return str(torch.expand(torch.ones([1]), [1000000000000]))",),
     "kernels": ("return torch.max_pool1d(torch.ones([1, 1, 4]), [1000000000000], [1], [500000000000])",),
     "outputs": ("return torch.adaptive_avg_pool1d(torch.ones([1, 1, 4]), [1000000000000])",),
     "zoom": ("return torch.upsample_nearest1d(torch.ones([1, 1, 4]), [1000000000000])",),
