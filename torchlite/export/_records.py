@@ -145,7 +145,9 @@ class Records:
         """A tensor that the file has as a checkpoint."""
         import io
 
-        found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
-        if not isinstance(found, torch.Tensor):
-            raise wrong(where, f"the record {path[:100]} holds no tensor")
-        return found
+        if (path,) not in self._made:
+            found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
+            if not isinstance(found, torch.Tensor):
+                raise wrong(where, f"the record {path[:100]} holds no tensor")
+            self._made[path,] = found
+        return self._made[path,]

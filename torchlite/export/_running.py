@@ -12,11 +12,14 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
+from torchlite._aten.allowed import limited
 from torchlite._functorch import predispatch
 from torchlite._types.source import compile_function, identifier, is_identifier
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
+
+from ._codes import CHECKED
 
 _NUMBERS = itertools.count()
 
@@ -43,8 +46,9 @@ def computing(target: Any) -> Any:
     if isinstance(target, AtenOverload):
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
-        return run if takes else target._plain  # no class of an argument has a say where none is a tensor
-    return target
+        # No class of an argument has a say where none is a tensor.
+        return limited(target, run if takes else target._plain)
+    return CHECKED.get(target, target)
 
 
 def install(module: Any) -> None:
@@ -129,7 +133,8 @@ class _Writer:
             self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
             return
         target: Any = node.target
-        if getattr(target, "__module__", "") == "_operator" and target.__name__ in magic_methods and not node.kwargs:
+        is_plain = getattr(target, "__module__", "") == "_operator" and target not in CHECKED
+        if is_plain and target.__name__ in magic_methods and not node.kwargs:
             values = [v if is_identifier(v) else f"({v})" for v in map(self.value, node.args)]
             if target is operator.getitem:
                 self.lines.append(f"{name} = {values[0]}[{values[1]}]")

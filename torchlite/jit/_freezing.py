@@ -248,10 +248,10 @@ class _Building:
             done.add(path)
             text = self._texts.get(path)
             if text is None:
-                node, module = self._whole.definition(path), path.rpartition(".")[0]
+                node = self._whole.definition(path)
                 if node is None:
                     continue
-                text = _LISTED.sub(r"\1[]", self._whole.text_of(module, node))
+                text = _LISTED.sub(r"\1[]", self._whole.text_of(path, node))
                 self._texts[path] = text
             order.append(path)
             for found in _NAMED.findall(text):

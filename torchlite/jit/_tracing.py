@@ -252,10 +252,10 @@ def function_of(program: Program, path: str) -> Any:
     """A function of a program, for Python to call."""
     function = program.find(path)
     script = ScriptClass(path, "function")
-    module, _, name = path.rpartition(".")
+    name = path.rpartition(".")[2]
     script.program = program
     script.nodes[name] = program.definition(path)
-    script.texts[name] = program.text_of(module, script.nodes[name])
+    script.texts[name] = program.text_of(path, script.nodes[name])
     script.methods[name] = function
     return ScriptFunction._made(program.globals[path], script, name)
 
