@@ -80,6 +80,9 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--pytest", default="", metavar="WORDS", help='more words for pytest, such as "-k softmax"')
     parser.add_argument("--json", default="", metavar="FILE", help="write everything there")
     parser.add_argument("--table", default="", metavar="FILE", help="write the table (Markdown) there")
+    parser.add_argument(
+        "--keep", default="", metavar="FOLDER", help="keep what the parts write there: logs, each test with its traceback"
+    )
     parser.add_argument("--run-part", default="", help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=60.0, help=argparse.SUPPRESS)
     parser.add_argument("--result", default="", help=argparse.SUPPRESS)
@@ -199,8 +202,9 @@ def main(argv: list[str] | None = None) -> int:
     until = time.monotonic() + given.seconds
     begun = time.monotonic()
     results: dict = {"device": given.device, "quick": given.quick, "simulated": given.simulate_cuda, "parts": {}}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with contextlib.nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
         environment = checkout_environment(folder / "checkout", given.simulate_cuda)
         while wanted:
             part = wanted[0]
