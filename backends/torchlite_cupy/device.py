@@ -21,8 +21,8 @@ from .grids import Grid, grid_for, guarded
 from .memory import Memory
 
 _WAITING = 32
-# NVRTC and, after it, the assembler make one step of a product and a sum: neither looks through a sum that is rounded on
-# its own, as both do through an empty `asm`. Adding -0 changes no number.
+# NVRTC makes one step of a product and a sum, and so does the assembler after it, which looks through an empty `asm`.
+# Neither looks through a sum with a rounding of its own. Adding -0 changes no number.
 _FENCE = """
 template <class Of> FUNCTION Of fenced_(Of x) { return x; }
 FUNCTION float fenced_(float x) { return __fadd_rn(x, -0.0f); }
