@@ -29,7 +29,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite_device.machinery.binaries import folder, replace
+from torchlite._settings import cache_files
+from torchlite_device.machinery.binaries import folder
 
 from . import trial
 
@@ -158,24 +159,22 @@ class _Folder:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _can_write(path: str) -> bool:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path, os.W_OK)
+def _usable_cache(path: str) -> bool:
+    """Whether a driver may keep programs in a folder: it can be written, and by nobody else."""
+    return cache_files.is_trusted(Path(path), make=True) and os.access(path, os.W_OK)
 
 
 @functools.cache
 def _for_drivers() -> dict[str, str]:
     """Environment variables that drivers need here. PoCL has no device where it cannot write what it compiles: where
-    its own place is read-only it gets one in our cache folder, or one that lasts as long as the process.
+    its own place is read-only, or open to other users, it gets one in our cache folder, or one that lasts as long as
+    the process.
     """
     own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    if os.environ.get("POCL_CACHE_DIR") or _can_write(os.path.join(own, "pocl")):
+    if os.environ.get("POCL_CACHE_DIR") or _usable_cache(os.path.join(own, "pocl")):
         return {}
     place = str(cache_folder() / "pocl")
-    if not _can_write(place):
+    if not _usable_cache(place):
         try:
             place = tempfile.mkdtemp(prefix="torchlite-pocl-")
         except OSError:
@@ -327,9 +326,10 @@ def _well_formed(found: Survey) -> bool:
 def _remembered(path: Path) -> Survey | None:
     """What was found before; None where nothing was, or the file is not as it was written."""
     try:
-        if not path.is_file():
+        text = cache_files.read(path)
+        if text is None:
             return None
-        content = json.loads(path.read_text())
+        content = json.loads(text)
         if content.pop("digest") != _digest(path.name, content):
             return None
         kept = Survey(**content)
@@ -344,7 +344,7 @@ def _remember(path: Path, found: Survey) -> None:
     content = dataclasses.asdict(found)
     text = json.dumps({**content, "digest": _digest(path.name, content)})
     with contextlib.suppress(OSError):  # then the next process tries again
-        replace(path, text.encode())
+        cache_files.write(path, text.encode())
 
 
 @functools.cache
@@ -370,7 +370,7 @@ def _forget() -> None:
     """Try the drivers anew when they are next asked for: what was remembered is not so."""
     drivers = installed()
     with contextlib.suppress(OSError):
-        os.unlink(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
+        cache_files.remove(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
     _surveyed.cache_clear()
 
 
