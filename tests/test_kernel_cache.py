@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlite._settings import cache_files
+from torchlite._settings import cache_files, temporary
 from torchlite_cc import build, loading
 from torchlite_device.machinery import binaries
 
@@ -306,7 +306,7 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     code = f"""
         from torchlite_cc import build
         from torchlite_device.machinery import binaries
-        from torchlite._settings import cache_files
+        from torchlite._settings import cache_files, temporary
         path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
         for length in {lengths}:
             cache_files.write(path, whole[:length] + binaries.digest(path.name, whole[:length]))
@@ -373,7 +373,7 @@ def test_without_memory_that_code_runs_from(libraries, monkeypatch, refused):
 
     monkeypatch.setattr(loading, "_memory" if refused == "memory" else "_from_memory", none)
     assert loading.loaded(libraries[PROGRAM], "a.so").answer() == 42
-    assert stat.S_IMODE(os.stat(loading._private_folder(os.getpid())).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(temporary.process_folder()).st_mode) == 0o700
 
 
 @compiled

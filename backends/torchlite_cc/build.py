@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from torchlite._settings import cache_files
+from torchlite._settings import cache_files, temporary
 from torchlite_device.machinery import binaries
 from torchlite_device.machinery.device import NotBuiltError, numbered
 from torchlite_kernels.c_preamble import C
@@ -156,7 +156,7 @@ def opened(path: Path) -> ctypes.CDLL | None:
 
 def _compiled(text: str, name: str) -> bytes:
     """The library of a program's text, built in a private folder."""
-    with tempfile.TemporaryDirectory(prefix="torchlite-build-") as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
         place = Path(folder) / name
         _compile(text, place)
         return place.read_bytes()
@@ -180,6 +180,6 @@ def _libraries() -> tuple[str, ...]:
 
 @functools.cache
 def _links(library: str) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
         command = [*compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(Path(folder) / "a.so"), library]
         return not subprocess.run(command, check=False, input="", capture_output=True, text=True).returncode

@@ -7,19 +7,17 @@ to a private folder that lasts as long as the process.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
-import functools
 import hashlib
 import itertools
 import os
-import shutil
 import struct
 import sys
-import tempfile
 import threading
 from pathlib import Path
+
+from torchlite._settings import temporary
 
 _MFD_EXEC = 0x10  # newer kernels may refuse to load from memory that is not marked so
 _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a segment, where offset and size stand in it
@@ -105,19 +103,7 @@ def _path(descriptor: int) -> str:
     return f"/proc/self/{turns}fd/{descriptor}"
 
 
-@functools.cache
-def _private_folder(pid: int) -> str:
-    folder = tempfile.mkdtemp(prefix="torchlite-kernels-")
-    atexit.register(_remove, folder, pid)
-    return folder
-
-
-def _remove(folder: str, pid: int) -> None:
-    if os.getpid() == pid:  # a forked child uses its parent's
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _from_private_folder(data: bytes, name: str) -> ctypes.CDLL:
-    path = Path(_private_folder(os.getpid())) / f"{next(_numbers)}-{name}"
+    path = Path(temporary.process_folder()) / f"{next(_numbers)}-{name}"
     path.write_bytes(data)
     return ctypes.CDLL(str(path))

@@ -7,7 +7,6 @@ a driver changes. Nothing here imports PyOpenCL before a device is used.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import dataclasses
 import functools
@@ -29,7 +28,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite._settings import cache_files
+from torchlite._settings import cache_files, temporary
 from torchlite_device.machinery.binaries import folder
 
 from . import trial
@@ -145,7 +144,7 @@ class _Folder:
 
     def __enter__(self) -> str:
         try:
-            self.path = tempfile.mkdtemp(prefix="torchlite-opencl-")
+            self.path = tempfile.mkdtemp(dir=temporary.process_folder())
             for i, driver in enumerate(self.drivers):
                 Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
         except OSError:
@@ -176,10 +175,9 @@ def _for_drivers() -> dict[str, str]:
     place = str(cache_folder() / "pocl")
     if not _usable_cache(place):
         try:
-            place = tempfile.mkdtemp(prefix="torchlite-pocl-")
+            place = tempfile.mkdtemp(dir=temporary.process_folder())
         except OSError:
             return {}
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
     return {"POCL_CACHE_DIR": place}
 
 
