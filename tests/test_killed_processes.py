@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
-from torchlite._settings import temporary
+from torchlite._settings import mpich, temporary
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc and /dev/shm")
@@ -57,7 +60,7 @@ SHARED = """
         x = queue.get()
         back.put(x)
         back.put(torch.ones(100_000))
-        time.sleep(600)
+        mp.parent_process().join()
 
     if __name__ == "__main__":
         mp.set_sharing_strategy(sys.argv[2])
@@ -92,8 +95,8 @@ class Place:
     """A temporary folder, /dev/shm, and the processes that carry a mark in their environment."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.temporary = folder, folder / "temporary"
-        self.temporary.mkdir()
+        self.folder, self.temporary = folder, Path(tempfile.mkdtemp(prefix="killed-"))  # short, for sockets
+        self.before = set(os.listdir("/dev/shm"))
         self.mark = f"TORCHLITE_TEST_MARK={folder}"
         self.environment = {
             **os.environ, "TMPDIR": str(self.temporary), "TORCHLITE_TEST_MARK": str(folder),
@@ -116,10 +119,7 @@ class Place:
     def left(self) -> tuple[list[str], list[str]]:
         """What was left: files, and processes."""
         files = [str(p.relative_to(self.temporary)) for p in self.temporary.rglob("*")]
-        return files + [name for name in os.listdir("/dev/shm") if self.is_ours(name)], self.processes()
-
-    def is_ours(self, name: str) -> bool:
-        return name not in self.before
+        return files + sorted(set(os.listdir("/dev/shm")) - self.before), self.processes()
 
     def processes(self) -> list[str]:
         found = []
@@ -142,8 +142,8 @@ class Place:
 @pytest.fixture
 def place(tmp_path):
     found = Place(tmp_path)
-    found.before = set(os.listdir("/dev/shm"))
-    return found
+    yield found
+    shutil.rmtree(found.temporary)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
@@ -161,20 +161,9 @@ def test_a_data_loader(place, program, method, number):
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_shared_tensors(place, method, strategy, number):
     process = place.start(SHARED, method, strategy)
-    children = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_child(int(p), process.pid)]
     process.send_signal(number)
     assert process.wait(10) == -number
-    for child in children:  # a program's own processes are the program's
-        if Path(f"/proc/{child}").exists() and b"sh\0-c" not in Path(f"/proc/{child}/cmdline").read_bytes():
-            os.kill(child, signal.SIGKILL)
     place.await_nothing()
-
-
-def is_child(process: int, parent: int) -> bool:
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]) == parent
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
@@ -187,8 +176,38 @@ def test_started_processes(place, method, number, tmp_path):
     place.await_nothing()
 
 
+RANK = """
+    import torchlite as torch
+    import torchlite.distributed as dist
+
+    dist.init_process_group("mpi")
+    x = torch.ones(1000)
+    dist.all_reduce(x)
+    if dist.get_rank() == 0:
+        print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py")
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+def test_a_job_of_the_launcher(place, number, tmp_path):
+    (tmp_path / "rank.py").write_text("import os, sys, time\n" + textwrap.dedent(RANK))
+    launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
+    process = place.start(launcher, "--standalone", "--nproc-per-node", "2", str(tmp_path / "rank.py"))
+    process.send_signal(number)
+    process.wait(20)
+    if number == signal.SIGKILL:  # its files of MPICH's go with the next start
+        deadline = time.monotonic() + 15
+        while place.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1.1)
+        mpich.clear_shared_memory()
+    place.await_nothing()
+
+
 HOLDS = """
-    from torchlite._settings import temporary
+    from torchlite._settings import mpich, temporary
     folder = temporary.process_folder()
     open(os.path.join(folder, "file"), "w").close()
     print("ready", flush=True)

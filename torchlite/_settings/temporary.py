@@ -25,7 +25,7 @@ except ImportError:  # Windows
 
 PREFIX = "torchlite-process-"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-z_]{8}")
-_LONGEST = 80  # characters of a folder in which sockets get names: a socket's path has about a hundred
+_LONGEST = 88  # characters of a folder in which sockets get names: a socket's path has about a hundred
 _SCRIPT = """{ set --; while IFS= read -r x; do set -- "$@" "$x"; done; rm -rf -- "$@"; } <&3 >/dev/null 2>&1 &"""
 _lock = threading.RLock()
 
