@@ -40,7 +40,7 @@ __all__ = [
 __all__ += multiprocessing.__all__  # type: ignore[attr-defined]
 
 
-def get_context(method: str | None = None) -> Any:
+def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
     """Python's context of a start method."""
     if method == "forkserver":
         for_multiprocessing()

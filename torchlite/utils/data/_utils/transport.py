@@ -160,4 +160,4 @@ def receive(connection: Any) -> Any:
                 done += file.readinto(view[done:])  # type: ignore[attr-defined]
     if rest is not None:
         os.unlink(rest)
-    return pickle.loads(pieces[0], buffers=pieces[1:])
+    return pickle.loads(pieces[0], buffers=pieces[1:])  # type: ignore[arg-type]
