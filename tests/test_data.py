@@ -1,9 +1,14 @@
 """Data sets, samplers and the DataLoader. Orders in `ORDERS` were printed by PyTorch 2.13 for the same seeds."""
 
 import collections
+import errno
 import itertools
+import multiprocessing
 import os
 import random
+import subprocess
+import sys
+import tempfile
 import time
 
 import numpy as np
@@ -30,6 +35,8 @@ from torchlite.utils.data import (
     get_worker_info,
     random_split,
 )
+from torchlite.utils.data._utils import transport
+from torchlite.utils.data._utils.transport import receive, send
 
 
 class Squares(Dataset):
@@ -230,22 +237,84 @@ def test_rows_of_tensors_at_once_equal_rows_one_by_one():
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_large_batches_travel_whole_and_leave_nothing(context):
+def test_large_batches_travel_whole_and_leave_nothing(context, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     loader = DataLoader(Large(), batch_size=2, num_workers=2, multiprocessing_context=context)
     iterator = iter(loader)
-    folders = iterator._folders
     batches = list(iterator)
     assert [float(b[0][1, 7, 9]) for b in batches] == [1.0, 3.0, 5.0] and batches[0][2] == ("name", "name")
     batches[0][0].add_(1)
-    assert not any(os.path.exists(folder) for folder in folders)
+    assert not list(tmp_path.iterdir())
 
 
 def test_dropping_the_iterator_ends_the_workers():
     iterator = iter(DataLoader(Large(), batch_size=1, num_workers=2))
     next(iterator)
-    processes, folders = list(iterator._workers), iterator._folders
+    processes = list(iterator._workers)
     del iterator
-    assert not any(p.is_alive() for p in processes) and not any(os.path.exists(folder) for folder in folders)
+    assert not any(p.is_alive() for p in processes)
+
+
+def exchanged(message, limit=100):
+    a, b = multiprocessing.Pipe()
+    send(a, message, limit)
+    return receive(b)
+
+
+@pytest.mark.parametrize("way", ["memory", "folder", "folder without O_TMPFILE", "named"])
+def test_ways_of_large_messages(monkeypatch, tmp_path, way):
+    """Each system has one of them; none leaves a file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    if way.startswith("folder"):
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+    if way == "folder without O_TMPFILE":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    monkeypatch.setattr(transport, "_BY_DESCRIPTOR", way != "named")
+    sent = [np.arange(30_000.0).reshape(100, 300), "text", np.empty(0), np.asfortranarray(np.ones((40, 50)))]
+    got = exchanged(sent)
+    assert all(np.array_equal(x, y) for x, y in zip(sent, got, strict=True)) and got[0].flags.writeable
+    assert not os.listdir(tmp_path)
+
+
+def test_a_message_that_cannot_be_sent_is_taken_back(monkeypatch):
+    """The next one arrives: the worker's error, for which there was no descriptor."""
+    a, b = multiprocessing.Pipe()
+    given = transport.socket.send_fds
+
+    def full(*arguments):
+        raise OSError(errno.ETOOMANYREFS, "Too many references")
+
+    monkeypatch.setattr(transport, "_PATIENCE", 0.05)
+    monkeypatch.setattr(transport.socket, "send_fds", full)
+    with pytest.raises(OSError, match="Too many references"):
+        send(a, np.ones(10_000))
+    monkeypatch.setattr(transport.socket, "send_fds", given)
+    send(a, np.ones(20_000))
+    assert receive(b).shape == (20_000,)
+
+
+def test_an_iterator_that_a_forked_process_collects_is_silent():
+    """Its workers are those of the process that it forked from."""
+    code = """
+import gc, os, sys
+import torchlite as torch
+from torchlite.utils.data import DataLoader
+iterator = iter(DataLoader(torch.arange(100), batch_size=2, num_workers=2))
+next(iterator)
+cycle = [iterator]
+cycle.append(cycle)
+child = os.fork()
+if not child:
+    del iterator, cycle
+    gc.collect()
+    sys.stderr.flush()
+    os._exit(0)
+os.waitpid(child, 0)
+print(len(list(iterator)))
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("49\n", "")
 
 
 def test_persistent_workers():

@@ -13,6 +13,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import multiprocessing as mp
+from torchlite._settings.temporary import process_folder, shared_memory
 
 
 def adds_one(queue, answers):
@@ -178,8 +179,8 @@ def test_many_tensors_take_few_descriptors():
     assert done.returncode == 0, done.stderr
 
 
-def files_of(pid):
-    return [name for name in os.listdir("/dev/shm") if name.startswith(f"torch_{pid}_")]
+def files_in(folder):
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="names of shared memory are not seen here")
@@ -192,22 +193,23 @@ def test_no_names_stay_behind(end):
         queue.put(shared)
         queue.put(torch.ones(2))
         a = queue.get()
-        pid = os.getpid()
-        print(pid, len([n for n in os.listdir("/dev/shm") if n.startswith(f"torch_{{pid}}_")]), flush=True)
+        from torchlite._settings.temporary import process_folder
+        folder = process_folder("/dev/shm")
+        print(folder, len(os.listdir(folder)), flush=True)
         {end}
     """)
-    pid, during = done.stdout.split()
+    folder, during = done.stdout.split()
     assert int(during) >= 2, done.stderr
     deadline = time.monotonic() + 30
-    while files_of(pid) and time.monotonic() < deadline:
+    while os.path.exists(folder) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not files_of(pid)
+    assert not os.path.exists(folder)
 
 
 def test_names_go_with_their_tensors(strategy):
     def count():
         gc.collect()
-        return len(files_of(os.getpid()))
+        return len(files_in(process_folder(shared_memory())))
 
     before, queue = count(), mp.SimpleQueue()
     queue.put(torch.ones(3))

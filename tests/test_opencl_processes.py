@@ -87,15 +87,15 @@ def test_a_changed_letter_in_what_is_known_of_drivers(where, tmp_path):
 
 
 def test_what_a_killed_process_left_in_the_cache_is_cleared(where, tmp_path):
-    from torchlite_device.machinery import binaries
+    from torchlite._settings import cache_files
 
     place = tmp_path / "some" / "name.bin"
-    binaries.replace(place, b"1")
+    cache_files.write(place, b"1")
     old, new = place.with_suffix(".17.1.part"), place.with_suffix(".18.1.part")
     for left in (old, new):
         left.touch()
     os.utime(old, (1e9, 1e9))
-    binaries.replace(place, b"2")
+    cache_files.write(place, b"2")
     assert place.read_bytes() == b"2" and not old.exists() and new.exists()  # somebody may be writing the new one
 
 

@@ -15,12 +15,14 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 
+from torchlite._settings import cache_files, temporary
 from torchlite_device.machinery import binaries
 from torchlite_device.machinery.device import NotBuiltError, numbered
 from torchlite_kernels.c_preamble import C
+
+from . import loading
 
 _FLAGS = (
     "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
@@ -32,8 +34,6 @@ _SANITIZERS = {
     "undefined": ("-fsanitize=undefined", "-fno-sanitize=alignment", "-fno-sanitize-recover=undefined", "-g1", "-O1"),
 }
 _LIBRARIES = ("-lm", "-pthread")
-_DIGEST = 32  # bytes behind a library that tell that it is whole
-_lock = threading.Lock()
 
 
 @functools.cache
@@ -98,12 +98,12 @@ def _mark() -> Path:
 @functools.cache
 def prepared() -> bool:
     """Whether kernels were built in advance."""
-    return binaries.kept() and _mark().exists()
+    return binaries.kept() and cache_files.read(_mark()) == identity().encode()
 
 
 def prepare() -> None:
     """Note that kernels were built in advance."""
-    binaries.replace(_mark(), identity().encode())
+    cache_files.write(_mark(), identity().encode())
 
 
 def path_of(text: str) -> Path:
@@ -125,39 +125,41 @@ def load(text: str, may_build: bool = True) -> ctypes.CDLL:
         raise NotBuiltError("a kernel is not built: python -m torchlite build-kernels")
     if why_not():
         raise RuntimeError(why_not())
-    if not binaries.kept():
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / path.name
-            _compile(text, path)
-            return ctypes.CDLL(str(path))
-    built(text, path)
-    library = opened(path)
-    if library is None:
-        raise RuntimeError(f"the program that was built at {path} cannot be loaded")
-    return library
+    data = _compiled(text, path.name)
+    if binaries.kept():
+        try:
+            _keep(path, data)
+        except OSError as error:
+            binaries.cannot_be_kept(binaries.folder("cc"), error)
+    return loading.loaded(data, path.name)
 
 
 def built(text: str, path: Path) -> None:
-    """Build a program into the file of its name: written beside it and moved there, so that processes can share the
-    folder.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".part") as folder:
-        place = Path(folder) / path.name
-        _compile(text, place)
-        data = place.read_bytes()
-        binaries.replace(path, data + hashlib.sha256(data).digest())
+    """Build a program into the file of its name. OSError where the cache cannot be written."""
+    _keep(path, _compiled(text, path.name))
+
+
+def _keep(path: Path, data: bytes) -> None:
+    cache_files.write(path, data + binaries.digest(path.name, data))
 
 
 def opened(path: Path) -> ctypes.CDLL | None:
-    """A library from the disk; None where it is not there, or damaged."""
-    data = binaries.content(path)
-    if data is None or hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
+    """A library from the disk; None where it is not there, damaged, or another user could have written it."""
+    data = cache_files.read(path)
+    if data is None or binaries.digest(path.name, data[: -binaries.DIGEST]) != data[-binaries.DIGEST :]:
         return None
     try:
-        return ctypes.CDLL(str(path))
+        return loading.loaded(data[: -binaries.DIGEST], path.name)
     except OSError:
         return None
+
+
+def _compiled(text: str, name: str) -> bytes:
+    """The library of a program's text, built in a private folder."""
+    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
+        place = Path(folder) / name
+        _compile(text, place)
+        return place.read_bytes()
 
 
 def _compile(text: str, place: Path) -> None:
@@ -178,6 +180,6 @@ def _libraries() -> tuple[str, ...]:
 
 @functools.cache
 def _links(library: str) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
         command = [*compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(Path(folder) / "a.so"), library]
         return not subprocess.run(command, check=False, input="", capture_output=True, text=True).returncode

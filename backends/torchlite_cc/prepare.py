@@ -81,7 +81,7 @@ def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[st
         nonlocal count
         try:
             build.built(*item)
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             failed.append(str(error))
         with lock:
             count += 1
@@ -89,5 +89,8 @@ def build_all(texts: Iterable[str], done: Callable[[int, int], None]) -> list[st
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         list(threads.map(one, missing))
-    build.prepare()
+    try:
+        build.prepare()
+    except OSError as error:
+        failed.append(str(error))
     return failed

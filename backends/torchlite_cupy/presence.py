@@ -10,7 +10,10 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
+
+from torchlite._settings import cache_files
 
 _NO_DEVICE = 100
 _WHEELS = {"cupy-cuda12x": 12, "cupy-cuda13x": 13}
@@ -102,6 +105,7 @@ def _name() -> str:
 @functools.cache
 def _compiler_missing(name: str) -> str:
     """What keeps CuPy from being imported or from compiling."""
+    _guard_cache()
     try:
         from .driver import compiler
     except ImportError as error:
@@ -144,3 +148,12 @@ def problems() -> list[str]:
         return []
     reason = why_not()
     return [reason] if reason else []
+
+
+def _guard_cache() -> None:
+    """Have CuPy keep its own kernels in memory where other users could write its folder: it loads what it finds there.
+    Called before CuPy is imported.
+    """
+    home = os.path.join(os.path.expanduser("~"), ".cupy", "kernel_cache")
+    if not cache_files.is_trusted(Path(os.environ.get("CUPY_CACHE_DIR") or home)):
+        os.environ.setdefault("CUPY_CACHE_IN_MEMORY", "1")

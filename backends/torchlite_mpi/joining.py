@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+from torchlite._settings.mpich import clear_shared_memory
+
 
 def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
     """The variables by which this process is `rank` of `size`; all that name the same meeting are one world.
@@ -29,6 +31,7 @@ def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
         process = -1
         if rank == 0:
             _await(start, size, deadline)
+            clear_shared_memory()
             process = _launch(size, start, limit)
         connection, words, descriptors = _lent(listener, process, size, deadline)
     finally:

@@ -7,7 +7,6 @@ a driver changes. Nothing here imports PyOpenCL before a device is used.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import dataclasses
 import functools
@@ -29,7 +28,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite_device.machinery.binaries import folder, replace
+from torchlite._settings import cache_files, temporary
+from torchlite_device.machinery.binaries import folder
 
 from . import trial
 
@@ -144,7 +144,7 @@ class _Folder:
 
     def __enter__(self) -> str:
         try:
-            self.path = tempfile.mkdtemp(prefix="torchlite-opencl-")
+            self.path = tempfile.mkdtemp(dir=temporary.process_folder())
             for i, driver in enumerate(self.drivers):
                 Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
         except OSError:
@@ -158,29 +158,26 @@ class _Folder:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _can_write(path: str) -> bool:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(path, os.W_OK)
+def _usable_cache(path: str) -> bool:
+    """Whether a driver may keep programs in a folder: it can be written, and by nobody else."""
+    return cache_files.is_trusted(Path(path), make=True) and os.access(path, os.W_OK)
 
 
 @functools.cache
 def _for_drivers() -> dict[str, str]:
     """Environment variables that drivers need here. PoCL has no device where it cannot write what it compiles: where
-    its own place is read-only it gets one in our cache folder, or one that lasts as long as the process.
+    its own place is read-only, or open to other users, it gets one in our cache folder, or one that lasts as long as
+    the process.
     """
     own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    if os.environ.get("POCL_CACHE_DIR") or _can_write(os.path.join(own, "pocl")):
+    if os.environ.get("POCL_CACHE_DIR") or _usable_cache(os.path.join(own, "pocl")):
         return {}
     place = str(cache_folder() / "pocl")
-    if not _can_write(place):
+    if not _usable_cache(place):
         try:
-            place = tempfile.mkdtemp(prefix="torchlite-pocl-")
+            place = tempfile.mkdtemp(dir=temporary.process_folder())
         except OSError:
             return {}
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
     return {"POCL_CACHE_DIR": place}
 
 
@@ -327,9 +324,10 @@ def _well_formed(found: Survey) -> bool:
 def _remembered(path: Path) -> Survey | None:
     """What was found before; None where nothing was, or the file is not as it was written."""
     try:
-        if not path.is_file():
+        text = cache_files.read(path)
+        if text is None:
             return None
-        content = json.loads(path.read_text())
+        content = json.loads(text)
         if content.pop("digest") != _digest(path.name, content):
             return None
         kept = Survey(**content)
@@ -344,7 +342,7 @@ def _remember(path: Path, found: Survey) -> None:
     content = dataclasses.asdict(found)
     text = json.dumps({**content, "digest": _digest(path.name, content)})
     with contextlib.suppress(OSError):  # then the next process tries again
-        replace(path, text.encode())
+        cache_files.write(path, text.encode())
 
 
 @functools.cache
@@ -370,7 +368,7 @@ def _forget() -> None:
     """Try the drivers anew when they are next asked for: what was remembered is not so."""
     drivers = installed()
     with contextlib.suppress(OSError):
-        os.unlink(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
+        cache_files.remove(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
     _surveyed.cache_clear()
 
 

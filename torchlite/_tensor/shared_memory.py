@@ -11,12 +11,12 @@ import functools
 import itertools
 import mmap
 import os
-import tempfile
-import uuid
 import weakref
 from typing import Any
 
 import numpy as np
+
+from torchlite._settings.temporary import process_folder, shared_memory
 
 
 class Mapping:
@@ -126,51 +126,12 @@ def map_descriptor(descriptor: int, nbytes: int) -> np.ndarray:
     return np.asarray(mapping)
 
 
-class _Names:
-    """The names of this process's files in shared memory. They begin alike, so that a shell, which waits for the end of
-    a pipe that only this process holds, can remove them when it ends, however that happens.
-    """
-
-    def __init__(self) -> None:
-        folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
-        self.start = os.path.join(folder, f"torch_{os.getpid()}_{uuid.uuid4().hex}_")
-        self.numbers = itertools.count()
-        self.pid = os.getpid()
-        theirs, self.ours = os.pipe()
-        # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
-        script = "{ read x; printf '%s\\0' \"$0\"* | xargs -0 rm -f; } <&3 >/dev/null 2>&1 &"
-        actions = [(os.POSIX_SPAWN_DUP2, theirs, 3)] if theirs != 3 else []
-        try:
-            os.set_inheritable(theirs, True)
-            started = os.posix_spawn(
-                "/bin/sh", ["sh", "-c", script, self.start], os.environ, file_actions=actions, setsid=True
-            )
-            os.waitpid(started, 0)
-        finally:
-            os.close(theirs)
-
-
-_names: _Names | None = None
+_numbers = itertools.count()
 
 
 def new_name() -> str:
     """A name in shared memory that no other process has. What has it when this process ends is removed."""
-    global _names
-    if _names is None:
-        _names = _Names()
-    return f"{_names.start}{next(_names.numbers)}"
-
-
-def _forget() -> None:
-    """In a forked child: the names are its parent's."""
-    global _names
-    if _names is not None:
-        os.close(_names.ours)
-        _names = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    return os.path.join(process_folder(shared_memory()), str(next(_numbers)))
 
 
 def unlink(filename: str) -> None:

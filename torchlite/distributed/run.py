@@ -16,6 +16,9 @@ import tempfile
 import uuid
 from typing import Any
 
+from torchlite._settings.mpich import clear_shared_memory
+from torchlite._settings.temporary import process_folder
+
 from ._launch.starting import Hosts, Run, describe, find_mpiexec, mpi_command, rank_command, read_hosts
 
 __all__ = ["get_args_parser", "main", "run"]
@@ -109,6 +112,11 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
+def _log_folder(args: argparse.Namespace) -> str:
+    """A new folder of this user's for the files of `--tee` and `--redirects`; "" where neither is given."""
+    return tempfile.mkdtemp(prefix="torchlite_run_") if args.tee != "0" or args.redirects != "0" else ""
+
+
 def run(args: argparse.Namespace) -> int:
     """Start what parsed arguments ask for: the exit code."""
     per_node = _processes(args.nproc_per_node)
@@ -127,16 +135,18 @@ def run(args: argparse.Namespace) -> int:
         "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
         "run_id": args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12], "restart": 0,
         "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
-        "log_dir": args.log_dir or os.path.join(tempfile.gettempdir(), "torchlite_run"),
+        "log_dir": args.log_dir or _log_folder(args), "folder": process_folder(),
     }  # fmt: skip
     before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
+    clear_shared_memory()
     for restart in range(args.max_restarts + 1):
         options["restart"] = restart
         started = Run([*before, *rank_command(options, program, not args.no_python, args.module)])
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda given, frame, started=started: started.send(given))
         code = started.wait()
+        clear_shared_memory()  # of ranks that were killed
         if code == 0 and not started.failures:
             return 0
         left = args.max_restarts - restart

@@ -16,6 +16,9 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from multiprocessing import *
+from typing import Any
+
+from torchlite._settings.temporary import for_multiprocessing
 
 from . import reductions
 from .reductions import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
@@ -35,6 +38,13 @@ __all__ = [
     "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn", "start_processes",
 ]  # fmt: skip
 __all__ += multiprocessing.__all__  # type: ignore[attr-defined]
+
+
+def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
+    """Python's context of a start method."""
+    if method == "forkserver":
+        for_multiprocessing()
+    return multiprocessing.get_context(method)
 
 
 def _set_thread_name(name: str) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.temporary import for_multiprocessing
 from torchlite._tensor.shared_memory import Sharing, map_descriptor, map_file, mapping_of, new_name, unlink
 from torchlite._tensor.storage import owner_of, storage_on
 from torchlite.nn import Parameter
@@ -118,6 +120,8 @@ def reduce_storage(storage: Any) -> Any:
         if mapping.identity is not None:
             _known[mapping.identity] = memory
         if mapping.filename is None:
+            if get_spawning_popen() is None:  # the receiver fetches it through a socket
+                for_multiprocessing()
             return rebuild_storage_fd, (DupFd(mapping.descriptor), storage.nbytes())
         if not mapping.own:
             return rebuild_storage_filename, (mapping.filename, storage.nbytes(), False)

@@ -10,7 +10,6 @@ import multiprocessing.util
 import os
 import signal
 import sys
-import tempfile
 import time
 import traceback
 import uuid
@@ -18,6 +17,8 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from torchlite._settings.temporary import for_multiprocessing, process_folder
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
@@ -69,7 +70,10 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file:
     except KeyboardInterrupt:
         pass  # the parent has it, too, or is gone
     except Exception:
-        with open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with (
+            contextlib.suppress(FileNotFoundError),  # the folder went with the parent
+            open(error_file, "w", encoding="utf-8", errors="backslashreplace") as file,
+        ):
             file.write(traceback.format_exc())
         multiprocessing.util._exit_function()  # type: ignore[attr-defined]  # what it has put into queues arrives
         sys.stdout.flush()
@@ -168,10 +172,12 @@ def start_processes(
     they are started side by side.
     """
     context: Any = multiprocessing.get_context(start_method)
+    if start_method == "forkserver":
+        for_multiprocessing()
 
     def start(number: int) -> tuple[Any, str]:
         # An error comes as a file, which is there or not however the process ended: a pipe would need to be read.
-        error_file = os.path.join(tempfile.gettempdir(), f"torchlite-error-{os.getpid()}-{uuid.uuid4().hex}.txt")
+        error_file = os.path.join(process_folder(), f"error-{uuid.uuid4().hex}.txt")
         parent = 0 if start_method == "forkserver" else os.getpid()
         process = context.Process(target=_run, args=(fn, number, args, error_file, parent), daemon=daemon)
         with warnings.catch_warnings():

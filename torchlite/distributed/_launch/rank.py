@@ -56,12 +56,14 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
     return made
 
 
-def _ends_with_parent() -> Any:
-    """What a child calls before its program so that it dies with this process, where the system can (Linux)."""
+def ends_with_parent(number: int) -> Any:
+    """What a child calls before its program so that it gets a signal when this process ends, where the system can
+    (Linux).
+    """
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
-    return lambda: prctl(1, signal.SIGKILL)
+    return lambda: prctl(1, number)
 
 
 def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
@@ -74,7 +76,7 @@ def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, Bi
             folder = os.path.join(
                 options["log_dir"], options["run_id"], f"attempt_{options['restart']}", str(at["rank"])
             )
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
             file = open(os.path.join(folder, name), "wb", buffering=0)  # noqa: SIM115
         found.append((bool(options["tee"] & bit) or not options["redirects"] & bit, file))
     return found
@@ -108,7 +110,9 @@ def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
     at = place()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
-    with tempfile.TemporaryDirectory(prefix="torchlite_") as folder:
+    # The launcher's own folder goes with it, also where this process is killed; other machines do not have it.
+    above = options["folder"] if os.path.isdir(options["folder"]) else None
+    with tempfile.TemporaryDirectory(prefix="torchlite_", dir=above, ignore_cleanup_errors=True) as folder:
         error_file = os.path.join(folder, "error.json")
         streams = _streams(options, at)
         plain = [shown and file is None for shown, file in streams]
@@ -118,7 +122,7 @@ def main(options: dict[str, Any], command: list[str]) -> int:
             stdout=None if plain[0] else subprocess.PIPE,
             stderr=None if plain[1] else subprocess.PIPE,
             close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
-            preexec_fn=_ends_with_parent(),  # noqa: PLW1509 -- no thread runs yet
+            preexec_fn=ends_with_parent(signal.SIGKILL),  # noqa: PLW1509 -- no thread runs yet
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda given, frame: child.send_signal(given))

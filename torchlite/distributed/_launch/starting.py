@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .rank import MARK
+from .rank import MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
 
@@ -79,7 +79,12 @@ class Run:
 
     def __init__(self, command: list[str]) -> None:
         self.failures: list[dict[str, Any]] = []
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+        self._process = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
+        )
         self._listener = threading.Thread(target=self._listen)
         self._failed = threading.Event()
         self._listener.start()

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torchlite import accelerator
+from torchlite._settings.temporary import for_multiprocessing
 from torchlite._utils import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
-from ._utils.transport import make_folders, receive, send
+from ._utils.transport import receive, send
 from ._utils.worker import Settings, _End, _serve, _stop
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -124,14 +125,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
         self._in_order, self._prefetch_factor = loader.in_order, loader.prefetch_factor or 2
-        self._folders = make_folders()
-        settings = Settings(loader, self._base_seed, self._folders)
+        settings = Settings(loader, self._base_seed)
         self._limit = settings.limit
         context: Any = loader.multiprocessing_context or multiprocessing.get_context()
         forked = context.get_start_method() == "fork"
+        if context.get_start_method() == "forkserver":
+            for_multiprocessing()
         self._pipes: list[Any] = []
         self._workers: list[Any] = []
-        self._finalizer = weakref.finalize(self, _stop, self._workers, self._pipes, self._folders)
+        self._finalizer = weakref.finalize(self, _stop, self._workers, self._pipes, os.getpid())
         for worker in range(self._num_workers):
             mine, theirs = context.Pipe()
             self._pipes.append(mine)
@@ -163,7 +165,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._receive()
         for worker, pipe in enumerate(self._pipes):
             self._waiting[-1 - worker] = worker
-            send(pipe, (-1 - worker, None), self._folders, self._limit)
+            send(pipe, (-1 - worker, None), self._limit)
         while self._waiting:
             self._receive()
         self._begin()
@@ -178,7 +180,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         worker = next(w for w in self._cycle if self._active[w])
         self._waiting[self._sent] = worker
         try:
-            send(self._pipes[worker], (self._sent, index), self._folders, self._limit)
+            send(self._pipes[worker], (self._sent, index), self._limit)
         except (BrokenPipeError, ConnectionResetError):
             self._lost()
         self._sent += 1
@@ -213,7 +215,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if isinstance(data, _End):
             if self._active[worker] and not self._persistent_workers:
                 with contextlib.suppress(OSError):  # it may be gone already
-                    send(self._pipes[worker], None, self._folders, self._limit)
+                    send(self._pipes[worker], None, self._limit)
             self._active[worker] = False
             self._give_work()
         elif number >= 0:

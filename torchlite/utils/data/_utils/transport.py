@@ -1,82 +1,163 @@
 """Messages between the DataLoader and its workers.
 
-Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe; what is large goes through a file
-in shared memory (/dev/shm where there is one, else the folder for temporary files), which the receiver reads and
-deletes. A file and not a shared mapping: writing to a full one is an error and no crash, and nothing is left behind to
-be tracked. A pipe that only carries small messages never fills up, so neither side can block the other.
+Arrays leave the pickle as buffers (protocol 5). What is small goes through the pipe. What is large goes through a file
+without a name, whose descriptor the pipe carries: the system frees it with the last process that holds it, however that
+process ends. A file and not a shared mapping: writing to a full one is an error and no crash. A pipe that only carries
+small messages never fills up, so neither side can block the other. Systems whose pipes carry no descriptors (Windows)
+get a file with a name, which the receiver removes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import pickle
-import shutil
+import socket
 import tempfile
-import uuid
+import time
 from typing import Any
 
 import numpy as np
 
 PIPE_LIMIT = 16384
+_PATIENCE = 60.0  # seconds for which the system may hold too many descriptors on their way
+_SENT, _TAKEN_BACK = b".", b"!"  # the byte that carries a descriptor, or says that none comes
+_BY_DESCRIPTOR = hasattr(socket, "send_fds")
 
 
-def make_folders() -> list[str]:
-    """Private folders for large messages, the fastest first. Delete them with `remove_folders`."""
-    parents = ["/dev/shm"] if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else []
-    return [tempfile.mkdtemp(prefix="torchlite-", dir=parent) for parent in [*parents, tempfile.gettempdir()]]
-
-
-def remove_folders(folders: list[str]) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def send(connection: Any, message: Any, folders: list[str], limit: int = PIPE_LIMIT) -> None:
+def send(connection: Any, message: Any, limit: int = PIPE_LIMIT) -> None:
     """Send any picklable message."""
     buffers: list[pickle.PickleBuffer] = []
     body = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
     parts = [memoryview(body), *(buffer.raw() for buffer in buffers)]
-    if sum(part.nbytes for part in parts) <= limit:
+    sizes = [part.nbytes for part in parts]
+    if sum(sizes) <= limit:
         connection.send_bytes(pickle.dumps((None, [bytes(part) for part in parts]), protocol=5))
-    else:
-        connection.send_bytes(pickle.dumps((_write(parts, folders), [part.nbytes for part in parts]), protocol=5))
+        return
+    if not _BY_DESCRIPTOR:
+        connection.send_bytes(pickle.dumps((sizes, _named(parts)), protocol=5))
+        return
+    descriptor = _written(parts)
+    try:
+        connection.send_bytes(pickle.dumps((sizes, None), protocol=5))
+        _send_descriptor(connection, descriptor)
+    finally:
+        os.close(descriptor)
 
 
-def _write(parts, folders: list[str]) -> str:
-    """Write the parts to a new file in the first folder that has room."""
-    for position, folder in enumerate(folders):
-        path = os.path.join(folder, uuid.uuid4().hex)
+def _named(parts: list[memoryview]) -> str:
+    """The path of a new file that holds the parts."""
+    descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            for part in parts:
+                _write_all(file, part)
+    except BaseException:
+        os.unlink(path)
+        raise
+    return path
+
+
+def _written(parts: list[memoryview]) -> int:
+    """A new file without a name that holds the parts: in memory, or where that is full, in the temporary folder."""
+    error: OSError | None = None
+    for make in (_in_memory, _in_folder):
         try:
-            with open(path, "xb", buffering=0) as file:
+            descriptor = make()
+        except OSError as raised:
+            error = raised
+            continue
+        try:
+            with open(descriptor, "wb", buffering=0, closefd=False) as file:
                 for part in parts:
                     _write_all(file, part)
-            return path
-        except OSError:
-            if os.path.exists(path):
-                os.unlink(path)
-            if position == len(folders) - 1:
-                raise
-    raise RuntimeError("no folder for messages")
+            return descriptor
+        except OSError as raised:
+            os.close(descriptor)
+            error = raised
+        except BaseException:
+            os.close(descriptor)
+            raise
+    raise error or RuntimeError("no place for messages")
 
 
-def _write_all(file, part: memoryview) -> None:
-    done = 0
+def _in_memory() -> int:
+    if not hasattr(os, "memfd_create"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    return os.memfd_create("torchlite-message")
+
+
+def _in_folder() -> int:
+    with contextlib.suppress(OSError, AttributeError):  # not every file system has files without a name
+        return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    descriptor, path = tempfile.mkstemp(prefix="torchlite-message-")
+    os.unlink(path)
+    return descriptor
+
+
+def _write_all(file: Any, part: memoryview) -> None:
+    part, done = part.cast("B") if part.nbytes else part, 0
     while done < part.nbytes:
         done += file.write(part[done:])
 
 
+@contextlib.contextmanager
+def _socket_of(connection: Any) -> Any:
+    """The socket that is behind a two-way pipe."""
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, connection.fileno())
+    try:
+        found.settimeout(None)  # a default time limit is not for this
+        yield found
+    finally:
+        found.detach()
+
+
+def _send_descriptor(connection: Any, descriptor: int) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    with _socket_of(connection) as pipe:
+        while True:
+            try:
+                socket.send_fds(pipe, [_SENT], [descriptor])
+                return
+            except OSError as error:
+                if error.errno != errno.ETOOMANYREFS or time.monotonic() > deadline:
+                    with contextlib.suppress(OSError):
+                        pipe.send(_TAKEN_BACK)
+                    raise
+            time.sleep(0.01)  # until the other side has taken some
+
+
+def _received_descriptor(connection: Any) -> int:
+    """The descriptor that follows a message; -1 where the sender had to take the message back."""
+    with _socket_of(connection) as pipe:
+        mark, descriptors, *_ = socket.recv_fds(pipe, 1, 1)
+    if not mark:
+        raise EOFError
+    if mark == _TAKEN_BACK:
+        return -1
+    if not descriptors:
+        raise OSError(errno.EMFILE, "a batch could not be received: this process has too many open files")
+    return descriptors[0]
+
+
 def receive(connection: Any) -> Any:
     """The next message. EOFError when the other side is gone."""
-    path, parts = pickle.loads(connection.recv_bytes())
-    if path is None:
-        return pickle.loads(parts[0], buffers=[bytearray(part) for part in parts[1:]])
-    memory = np.empty(sum(parts), np.uint8)
-    with open(path, "rb", buffering=0) as file:
-        view, done = memoryview(memory), 0  # type: ignore[arg-type]
-        while done < memory.nbytes:
-            done += file.readinto(view[done:])  # type: ignore[attr-defined]
-    os.unlink(path)
-    ends = np.cumsum(parts).tolist()
-    pieces = [view[end - size : end] for end, size in zip(ends, parts, strict=True)]
+    while True:
+        sizes, rest = pickle.loads(connection.recv_bytes())
+        if sizes is None:
+            return pickle.loads(rest[0], buffers=[bytearray(part) for part in rest[1:]])
+        source = rest if rest is not None else _received_descriptor(connection)
+        if source != -1:
+            break
     # Each array gets memory of its own, aligned, so that keeping one does not keep the whole batch.
-    return pickle.loads(pieces[0], buffers=[np.array(piece) for piece in pieces[1:]])
+    pieces = [np.empty(size, np.uint8) for size in sizes]
+    with open(source, "rb", buffering=0) as file:
+        file.seek(0)
+        for piece in pieces:
+            view, done = memoryview(piece), 0  # type: ignore[arg-type]
+            while done < piece.nbytes:
+                done += file.readinto(view[done:])  # type: ignore[attr-defined]
+    if rest is not None:
+        os.unlink(rest)
+    return pickle.loads(pieces[0], buffers=pieces[1:])  # type: ignore[arg-type]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
+import os
 import random
+import threading
 import time
 from typing import Any
 
@@ -14,7 +17,7 @@ import torchlite as torch
 from torchlite._utils import ExceptionWrapper
 
 from .fetch import _DatasetKind
-from .transport import PIPE_LIMIT, receive, remove_folders, send
+from .transport import PIPE_LIMIT, receive, send
 
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which a worker without work looks whether its parent lives
 
@@ -67,7 +70,7 @@ def _seed_everything(base_seed: int, worker: int) -> int:
 class Settings:
     """What a worker is told when it starts."""
 
-    def __init__(self, loader: Any, base_seed: int, folders: list[str]) -> None:
+    def __init__(self, loader: Any, base_seed: int) -> None:
         self.dataset, self.collate_fn, self.drop_last, self.batched = (
             loader.dataset,
             loader.collate_fn,
@@ -75,20 +78,30 @@ class Settings:
             loader._auto_collation,
         )
         self.kind = loader._dataset_kind
-        self.init_fn, self.count, self.base_seed, self.folders = (
-            loader.worker_init_fn,
-            loader.num_workers,
-            base_seed,
-            folders,
-        )
+        self.init_fn, self.count, self.base_seed = loader.worker_init_fn, loader.num_workers, base_seed
         self.limit = (
             max(512, min(PIPE_LIMIT, 100_000 // loader.prefetch_factor)) if loader.prefetch_factor else PIPE_LIMIT
         )
 
 
+def _watch_parent() -> None:
+    """End this process when its parent has ended, also while the data set computes or waits."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), daemon=True, name="torchlite-parent").start()
+
+
+def _end_after(sentinel: int) -> None:
+    parent = os.getppid()
+    while not multiprocessing.connection.wait([sentinel], 1) and os.getppid() == parent:
+        pass  # processes that forked meanwhile may keep the sentinel quiet
+    os._exit(1)
+
+
 def _serve(connection, settings: Settings, worker: int, others) -> None:
     """The worker's main loop: every task gets exactly one answer."""
     global _worker_info
+    _watch_parent()
     for other in others:  # ends of pipes that a forked process inherits: they would keep pipes open that should close
         other.close()
     where = f"in DataLoader worker process {worker}"
@@ -133,14 +146,14 @@ def _serve(connection, settings: Settings, worker: int, others) -> None:
 
 def _answer(connection, number: int, answer, settings: Settings, where: str) -> None:
     try:
-        send(connection, (number, answer), settings.folders, settings.limit)
+        send(connection, (number, answer), settings.limit)
     except (BrokenPipeError, ConnectionResetError):
         raise
     except Exception as raised:  # the batch, or the exception, does not pickle
         cause = answer.exc_msg if isinstance(answer, ExceptionWrapper) else ""
         wrapped = ExceptionWrapper(raised, where)
         wrapped.exc_type, wrapped.exc_msg = RuntimeError, cause + wrapped.exc_msg
-        send(connection, (number, wrapped), settings.folders, settings.limit)
+        send(connection, (number, wrapped), settings.limit)
 
 
 def _wait_for_task(connection) -> bool:
@@ -152,11 +165,17 @@ def _wait_for_task(connection) -> bool:
     return True
 
 
-def _stop(processes, pipes, folders) -> None:
-    """End the workers: ask, wait, and end those that do not listen."""
+def _stop(processes, pipes, pid: int) -> None:
+    """End the workers: ask, wait, and end those that do not listen. In a process that forked from the one they belong
+    to, where an iterator may be collected, only this process's ends of the pipes are closed.
+    """
+    if os.getpid() != pid:
+        for pipe in pipes:
+            pipe.close()
+        return
     for pipe in pipes:
         with contextlib.suppress(OSError, ValueError):  # gone already
-            send(pipe, None, folders)
+            send(pipe, None)
     deadline = time.monotonic() + 5
     for process in processes:
         process.join(max(0.1, deadline - time.monotonic()))
@@ -165,4 +184,3 @@ def _stop(processes, pipes, folders) -> None:
             process.join(1)
     for pipe in pipes:
         pipe.close()
-    remove_folders(folders)

@@ -1,0 +1,417 @@
+"""The cache of compiled kernels takes only what this user or root wrote, and no damage in it ends a process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import stat
+import struct
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+
+from torchlite._settings import cache_files, temporary
+from torchlite_cc import build, loading
+from torchlite_device.machinery import binaries
+
+ROOT = Path(__file__).resolve().parents[1]
+STRANGER = 65534
+PROGRAM = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
+EVIL = 'extern "C" __attribute__((visibility("default"))) int answer() { return 666; }'
+compiled = pytest.mark.skipif(bool(build.why_not()), reason="no C++ compiler")
+posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no user ids here")
+superuser = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache; what other tests were warned of is forgotten."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(folder))
+    cache_files._warn.cache_clear()
+    binaries._warn.cache_clear()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def libraries() -> dict[str, bytes]:
+    return {text: build._compiled(text, "a.so") for text in (PROGRAM, EVIL)} if not build.why_not() else {}
+
+
+def planted(path: Path, data: bytes) -> Path:
+    """A file of the cache as whoever knows its form would write it: with a valid digest."""
+    for folder in reversed([p for p in path.parents if not p.exists()]):
+        folder.mkdir(mode=0o700)
+    path.write_bytes(data + binaries.digest(path.name, data))
+    path.chmod(0o600)
+    return path
+
+
+def python(code: str, cache: Path, **more: str) -> subprocess.CompletedProcess:
+    path = os.pathsep.join((str(ROOT), str(ROOT / "backends")))
+    environment = {**os.environ, "PYTHONPATH": path, "TORCHLITE_CACHE_DIR": str(cache), **more}
+    command = [sys.executable, "-W", "always", "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+
+
+def modes(folder: Path) -> set[tuple[str, int]]:
+    return {("folder" if p.is_dir() else "file", stat.S_IMODE(p.lstat().st_mode)) for p in (folder, *folder.rglob("*"))}
+
+
+def refuses(path: Path, word: str) -> None:
+    """Neither the planted library nor its bytes come from the cache, one warning names the place, and the right
+    program runs.
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert build.opened(path) is None
+        assert cache_files.read(path) is None
+        assert build.load(PROGRAM).answer() == 42
+        assert build.load(PROGRAM).answer() == 42
+    assert word in str(told[0].message)
+    assert len([w for w in told if "compiled kernels" in str(w.message)]) == 1
+
+
+# -- what is written ----------------------------------------------------------------------
+
+
+@posix
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o077, 0o777], ids=oct)
+def test_files_and_folders_are_this_users_alone_whatever_the_umask(cache, mask):
+    before = os.umask(mask)
+    try:
+        binaries.store(binaries.folder("opencl") / ("ab" * 32), b"binary")
+        cache_files.write(binaries.folder("cc") / "ab" / "a.so", b"library")
+    finally:
+        os.umask(before)
+    assert modes(cache) == {("folder", 0o700), ("file", 0o600)}
+    assert binaries.load(binaries.folder("opencl") / ("ab" * 32)) == b"binary"
+
+
+@posix
+def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch):
+    victim, place = tmp_path / "victim", binaries.folder("cc") / "a.so"
+    victim.write_text("untouched")
+    cache_files.write(place, b"1")
+    monkeypatch.setattr(cache_files.secrets, "token_hex", lambda n: "0" * 16)
+    (place.parent / f".a.{'0' * 16}.part").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        cache_files.write(place, b"2")
+    assert victim.read_text() == "untouched" and place.read_bytes() == b"1"
+
+
+@posix
+def test_a_link_in_a_files_place_is_replaced_and_not_followed(cache, tmp_path):
+    victim, place = tmp_path / "victim", binaries.folder("cc") / "a.so"
+    victim.write_text("untouched")
+    place.parent.mkdir(parents=True, mode=0o700)
+    for folder in (cache, cache / "torchlite", place.parent):
+        folder.chmod(0o700)
+    place.symlink_to(victim)
+    assert cache_files.read(place) is None
+    cache_files.write(place, b"2")
+    assert victim.read_text() == "untouched" and not place.is_symlink() and cache_files.read(place) == b"2"
+
+
+def test_a_failed_write_leaves_nothing(cache, monkeypatch):
+    place = binaries.folder("cc") / "a.so"
+    cache_files.write(place, b"1")
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        cache_files.write(place, b"2")
+    assert [p.name for p in place.parent.iterdir()] == ["a.so"] and place.read_bytes() == b"1"
+
+
+def test_many_threads_write_and_read_one_file(cache):
+    place, contents = binaries.folder("cc") / "a.so", [bytes([n]) * 100_000 for n in range(8)]
+    cache_files.write(place, contents[0])
+    wrong = []
+
+    def work(content: bytes) -> None:
+        for _ in range(30):
+            cache_files.write(place, content)
+            if cache_files.read(place) not in contents:
+                wrong.append(content[0])
+
+    threads = [threading.Thread(target=work, args=(c,)) for c in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and [p.name for p in place.parent.iterdir()] == ["a.so"]
+
+
+@compiled
+def test_several_processes_build_one_program_at_once(cache):
+    code = f"from torchlite_cc import build; print(build.load({PROGRAM!r}).answer())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends")))}
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(4)
+    ]
+    assert [process.communicate(timeout=120)[0] for process in started] == ["42\n"] * 4
+    assert len([p for p in cache.rglob("*") if p.is_file()]) == 1
+
+
+# -- what strangers wrote -------------------------------------------------------------------
+
+
+@compiled
+@superuser
+@pytest.mark.parametrize("which", range(5))
+def test_what_another_user_owns_is_not_loaded(cache, libraries, which):
+    """The file, or any folder from the cache's root down."""
+    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    owned = [path, path.parent, path.parent.parent, cache / "torchlite", cache][which]
+    os.chown(owned, STRANGER, STRANGER)
+    refuses(path, "belongs to another user")
+
+
+@compiled
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720, 0o1777], ids=oct)
+@pytest.mark.parametrize("which", range(4))
+def test_what_others_may_write_is_not_loaded(cache, libraries, which, mode):
+    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    opened = [path, path.parent, path.parent.parent, cache / "torchlite"][which]
+    opened.chmod(mode)
+    refuses(path, "can be written by others")
+
+
+@compiled
+@posix
+def test_a_cache_for_all_is_refused_unless_it_is_sticky(cache, libraries):
+    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    cache.chmod(0o777)
+    refuses(path, "can be written by others")
+    path.unlink()
+    cache.chmod(0o1777)
+    build.load(PROGRAM)
+    assert path.exists() and build.opened(path).answer() == 42
+
+
+@compiled
+@superuser
+def test_links_of_others_to_folders_are_not_followed(cache, libraries, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    planted(elsewhere / "torchlite" / build.path_of(PROGRAM).relative_to(cache / "torchlite"), libraries[EVIL])
+    cache.symlink_to(elsewhere)
+    os.lchown(cache, STRANGER, STRANGER)
+    refuses(build.path_of(PROGRAM), "is a link of another user")
+    cache.unlink()
+    cache.symlink_to(elsewhere)  # the user's own link
+    assert build.opened(build.path_of(PROGRAM)).answer() == 666
+
+
+@compiled
+@posix
+def test_hard_links_and_fifos_are_not_loaded(cache, libraries, tmp_path):
+    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    os.link(path, tmp_path / "second")
+    assert build.opened(path) is None
+    path.unlink()
+    os.mkfifo(path)
+    assert build.opened(path) is None and build.load(PROGRAM).answer() == 42
+    assert build.opened(path).answer() == 42
+
+
+@superuser
+@pytest.mark.parametrize("name", ["opencl", "cuda"])
+def test_binaries_for_devices_of_another_user_are_not_loaded(cache, name):
+    path = binaries.folder(name) / ("ab" * 32)
+    binaries.store(path, b"binary")
+    (file,) = cache.rglob("*.bin")
+    os.chown(file, STRANGER, STRANGER)
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert binaries.load(path) is None
+    file.parent.chmod(0o777)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        binaries.store(path, b"binary")
+    assert file.stat().st_uid == STRANGER
+
+
+@compiled
+@superuser
+def test_an_ordinary_user_loads_what_root_made_for_all(cache, libraries, tmp_path):
+    """A cache of the administrator's, which users cannot write; one that root owns and all may write is refused."""
+    path = planted(build.path_of(PROGRAM), libraries[PROGRAM])
+    for folder in (cache, *(p for p in cache.rglob("*") if p.is_dir())):
+        folder.chmod(0o755)
+    path.chmod(0o644)
+    for folder in (tmp_path, *tmp_path.parents):
+        if stat.S_IMODE(folder.stat().st_mode) & 0o055 != 0o055:
+            folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o055)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgid(STRANGER)
+        os.setuid(STRANGER)
+        first = cache_files.read(path) is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            binaries.store(binaries.folder("cc") / "new", b"1")  # a warning, no error
+        os.write(write, b"yes" if first else b"no")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 10) == b"yes"
+    os.close(read)
+    os.close(write)
+
+
+# -- damage -----------------------------------------------------------------------------------
+
+
+@compiled
+def test_a_file_that_changes_after_its_check_is_not_loaded(cache, libraries, monkeypatch):
+    """By a new file of its name, and in its place."""
+    path, original = planted(build.path_of(PROGRAM), libraries[PROGRAM]), loading.loaded
+    evil = libraries[EVIL] + binaries.digest(path.name, libraries[EVIL])
+    for swap in (lambda: path.write_bytes(evil), lambda: cache_files.write(path, evil)):
+        loading._loaded.clear()
+        planted(path, libraries[PROGRAM])
+
+        def loaded(data, name, swap=swap):
+            swap()
+            return original(data, name)
+
+        monkeypatch.setattr(loading, "loaded", loaded)
+        assert build.opened(path).answer() == 42
+        assert path.read_bytes() == evil
+
+
+@compiled
+def test_a_library_under_anothers_name_is_not_loaded(cache, libraries):
+    data, path = libraries[EVIL], build.path_of(PROGRAM)
+    planted(path, data).write_bytes(data + binaries.digest("other.so", data))
+    assert build.opened(path) is None
+    path.write_bytes(data + hashlib.sha256(data).digest())
+    assert build.opened(path) is None and build.load(PROGRAM).answer() == 42
+
+
+@compiled
+def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries):
+    whole = libraries[PROGRAM]
+    lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
+    code = f"""
+        from torchlite_cc import build
+        from torchlite_device.machinery import binaries
+        from torchlite._settings import cache_files, temporary
+        path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
+        for length in {lengths}:
+            cache_files.write(path, whole[:length] + binaries.digest(path.name, whole[:length]))
+            assert build.load({PROGRAM!r}).answer() == 42, length
+        print("alive")
+    """
+    done = python(code, cache)
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+
+
+@compiled
+def test_200_damaged_files_are_built_again(cache, libraries):
+    code = f"""
+        import random
+        from torchlite_cc import build
+        path, text, random = build.path_of({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
+        assert build.load(text).answer() == 42
+        whole, found = path.read_bytes(), 0
+        for i in range(200):
+            data = bytearray(whole)
+            for _ in range(random.choice((1, 3, 100))):
+                data[random.randrange(len(data))] ^= random.randrange(1, 256)
+            if i % 4 == 0:
+                data = data[: random.randrange(len(data))]
+            path.write_bytes(data)
+            found += build.opened(path) is not None
+        assert build.load(text).answer() == 42 and build.opened(path) is not None
+        print(found)
+    """
+    done = python(code, cache)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+@compiled
+def test_whole_libraries_are_told_from_cut_ones(libraries):
+    whole, random_ = libraries[PROGRAM], random.Random(34)
+    assert loading.is_whole(whole)
+    ends = [struct.unpack_from("<IIQQQQQQ", whole, struct.unpack_from("<Q", whole, 32)[0] + 56 * i) for i in range(20)]
+    last = max(s[2] + s[5] for s in ends if s[0] == 1)
+    assert not any(loading.is_whole(whole[: random_.randrange(last)]) for _ in range(500))
+    for _ in range(2000):  # damaged headers are no error
+        data = bytearray(whole)
+        data[random_.randrange(64 + 56 * 11)] ^= random_.randrange(1, 256)
+        assert isinstance(loading.is_whole(bytes(data)), bool)
+
+
+@compiled
+def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
+    """Also where the descriptors' numbers are given anew, for many."""
+    assert loading.loaded(libraries[PROGRAM], "a.so") is loading.loaded(libraries[PROGRAM], "b.so")
+    for number in range(20):
+        data = build._compiled(PROGRAM.replace("42", str(number)), "a.so")
+        assert loading.loaded(data, "a.so").answer() == number
+    assert loading.loaded(libraries[EVIL], "a.so").answer() == 666
+
+
+@compiled
+@pytest.mark.parametrize("refused", ["memory", "loading"])
+def test_without_memory_that_code_runs_from(libraries, monkeypatch, refused):
+    monkeypatch.setattr(loading, "_loaded", {})
+
+    def none(*arguments):
+        return None
+
+    monkeypatch.setattr(loading, "_memory" if refused == "memory" else "_from_memory", none)
+    assert loading.loaded(libraries[PROGRAM], "a.so").answer() == 42
+    assert stat.S_IMODE(os.stat(temporary.process_folder()).st_mode) == 0o700
+
+
+@compiled
+def test_a_cache_that_cannot_be_written_still_builds(cache, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        assert build.load(PROGRAM).answer() == 42
+
+
+# -- folders of others that torchlite sets ------------------------------------------------------
+
+
+@posix
+def test_caches_of_drivers_that_others_may_write_are_not_used(tmp_path, monkeypatch):
+    """PoCL loads libraries from its folder, CuPy binaries from its own."""
+    from torchlite_cupy import presence
+    from torchlite_opencl import drivers
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "cupy"))
+    monkeypatch.setattr(os, "environ", dict(os.environ) | {})
+    monkeypatch.delitem(os.environ, "CUPY_CACHE_IN_MEMORY", raising=False)
+    drivers._for_drivers.cache_clear()
+    try:
+        assert drivers._for_drivers() == {}
+        presence._guard_cache()
+        assert "CUPY_CACHE_IN_MEMORY" not in os.environ
+        (tmp_path / "home" / "pocl").chmod(0o777)
+        (tmp_path / "cupy").mkdir()
+        (tmp_path / "cupy").chmod(0o777)
+        drivers._for_drivers.cache_clear()
+        with pytest.warns(UserWarning, match="can be written by others"):
+            presence._guard_cache()
+        with pytest.warns(UserWarning, match="can be written by others"):
+            found = drivers._for_drivers()
+        assert found == {"POCL_CACHE_DIR": str(drivers.cache_folder() / "pocl")}
+        assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
+    finally:
+        drivers._for_drivers.cache_clear()

@@ -1,0 +1,278 @@
+"""Processes that are killed leave no files and no processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from torchlite._settings import mpich, temporary
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc and /dev/shm")
+SIGNALS = [signal.SIGTERM, signal.SIGKILL]
+
+LOADER = """
+    import torchlite as torch
+    from torchlite.utils.data import DataLoader, Dataset
+
+    class Large(Dataset):
+        def __len__(self):
+            return 1000
+        def __getitem__(self, i):
+            return torch.ones(300_000)
+
+    if __name__ == "__main__":
+        loader = DataLoader(Large(), batch_size=1, num_workers=2, multiprocessing_context=sys.argv[1])
+        for i, batch in enumerate(loader):
+            if i == 3:
+                print("ready", flush=True)
+            time.sleep(0.01)
+"""
+STUCK = """
+    import torchlite as torch
+    from torchlite.utils.data import DataLoader, Dataset
+
+    class Stuck(Dataset):
+        def __len__(self):
+            return 4
+        def __getitem__(self, i):
+            print("ready", flush=True)
+            time.sleep(600)
+
+    if __name__ == "__main__":
+        next(iter(DataLoader(Stuck(), num_workers=2, multiprocessing_context=sys.argv[1])))
+"""
+SHARED = """
+    import torchlite as torch
+    import torchlite.multiprocessing as mp
+
+    def child(queue, back):
+        x = queue.get()
+        back.put(x)
+        back.put(torch.ones(100_000))
+        mp.parent_process().join()
+
+    if __name__ == "__main__":
+        mp.set_sharing_strategy(sys.argv[2])
+        context = mp.get_context(sys.argv[1])
+        queue, back, kept = context.Queue(), context.Queue(), torch.ones(100_000).share_memory_()
+        context.Process(target=child, args=(queue, back), daemon=True).start()
+        queue.put(kept)
+        got = back.get(), back.get()
+        queue.put(torch.ones(1000))
+        time.sleep(0.05)
+        print("ready", flush=True)
+        time.sleep(600)
+"""
+SPAWNED = """
+    import torchlite as torch
+
+    def child(number, folder):
+        open(os.path.join(folder, str(number)), "w").close()
+        time.sleep(600)
+
+    if __name__ == "__main__":
+        context = torch.multiprocessing.start_processes(
+            child, (sys.argv[2],), nprocs=2, join=False, start_method=sys.argv[1])
+        while len(os.listdir(sys.argv[2])) < 2:
+            time.sleep(0.01)
+        print("ready", flush=True)
+        context.join()
+"""
+
+
+class Place:
+    """A temporary folder, /dev/shm, and the processes that carry a mark in their environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.temporary = folder, Path(tempfile.mkdtemp(prefix="killed-"))  # short, for sockets
+        self.before = set(os.listdir("/dev/shm"))
+        self.mark = f"TORCHLITE_TEST_MARK={folder}"
+        self.environment = {
+            **os.environ, "TMPDIR": str(self.temporary), "TORCHLITE_TEST_MARK": str(folder),
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends"))),
+        }  # fmt: skip
+
+    def start(self, code: str, *arguments: str) -> subprocess.Popen:
+        """Run a program until it says that it is ready."""
+        path = self.folder / "program.py"
+        path.write_text("import os, sys, time\n" + textwrap.dedent(code))
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(path), *arguments],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.stdout.close()
+        return process
+
+    def left(self) -> tuple[list[str], list[str]]:
+        """What was left: files, and processes."""
+        files = [str(p.relative_to(self.temporary)) for p in self.temporary.rglob("*")]
+        return files + sorted(set(os.listdir("/dev/shm")) - self.before), self.processes()
+
+    def processes(self) -> list[str]:
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    if self.mark.encode() in Path("/proc", entry, "environ").read_bytes():
+                        found.append(Path("/proc", entry, "cmdline").read_text())
+                except OSError:
+                    continue
+        return found
+
+    def await_nothing(self, seconds: float = 15) -> None:
+        deadline = time.monotonic() + seconds
+        while self.left() != ([], []) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert self.left() == ([], [])
+
+
+@pytest.fixture
+def place(tmp_path):
+    found = Place(tmp_path)
+    yield found
+    shutil.rmtree(found.temporary)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("program", [LOADER, STUCK], ids=["busy", "stuck"])
+def test_a_data_loader(place, program, method, number):
+    process = place.start(program, method)
+    process.send_signal(number)
+    assert process.wait(10) == -number
+    place.await_nothing()
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+@pytest.mark.parametrize("strategy", ["file_system", "file_descriptor"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_shared_tensors(place, method, strategy, number):
+    process = place.start(SHARED, method, strategy)
+    process.send_signal(number)
+    assert process.wait(10) == -number
+    place.await_nothing()
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_started_processes(place, method, number, tmp_path):
+    (tmp_path / "told").mkdir()
+    process = place.start(SPAWNED, method, str(tmp_path / "told"))
+    process.send_signal(number)
+    assert process.wait(10) == -number
+    place.await_nothing()
+
+
+RANK = """
+    import torchlite as torch
+    import torchlite.distributed as dist
+
+    dist.init_process_group("mpi")
+    x = torch.ones(1000)
+    dist.all_reduce(x)
+    if dist.get_rank() == 0:
+        print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py")
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+def test_a_job_of_the_launcher(place, number, tmp_path):
+    (tmp_path / "rank.py").write_text("import os, sys, time\n" + textwrap.dedent(RANK))
+    launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
+    process = place.start(launcher, "--standalone", "--nproc-per-node", "2", str(tmp_path / "rank.py"))
+    process.send_signal(number)
+    process.wait(20)
+    if number == signal.SIGKILL:  # its files of MPICH's go with the next start
+        deadline = time.monotonic() + 15
+        while place.processes() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1.1)
+        mpich.clear_shared_memory()
+    place.await_nothing()
+
+
+HOLDS = """
+    from torchlite._settings import mpich, temporary
+    folder = temporary.process_folder()
+    open(os.path.join(folder, "file"), "w").close()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
+    """The shell that would remove it is killed, too. What a living process has stays."""
+    living, dead = place.start(HOLDS), place.start(HOLDS)
+    (shell,) = [
+        int(p) for p in os.listdir("/proc")
+        if p.isdigit() and is_shell_of(int(p), dead.pid)
+    ]  # fmt: skip
+    os.kill(shell, signal.SIGKILL)
+    dead.kill()
+    dead.wait()
+    assert len(list(place.temporary.iterdir())) == 2
+    temporary.clear(str(place.temporary))
+    (left,) = place.temporary.iterdir()
+    assert (left / "file").exists()
+    living.kill()
+    living.wait()
+    place.await_nothing()
+
+
+def is_shell_of(process: int, owner: int) -> bool:
+    """Whether a process reads from the pipe that the owner writes to."""
+    try:
+        if not Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"sh\0-c"):
+            return False
+        ends = {os.readlink(f"/proc/{owner}/fd/{n}") for n in os.listdir(f"/proc/{owner}/fd")}
+        return os.readlink(f"/proc/{process}/fd/3") in ends
+    except OSError:
+        return False
+
+
+def test_folders_of_others_and_links_are_not_cleared(tmp_path):
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "file").touch()
+    (tmp_path / f"{temporary.PREFIX}aaaaaaaa").symlink_to(target)
+    (tmp_path / f"{temporary.PREFIX}bbbbbbbb").touch()
+    (tmp_path / f"{temporary.PREFIX}cccccccc").mkdir(mode=0o755)
+    (tmp_path / "torchlite-process").mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        (tmp_path / f"{temporary.PREFIX}dddddddd").mkdir(mode=0o700)
+        os.chown(tmp_path / f"{temporary.PREFIX}dddddddd", 65534, 65534)
+    before = sorted(p.name for p in tmp_path.rglob("*"))
+    temporary.clear(str(tmp_path))
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+    (tmp_path / f"{temporary.PREFIX}eeeeeeee").mkdir(mode=0o700)
+    temporary.clear(str(tmp_path))
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
+
+
+def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
+    mine = temporary.process_folder(str(tmp_path))
+    assert temporary.process_folder(str(tmp_path)) == mine and os.stat(mine).st_mode & 0o777 == 0o700
+    child = os.fork()
+    if not child:
+        other = temporary.process_folder(str(tmp_path))
+        os._exit(0 if other != mine and os.path.isdir(mine) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    deadline = time.monotonic() + 10
+    while len(os.listdir(tmp_path)) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert os.listdir(tmp_path) == [os.path.basename(mine)]

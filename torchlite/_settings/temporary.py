@@ -1,0 +1,165 @@
+"""Temporary files that do not outlive their process, however it ends.
+
+All that a process keeps under a name lies in one private folder in each place (the temporary folder, shared memory).
+The folder goes when the process ends: by itself, or through a small shell that waits for the end of a pipe which only
+this process holds, so that SIGTERM and SIGKILL are seen. Where the shell was killed too, the next process of the same
+user clears the folder: its owner holds a lock on it (`flock`), which the system releases with the process, so that
+neither a number of a process that was given anew nor one of another container is taken for the owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "torchlite-process-"
+_NAME = re.compile(re.escape(PREFIX) + r"[0-9a-z_]{8}")
+_LONGEST = 88  # characters of a folder in which sockets get names: a socket's path has about a hundred
+_SCRIPT = """{ set --; while IFS= read -r x; do set -- "$@" "$x"; done; rm -rf -- "$@"; } <&3 >/dev/null 2>&1 &"""
+_lock = threading.RLock()
+
+
+class _Folders:
+    """The folders of this process by their places, their locks, and the pipe to the shell that removes them."""
+
+    def __init__(self) -> None:
+        self.pid, self.by_place, self.locks, self.pipe = os.getpid(), dict[str, str](), list[int](), -1
+
+    def forget(self) -> None:
+        """In a forked child: the folders are its parent's."""
+        for descriptor in (*self.locks, self.pipe):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def add(self, place: str) -> str:
+        folder, locked = _locked_folder(place)
+        if locked >= 0:
+            self.locks.append(locked)
+        self.by_place[place] = folder
+        import multiprocessing.util as util
+
+        # After multiprocessing's own farewells (0 and -100), which remove sockets in the folder.
+        util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-200)  # type: ignore[attr-defined]
+        if os.name == "posix" and "\n" not in folder:
+            with contextlib.suppress(OSError):  # then the next process clears the folder
+                if self.pipe < 0:
+                    self.pipe = _remover()
+                os.write(self.pipe, os.fsencode(folder) + b"\n")
+        return folder
+
+
+_folders = _Folders()
+
+
+def _after_fork() -> None:
+    global _lock, _folders
+    _lock = threading.RLock()
+    _folders.forget()
+    _folders = _Folders()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def process_folder(place: str = "") -> str:
+    """This process's private folder in a place; the temporary folder's unless another is named. OSError where none can
+    be made.
+    """
+    place = place or tempfile.gettempdir()
+    with _lock:
+        folder = _folders.by_place.get(place)
+        if folder is None or not os.path.isdir(folder):
+            clear(place)
+            folder = _folders.add(place)
+        return folder
+
+
+def shared_memory() -> str:
+    """Where files lie in memory; the temporary folder on systems without such a place."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def _locked_folder(place: str) -> tuple[str, int]:
+    """A new folder and the descriptor that locks it; -1 where the system has no such locks."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+        if fcntl is None:
+            return folder, -1
+        with contextlib.suppress(FileNotFoundError):  # another process took it for abandoned before it was locked
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with contextlib.suppress(OSError):  # not every file system has locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.isdir(folder):
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _remover() -> int:
+    """Start the shell; the descriptor that it reads folders from until this process ends."""
+    theirs, ours = os.pipe()
+    try:
+        # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
+        os.set_inheritable(theirs, True)
+        actions = [(os.POSIX_SPAWN_DUP2, theirs, 3)] if theirs != 3 else []
+        started = os.posix_spawn("/bin/sh", ["sh", "-c", _SCRIPT], os.environ, file_actions=actions, setsid=True)
+        os.waitpid(started, 0)
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return ours
+
+
+def clear(place: str = "") -> None:
+    """Remove the folders in a place that processes of this user left which have ended."""
+    place = place or tempfile.gettempdir()
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listdir(place):
+            if _NAME.fullmatch(name):
+                with contextlib.suppress(OSError), _abandoned(os.path.join(place, name)) as folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _abandoned(folder: str) -> Iterator[str]:
+    """A folder of this user, locked; OSError where it is another's, no folder, or in use."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        about = os.fstat(descriptor)
+        if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
+            raise PermissionError(f"{folder} belongs to somebody else")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        os.close(descriptor)
+
+
+def for_multiprocessing() -> None:
+    """Have Python's `multiprocessing` make its sockets in this process's folder: its own folder stays when the process
+    is killed.
+    """
+    if os.name != "posix":
+        return
+    import multiprocessing.process as process
+
+    config = process.current_process()._config  # type: ignore[attr-defined]
+    if config.get("tempdir") is None:
+        with contextlib.suppress(OSError):
+            folder = process_folder()
+            if len(folder) <= _LONGEST:
+                config["tempdir"] = folder
