@@ -18,6 +18,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from torchlite._settings import forks
 from torchlite_device.machinery import binaries
 from torchlite_device.machinery.device import NotBuiltError, numbered
 from torchlite_kernels.c_preamble import C
@@ -33,7 +34,7 @@ _SANITIZERS = {
 }
 _LIBRARIES = ("-lm", "-pthread")
 _DIGEST = 32  # bytes behind a library that tell that it is whole
-_lock = threading.Lock()
+_lock = forks.renew(threading.Lock())
 
 
 @functools.cache

@@ -2,9 +2,11 @@
 
 Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as
 PyTorch moves its own. The words of one call are consecutive, whatever other threads draw: a kernel that reads more than
-once holds the engine's lock from the first reading to the last. Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and
-bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C
-library's by one unit in the last place.
+once holds the engine's lock from the first reading to the last.
+
+Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64
+`log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C library's by one unit
+in the last place.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 
+from torchlite._settings import forks
 from torchlite_kernels.kinds import KINDS
 from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, from_memory, integers, numbers
 
@@ -34,7 +35,7 @@ class Engine:
     """A stream of Philox4x32-10: its seed, and as `offset` the number of blocks of four words that have been used."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.lock = threading.RLock()
+        self.lock = forks.hold(threading.RLock())
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
