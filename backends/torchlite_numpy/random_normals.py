@@ -243,7 +243,13 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
         if engine.next_normal is not None:
             out[0], engine.next_normal, start = engine.next_normal, None, 1
         wanted = count - start
-        uniform = doubles(engine, wanted + wanted % 2).reshape(-1, 2)
+        here = engine.position
+        end = here + 2 * (wanted + wanted % 2)
+        if end <= WORDS:  # as `Engine.words`, whose lock this thread has
+            engine.position = end
+            uniform = _doubles_of(engine._block[here:end]).reshape(-1, 2)
+        else:
+            uniform = doubles(engine, wanted + wanted % 2).reshape(-1, 2)
         if count < BLOCK or (exact and count <= SCALAR_LIMIT):
             pairs = np.array([x for u, v in uniform.tolist() for x in _pair(u, v)])
         else:
@@ -257,7 +263,10 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
 
 def doubles(engine: Engine, count: int) -> np.ndarray:
     """`count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
-    words = engine.words(2 * count)
+    return _doubles_of(engine.words(2 * count))
+
+
+def _doubles_of(words: np.ndarray) -> np.ndarray:
     out = (words[0::2] & LOW21) * 2.0**-21
     out += words[1::2] * SCALE53
     return out

@@ -31,6 +31,7 @@ from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
+from .._settings import forks
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size
@@ -39,6 +40,8 @@ from .hooking import CURRENT, after_node, before_node, checked_answer
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
 DEEPEST = 20
 _identities = itertools.count(1)
+# One of them is held while a pass adds to a leaf's gradient: passes of several threads may reach the same leaf.
+_ADDING = [forks.hold(threading.RLock()) for _ in range(16)]
 
 
 _seq = operator.attrgetter("_seq")
@@ -515,35 +518,37 @@ class Run:
             after_node(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
-        table, add = tensor._table, self.mode.add
-        if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
-            kept = id(g) in self.given
-            g, table, add = g._data, g._table, RawMode.add
-            self.given |= {id(g)} if kept else set()
-        elif self.mode.differentiable:
-            found.grad = (
-                g.clone()
-                if found.grad is None and (g._node is None or id(g) in self.given)
-                else g
-                if found.grad is None
-                else SLOTS.F.add(found.grad, g)
-            )
-            self.given.add(id(g))
-            return
-        if found.grad is None:
-            if g.__class__ is not table.array:
-                g = table.as_array(g)
-            if taken := id(g) in self.given or not table.owns(g):
-                g = table.clone(g)
-            if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
-                g = lying_as_leaf(table, g, tensor._data)
-            self.given.add(id(g))
-            found.grad = call.wrap(table, g, tensor.dtype)
-        elif found.grad._node is None:
-            # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
-            add_into(table, found.grad, g, add)
-        else:
-            found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
+        """Add to the gradient of a leaf; passes of several threads do so one after the other."""
+        with _ADDING[id(found) >> 5 & 15]:
+            table, add = tensor._table, self.mode.add
+            if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
+                kept = id(g) in self.given
+                g, table, add = g._data, g._table, RawMode.add
+                self.given |= {id(g)} if kept else set()
+            elif self.mode.differentiable:
+                found.grad = (
+                    g.clone()
+                    if found.grad is None and (g._node is None or id(g) in self.given)
+                    else g
+                    if found.grad is None
+                    else SLOTS.F.add(found.grad, g)
+                )
+                self.given.add(id(g))
+                return
+            if found.grad is None:
+                if g.__class__ is not table.array:
+                    g = table.as_array(g)
+                if taken := id(g) in self.given or not table.owns(g):
+                    g = table.clone(g)
+                if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
+                    g = lying_as_leaf(table, g, tensor._data)
+                self.given.add(id(g))
+                found.grad = call.wrap(table, g, tensor.dtype)
+            elif found.grad._node is None:
+                # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
+                add_into(table, found.grad, g, add)
+            else:
+                found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
 
     def executes(self, what) -> bool:
         """Whether the pass runs this node, or adds to this leaf."""
