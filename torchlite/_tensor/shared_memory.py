@@ -12,11 +12,14 @@ import itertools
 import mmap
 import os
 import tempfile
+import threading
 import uuid
 import weakref
 from typing import Any
 
 import numpy as np
+
+from .._settings import forks
 
 
 class Mapping:
@@ -151,14 +154,16 @@ class _Names:
 
 
 _names: _Names | None = None
+_naming = forks.hold(threading.Lock())
 
 
 def new_name() -> str:
     """A name in shared memory that no other process has. What has it when this process ends is removed."""
     global _names
-    if _names is None:
-        _names = _Names()
-    return f"{_names.start}{next(_names.numbers)}"
+    with _naming:
+        if _names is None:
+            _names = _Names()
+        return f"{_names.start}{next(_names.numbers)}"
 
 
 def _forget() -> None:
