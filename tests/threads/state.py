@@ -130,7 +130,7 @@ _PACKAGES = {
 
 
 def listed() -> dict[str, str]:
-    """Names of state, `module:name` or `module:Class.name`, each with its kind: "state", "cache", or that of a guard."""
+    """Names of state, `module:name` or `module:Class.name`, each with its kind: "state", "cache" or a guard's."""
     trees = dict(modules())
     bound = {name: _bound(tree.body) for name, tree in trees.items()}
     found: dict[str, str] = {}

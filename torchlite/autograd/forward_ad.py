@@ -53,7 +53,7 @@ def __getattr__(name: str) -> int:
 
 
 def enter_dual_level() -> int:
-    """Begin a level of the calling thread and return its number, 0. RuntimeError inside another: they do not nest here, as
+    """Begin a level of the calling thread and return its number, 0. RuntimeError inside another: they do not nest, as
     `torch.func.jvp` does.
     """
     if _levels.entered:
