@@ -82,11 +82,8 @@ _making = forks.hold(threading.RLock())  # of handles: one for each owner
 def storage_of(tensor: Properties) -> UntypedStorage:
     """The storage under a tensor: the same object as long as somebody holds it."""
     owner = owner_of(tensor._data)
-    found = _handles.get(id(owner))
-    if found is not None and owner_of(found._tensor._data) is owner:
-        return found
     with _making:
-        found = _handles.get(id(owner))  # of a thread that was quicker
+        found = _handles.get(id(owner))
         if found is not None and owner_of(found._tensor._data) is owner:
             return found
         out = object.__new__(UntypedStorage)

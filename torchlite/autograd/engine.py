@@ -40,8 +40,8 @@ from .hooking import CURRENT, after_node, before_node, checked_answer
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
 DEEPEST = 20
 _identities = itertools.count(1)
-# One of them is held while a pass adds to a leaf's gradient: passes of several threads may reach the same leaf.
-_ADDING = [forks.hold(threading.RLock()) for _ in range(16)]
+# Held while a pass adds to gradients of leaves: passes of several threads may reach the same one.
+_ADDING = forks.hold(threading.RLock())
 
 
 _seq = operator.attrgetter("_seq")
@@ -494,14 +494,18 @@ class Run:
 
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
-        for tensor, g in list(self.leaves.values()):
-            found = tensor._meta
-            if found.__class__ is not Meta:
-                found = meta_of(tensor)
-            if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
-                self.finish(tensor)
-            else:
-                self.add_to_grad(tensor, found, g)
+        hooked = []
+        with _ADDING:
+            for tensor, g in list(self.leaves.values()):
+                found = tensor._meta
+                if found.__class__ is not Meta:
+                    found = meta_of(tensor)
+                if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
+                    hooked.append(tensor)
+                else:
+                    self.add_to_grad(tensor, found, g)
+        for tensor in hooked:  # without the lock: hooks may wait for other threads
+            self.finish(tensor)
 
     def accumulate(self, tensor, g) -> None:
         """Add a gradient to a leaf's, with the hooks around that."""
@@ -510,7 +514,8 @@ class Run:
         if around is not None and around.pre:
             node = AccumulateGrad(tensor)
             g = before_node(mode, node, around.pre, g)
-        self.add_to_grad(tensor, found, g)
+        with _ADDING:
+            self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
                 hook(tensor)
@@ -518,37 +523,36 @@ class Run:
             after_node(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
-        """Add to the gradient of a leaf; passes of several threads do so one after the other."""
-        with _ADDING[id(found) >> 5 & 15]:
-            table, add = tensor._table, self.mode.add
-            if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
-                kept = id(g) in self.given
-                g, table, add = g._data, g._table, RawMode.add
-                self.given |= {id(g)} if kept else set()
-            elif self.mode.differentiable:
-                found.grad = (
-                    g.clone()
-                    if found.grad is None and (g._node is None or id(g) in self.given)
-                    else g
-                    if found.grad is None
-                    else SLOTS.F.add(found.grad, g)
-                )
-                self.given.add(id(g))
-                return
-            if found.grad is None:
-                if g.__class__ is not table.array:
-                    g = table.as_array(g)
-                if taken := id(g) in self.given or not table.owns(g):
-                    g = table.clone(g)
-                if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
-                    g = lying_as_leaf(table, g, tensor._data)
-                self.given.add(id(g))
-                found.grad = call.wrap(table, g, tensor.dtype)
-            elif found.grad._node is None:
-                # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
-                add_into(table, found.grad, g, add)
-            else:
-                found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
+        """Add to the gradient of a leaf. The caller has the lock `_ADDING`."""
+        table, add = tensor._table, self.mode.add
+        if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
+            kept = id(g) in self.given
+            g, table, add = g._data, g._table, RawMode.add
+            self.given |= {id(g)} if kept else set()
+        elif self.mode.differentiable:
+            found.grad = (
+                g.clone()
+                if found.grad is None and (g._node is None or id(g) in self.given)
+                else g
+                if found.grad is None
+                else SLOTS.F.add(found.grad, g)
+            )
+            self.given.add(id(g))
+            return
+        if found.grad is None:
+            if g.__class__ is not table.array:
+                g = table.as_array(g)
+            if taken := id(g) in self.given or not table.owns(g):
+                g = table.clone(g)
+            if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
+                g = lying_as_leaf(table, g, tensor._data)
+            self.given.add(id(g))
+            found.grad = call.wrap(table, g, tensor.dtype)
+        elif found.grad._node is None:
+            # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
+            add_into(table, found.grad, g, add)
+        else:
+            found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
 
     def executes(self, what) -> bool:
         """Whether the pass runs this node, or adds to this leaf."""
