@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._settings import forks
 from .._types.dtypes import int64
 from . import call, errors
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, unrecorded, version, view_meta
@@ -20,13 +22,17 @@ from .record import ABSENT, NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .slots import SLOTS
 
+_making = forks.hold(threading.RLock())  # of functions
+
 # -- public functions --------------------------------------------------------------
 
 
 def function_for(op: Op):
     """The public function of a record."""
     if op.function is None:
-        op.function = _make_function(op)
+        with _making:  # threads that come first together get one function
+            if op.function is None:
+                op.function = _make_function(op)
     return op.function
 
 

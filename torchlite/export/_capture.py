@@ -84,7 +84,7 @@ class Trace:
         _without_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
     def _name(self, wanted: str) -> str:
-        name = re.sub(r"\W", "_", wanted)
+        name = re.sub(r"[^0-9A-Za-z_]", "_", wanted)
         name, count = name if is_identifier(name) else f"arg_{name}", 0
         while name in self._taken:
             count += 1
