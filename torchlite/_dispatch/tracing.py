@@ -69,6 +69,10 @@ class Trace:
         """As `handle`, of a method."""
         return NotImplemented
 
+    def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
+        """A tensor of numbers that the trace knows; None for others."""
+        return None
+
     def rebind(self, names: dict[str, Any], name: str, value: Any) -> None:
         """Let a name in the globals of traced code stand for a function, or for the functions of a module, that are
         `replaced` in threads that trace and themselves in all others. It is given back by the last trace that wants it.
