@@ -337,3 +337,20 @@ def test_saved_programs_of_threads(quick_switches):
 
     one, other = together(saved, saved)
     assert torch.equal(one, other)
+
+
+def test_two_exports_of_one_module(quick_switches):
+    net, x = Plain(), torch.ones(3, 4)
+    before = dict(vars(net.linear))
+    want = net(x)
+
+    def way(x, meet):
+        net.meet = meet
+        return torch.export.export(net, (torch.ones(3, 4),)).module()(torch.ones(3, 4))
+
+    for _ in range(3):
+        for found in together(way, way, threading.Barrier(2)):
+            assert torch.equal(found, want)
+    net.meet = None
+    assert vars(net.linear).keys() == before.keys()
+    assert {type(p) for p in net.parameters()} == {torch.nn.Parameter}
