@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torchlite as torch
 from torchlite import __future__ as future
+from torchlite._dispatch.tracing import THREAD, TRACES
 from torchlite.nn.parameter import Buffer, Parameter
 
 from . import _module_hooks
@@ -253,6 +254,7 @@ class Module(_Parts):
                 or _global_forward_pre_hooks
                 or _global_backward_hooks
                 or _global_backward_pre_hooks
+                or TRACES
                 or "_compiled_call_impl" in own
             )
         except KeyError:
@@ -263,6 +265,14 @@ class Module(_Parts):
                 return self.forward(*args, **kwargs)
             # One argument, as most have, takes the interpreter's short way into a function.
             return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
+        if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
+            return trace.call_module(self, Module._untraced_call, args, kwargs)
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    def _untraced_call(self, *args: Any, **kwargs: Any) -> Any:
+        """`_wrapped_call_impl` without the thread's trace."""
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
@@ -291,6 +301,8 @@ class Module(_Parts):
             if kind in attributes:
                 registry = attributes[kind]
                 if name in registry:
+                    if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
+                        return trace.read(name, registry[name])
                     return registry[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
