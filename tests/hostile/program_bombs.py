@@ -68,6 +68,8 @@ for _name, _statements in {
     "text times number": ('return "a" * 1000000000',),
     "number times text": ('return torch.mul(1000000000, "a")',),
     "list times number": ("return [0] * 1000000000000",),
+    "tuple times number": ("return (1, 2) * 1000000000",),
+    "tensors times number": ("return torch.cat([x] * 500000)",),
     "list of lists times number": ("return [[0], [1]] * 100000000",),
     "ljust": ('return torch.ljust("a", 1000000000)',),
     "rjust": ('return torch.rjust("a", 1000000000, "b")',),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 _LONGEST = 1 << 21  # items of a list, letters of a text, that other lists and texts make
-_REPEATED = 1 << 20  # those that a number alone makes: `*`, padding, ranges
+_REPEATED = 1 << 19  # those that a number alone makes: `*`, padding, ranges
 
 
 def wrapped(value: Any) -> Any:
@@ -26,7 +26,7 @@ def wrapped(value: Any) -> Any:
 
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """Numbers, text or lists."""
-    if isinstance(a, (list, str)):
+    if isinstance(a, (list, str, tuple)):
         _checked(len(a) + len(b))
         return a + b
     return wrapped(a + (b if alpha == 1 else wrapped(b * alpha)))
@@ -45,8 +45,8 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 
 def mul(a: Any, b: Any) -> Any:
     """Numbers, or a list or text so many times."""
-    if isinstance(a, (list, str)) or isinstance(b, (list, str)):
-        items, times = (a, b) if isinstance(a, (list, str)) else (b, a)
+    if isinstance(a, (list, str, tuple)) or isinstance(b, (list, str, tuple)):
+        items, times = (a, b) if isinstance(a, (list, str, tuple)) else (b, a)
         return repeated(items, times)
     return wrapped(a * b)
 
