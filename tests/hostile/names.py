@@ -2,8 +2,8 @@
 
 Each attack puts one payload in the place of one text of a right file: `.pt2`, TorchScript, ONNX. The file is loaded,
 run, unflattened, traced again, shown as code and written again. `HIT` in a payload is the name of a list in `builtins`:
-it records what runs. An audit hook reads all source that is compiled meanwhile: `HIT` may stand in it within literals
-and comments alone, and no file may be opened. Prints `wrong NUMBER PLACE PAYLOAD WHAT`.
+it records what runs. An audit hook reads all source that is compiled meanwhile: no call of `HIT` may stand in it, and no
+file may be opened. Prints `wrong NUMBER PLACE PAYLOAD WHAT`.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ def _is_own(path: Any) -> bool:
 
 
 def _names_it(text: str) -> bool:
-    """Whether source has `HIT` as code."""
+    """Whether source calls a method of `HIT`. (As the name of a value or an attribute it is right.)"""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any("HIT" in (getattr(n, "id", ""), getattr(n, "attr", ""), getattr(n, "arg", "")) for n in ast.walk(tree))
+    called = [n.func.value for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    return any(isinstance(value, ast.Name) and value.id == "HIT" for value in called)
 
 
 # -- files -----------------------------------------------------------------------------------------------------
