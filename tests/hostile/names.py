@@ -2,7 +2,7 @@
 
 Each attack puts one payload in the place of one text of a right file: `.pt2`, TorchScript, ONNX. The file is loaded,
 run, unflattened, traced again, shown as code and written again. `HIT` in a payload is the name of a list in `builtins`:
-it records what runs. An audit hook reads all source that is compiled meanwhile: no call of `HIT` may stand in it, and no
+it records what runs. An audit hook reads all source that is compiled meanwhile: no call of `HIT` may stand in it. No
 file may be opened. Prints `wrong NUMBER PLACE PAYLOAD WHAT`.
 """
 
