@@ -14,6 +14,7 @@ import builtins
 import contextlib
 import io
 import json
+import os
 import re
 import sys
 import tempfile
@@ -45,6 +46,7 @@ PAYLOADS = (
 READING = (RuntimeError, ValueError)
 RUNNING = (RuntimeError, ValueError, TypeError, NotImplementedError, IndexError, AssertionError)
 SECONDS = 10
+_HOME = os.path.dirname(torch.__file__)
 _TEMPORARY = tempfile.gettempdir()  # read here: the audit hook may run while `tempfile` holds its lock
 
 hits: list[Any] = []
@@ -74,7 +76,7 @@ def _is_own(path: Any) -> bool:
     text = str(path)
     if isinstance(path, int) or text.startswith("<") and text.endswith(">"):  # where Python shows the line of an error
         return True
-    return text.endswith((".py", ".pyc", ".so")) or text.startswith((_TEMPORARY, "/proc/", "/sys/"))
+    return text.endswith((".py", ".pyc", ".so")) or text.startswith((_TEMPORARY, _HOME, "/proc/", "/sys/"))
 
 
 def _names_it(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +30,9 @@ def in_threads(work: Callable[[int], Any], count: int = 8, timeout: float = 120.
         threads = [threading.Thread(target=body, args=(k,), daemon=True) for k in range(count)]
         for thread in threads:
             thread.start()
+        end = time.monotonic() + timeout
         for thread in threads:
-            thread.join(timeout)
+            thread.join(max(0.0, end - time.monotonic()))
         stuck = [thread.name for thread in threads if thread.is_alive()]
     finally:
         sys.setswitchinterval(before)

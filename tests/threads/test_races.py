@@ -68,7 +68,7 @@ def test_lazy_clones_are_written_apart():
     x = torch.arange(64.0)
 
     def work(k: int) -> None:
-        for _ in range(60):
+        for _ in range(4):  # each write looks at all objects of the process
             y = x._lazy_clone()
             y.add_(k)
             assert y[5] == 5 + k
