@@ -108,8 +108,9 @@ class AtenPacket(OpOverloadPacket):
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__") or name not in self._entries:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        made = self._overloads[name] = self.__dict__[name] = AtenOverload(self, name, self._entries[name])
-        return made
+        # Of threads that meet here all get the object of the first one.
+        made = self._overloads.setdefault(name, AtenOverload(self, name, self._entries[name]))
+        return self.__dict__.setdefault(name, made)
 
     def overloads(self) -> list[str]:
         """The names of the overloads that there are."""

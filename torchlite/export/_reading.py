@@ -590,7 +590,7 @@ def _stack(text: str) -> dict[str, tuple[str, str]]:
     for part in text.split(";"):
         pieces = part.split(",")
         if len(pieces) == 3:
-            found[pieces[0]] = (checked_name(pieces[1], "nn_module_stack") if pieces[1] else "", pieces[2])
+            found[pieces[0]] = (pieces[1], pieces[2])
     return found
 
 

@@ -173,6 +173,13 @@ else:
     _Parts = object
 
 
+def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
+    """The call of a module without the thread's trace: its compiled form if there is one, else with its hooks."""
+    if module._compiled_call_impl is not None:
+        return module._compiled_call_impl(*args, **kwargs)
+    return module._call_impl(*args, **kwargs)
+
+
 class Module(_Parts):
     """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
 
@@ -266,16 +273,8 @@ class Module(_Parts):
             # One argument, as most have, takes the interpreter's short way into a function.
             return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
         if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
-            return trace.call_module(self, Module._untraced_call, args, kwargs)
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        return self._call_impl(*args, **kwargs)
-
-    def _untraced_call(self, *args: Any, **kwargs: Any) -> Any:
-        """`_wrapped_call_impl` without the thread's trace."""
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        return self._call_impl(*args, **kwargs)
+            return trace.call_module(self, _untraced_call, args, kwargs)
+        return _untraced_call(self, *args, **kwargs)
 
     __call__ = _wrapped_call_impl
 
