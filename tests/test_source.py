@@ -112,7 +112,7 @@ def test_a_later_source_keeps_its_lines_under_one_name():
 def test_an_op_whose_name_is_a_keyword_is_an_argument():
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
-    graph.output(graph.call_function(_first, (x, torch.ops.aten.random_, getattr(torch.ops.aten.random_, "from"))))
+    graph.output(graph.call_function(_first, (x, getattr(torch.ops.aten.random_, "from"))))
     module = torch.fx.GraphModule(torch.nn.Module(), graph)
     assert 'getattr(torch.ops.aten.random_, "from")' in module.code and module(3) == 3
 

@@ -121,7 +121,7 @@ def compile_function(
     return function
 
 
-def _forget(filename: str, lines: tuple) -> None:
+def _forget(filename: str, lines: Any) -> None:
     """Drop the lines under a file name, unless another source has taken it since."""
     if linecache.cache.get(filename) is lines:
         linecache.cache.pop(filename, None)
