@@ -1,9 +1,9 @@
 """Names in files as attacks on generated code: `python -m tests.hostile.names` makes every one of them.
 
-Each attack puts one payload in the place of one text of a right file: `.pt2`, TorchScript, ONNX. The file is loaded,
-run, unflattened, traced again, shown as code and written again. `HIT` in a payload is the name of a list in `builtins`:
-it records what runs. An audit hook reads all source that is compiled meanwhile: no call of `HIT` may stand in it. No
-file may be opened. Prints `wrong NUMBER PLACE PAYLOAD WHAT`.
+Each attack puts one payload in the place of one text of a right file: `.pt2`, TorchScript, ONNX, or of a graph of
+`torch.fx`. The file is loaded, run, unflattened, traced again, shown as code and written again. `HIT` in a payload is
+the name of a list in `builtins`: it records what runs. An audit hook reads all source that is compiled meanwhile: no
+call of `HIT` may stand in it, and no file may be opened. Prints `wrong NUMBER PLACE PAYLOAD WHAT`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import ast
 import builtins
+import collections
 import contextlib
+import enum
 import io
 import json
-import os
+import pickle
 import re
 import sys
 import tempfile
@@ -46,7 +48,8 @@ PAYLOADS = (
 READING = (RuntimeError, ValueError)
 RUNNING = (RuntimeError, ValueError, TypeError, NotImplementedError, IndexError, AssertionError)
 SECONDS = 10
-_HOME = os.path.dirname(torch.__file__)
+# Lists that are read at the first use: of ops, and of installed packages.
+_OWN = (str(Path(torch.__file__).parent), sys.prefix, sys.base_prefix)
 _TEMPORARY = tempfile.gettempdir()  # read here: the audit hook may run while `tempfile` holds its lock
 
 hits: list[Any] = []
@@ -74,9 +77,11 @@ def watch(event: str, arguments: tuple) -> None:
 def _is_own(path: Any) -> bool:
     """Whether a file is one that Python, or the attack itself, opens."""
     text = str(path)
-    if isinstance(path, int) or text.startswith("<") and text.endswith(">"):  # where Python shows the line of an error
+    if path is None or isinstance(path, int):  # the library that is the process itself; an open file
         return True
-    return text.endswith((".py", ".pyc", ".so")) or text.startswith((_TEMPORARY, _HOME, "/proc/", "/sys/"))
+    if text.startswith("<") and ">" in text:  # where Python shows the line of an error
+        return True
+    return text.endswith((".py", ".pyc", ".so")) or text.startswith((_TEMPORARY, "/proc/", "/sys/", *_OWN))
 
 
 def _names_it(text: str) -> bool:
@@ -129,7 +134,7 @@ def _archive(records: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-Attack = tuple[str, str, Callable[[], bytes]]  # the place, the payload, the file
+Attack = tuple[str, str, Callable[[], Any]]  # the place, the payload, the file
 
 
 def _replaced(value: Any, place: tuple, payload: str) -> Any:
@@ -268,7 +273,67 @@ def _with_text(data: bytes, place: tuple, payload: str) -> bytes:
     return b"".join(encode(whole))
 
 
-KINDS = {"pt2": exported, "ts": scripted, "onnx": onnx}
+def _first(x: Any, *_: Any) -> Any:
+    return x
+
+
+def _function(name: str, module: str) -> Any:
+    def made(x: Any) -> Any:
+        return x
+
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = module
+    return made
+
+
+def _marked(node: Any, text: str) -> Any:
+    """A node with a text in all that comments show."""
+    node.meta.update(stack_trace=f'File "{text}", line 3, in {text}\n  {text}\n', custom={text: text}, desc=text)
+    return node
+
+
+def _kept(node: Any, **given: Any) -> Any:
+    """A node with these attributes, past what its class checks."""
+    node.__dict__.update(given)
+    return node
+
+
+# By the place of a text in a graph: the node that holds it, of a graph, its input and the text.
+_GRAPHS: dict[str, Callable[[Any, Any, str], Any]] = {
+    "keyword": lambda g, x, p: g.call_function(_first, (x,), {p: 1}),
+    "method": lambda g, x, p: g.call_method(p, (x,)),
+    "module": lambda g, x, p: g.call_module(p, (x,)),
+    "attribute": lambda g, x, p: g.get_attr(p),
+    "input": lambda g, x, p: g.placeholder(p, default_value=1),
+    "input after a star": lambda g, x, p: g.placeholder("*" + p),
+    "name": lambda g, x, p: _kept(g.call_function(_first, (x,)), name=p, _name=p),
+    "comments": lambda g, x, p: _marked(g.call_function(_first, (x,)), p),
+    "type": lambda g, x, p: _kept(g.call_function(_first, (x,)), type=type(p.replace("\0", ""), (), {"__module__": p})),
+    "function": lambda g, x, p: g.call_function(_function(p, "torch.ops.aten"), (x,)),
+    "function of a module": lambda g, x, p: g.call_function(_function("f", p), (x,)),
+    "function of arguments": lambda g, x, p: g.call_function(_first, (x, _function(p, "torch.ops.aten"))),
+    "texts": lambda g, x, p: g.call_function(_first, (x, p, {p: [p]}, slice(p))),
+    "enum": lambda g, x, p: g.call_function(_first, (x, *enum.Enum("E", {p or "a": 1, "other": 2}))),
+    "named tuple": lambda g, x, p: type(p.replace("\0", ""), (collections.namedtuple("T", "a"),), {"__module__": p})(x),
+}
+
+
+def graphs() -> Iterator[Attack]:
+    """Attacks by the names that graphs of `torch.fx`, and the objects in them, have. In the place of a file stands a
+    function that makes the module.
+    """
+    for place, build in _GRAPHS.items():
+        for payload in PAYLOADS:
+            yield f"fx {place}", payload, lambda b=build, p=payload: lambda: _graph_module(b, p)
+
+
+def _graph_module(build: Callable[[Any, Any, str], Any], payload: str) -> Any:
+    graph = torch.fx.Graph()
+    graph.output(build(graph, graph.placeholder("x"), payload))
+    return torch.fx.GraphModule(torch.nn.Module(), graph)
+
+
+KINDS = {"pt2": exported, "ts": scripted, "onnx": onnx, "fx": graphs}
 
 # -- what is done with a file ------------------------------------------------------------------------------------
 
@@ -332,15 +397,28 @@ def _use_onnx(data: bytes) -> None:
     _use_module(module, (torch.ones(4),))
 
 
-USES = {"pt2": _use_exported, "ts": _use_scripted, "onnx": _use_onnx}
+def _use_graph(make: Callable[[], Any]) -> None:
+    def used() -> None:
+        module = make()
+        _use_module(module, (torch.ones(2),))
+        _try(lambda: module.print_readable(False, colored=True, expanded_def=True, additional_meta=["desc"]))
+        _try(lambda: pickle.loads(pickle.dumps(module)))
+
+    # A graph that a program builds may be no Python: two parameters of one name, a default behind a star.
+    _try(used, (AttributeError, ImportError, SyntaxError, pickle.PicklingError))
 
 
-def _try(action: Callable[[], Any]) -> None:
-    with contextlib.suppress(*RUNNING), contextlib.redirect_stderr(io.StringIO()):
+USES: dict[str, Callable[[Any], None]] = {
+    "pt2": _use_exported, "ts": _use_scripted, "onnx": _use_onnx, "fx": _use_graph,
+}  # fmt: skip
+
+
+def _try(action: Callable[[], Any], further: tuple[type[Exception], ...] = ()) -> None:
+    with contextlib.suppress(*RUNNING, *further), contextlib.redirect_stderr(io.StringIO()):
         action()
 
 
-def problem(kind: str, data: bytes) -> str:
+def problem(kind: str, data: Any) -> str:
     """What is wrong with how a file is taken; "" where nothing is."""
     global _watching
     hits.clear()

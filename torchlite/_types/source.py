@@ -106,15 +106,25 @@ def compile_source(
     return globals if locals is None else locals
 
 
-def compile_function(name: str, source: str | ast.Module, filename: str, globals: dict[str, Any]) -> FunctionType:
+def compile_function(
+    name: str, source: str | ast.Module, filename: str, globals: dict[str, Any], locals: dict[str, Any] | None = None
+) -> FunctionType:
     """The function of that name which Python source defines. Its lines are forgotten when its code is collected.
+
+    `locals` receives the names that the source defines: a dictionary of their own by default.
 
     >>> compile_function("double", "def double(x):\\n    return 2 * x", "<example>", {})(4)
     8
     """
-    function = compile_source(source, filename, globals, {})[name]
-    weakref.finalize(function.__code__, linecache.cache.pop, filename, None).atexit = False
+    function = compile_source(source, filename, globals, {} if locals is None else locals)[name]
+    weakref.finalize(function.__code__, _forget, filename, linecache.cache.get(filename)).atexit = False
     return function
+
+
+def _forget(filename: str, lines: Any) -> None:
+    """Drop the lines under a file name, unless another source has taken it since."""
+    if linecache.cache.get(filename) is lines:
+        linecache.cache.pop(filename, None)
 
 
 def evaluate(expression: str, globals: dict[str, Any]) -> Any:

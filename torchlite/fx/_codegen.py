@@ -135,10 +135,10 @@ class _Writer:
             self.add_global(name, thing)
 
     def add_global(self, hint: str, thing: Any) -> str:
-        """The name under which the code finds a thing from outside of the graph."""
+        """The expression by which the code finds a thing from outside of the graph."""
         found = None if thing is device else public_name(thing)
         if found is not None:
-            return found
+            return format_target(*found.split(".", 1))
         name = self.namespace.create_name(hint, thing)
         if name not in self.globals:
             self.globals[name] = thing
@@ -254,8 +254,7 @@ class _Writer:
             if target.__name__ in inplace_methods:
                 written = inplace_methods[target.__name__].format(*map(self.value, node.args))
                 return f"{written};  {node!r}{kind} = {self.value(node.args[0])}"
-        root, _, rest = self.add_global(qualified_name(target), target).partition(".")
-        name = format_target(root, rest) if rest else root
+        name = self.add_global(qualified_name(target), target)
         args = node.args
         if name == "getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
             return head + format_target(self.value(args[0]), args[1])
