@@ -7,7 +7,6 @@ other ranks are there; then with sleeps that grow with the time already waited, 
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -20,7 +19,9 @@ EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µ
 _MOVING = 2e-9  # seconds that a byte may take to move
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
+_LOOK = 0.02  # seconds after which a wait for a message looks whether one of other elements came
 _MANY = 64  # unfinished ones, above which a new one asks for all
+lines: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
 _open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
@@ -58,6 +59,9 @@ class Request:
                     self._lock.release()
             if self._finished:
                 break
+            if lines:  # the others' data may wait for this rank
+                for line in list(lines):
+                    line.advance()
             now = time.perf_counter()
             start = now if start is None else start
             waited = now - start
@@ -76,6 +80,9 @@ class Request:
                 self._end()
         except MPI.Exception as error:
             self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
+            self._end()
+        except RuntimeError as error:  # ranks disagree
+            self._error = error
             self._end()
 
     def _end(self) -> None:
@@ -118,14 +125,55 @@ def _sweep() -> None:
 
 
 class Receiving(Request):
-    """A message to this rank: `source` is the rank that sent it."""
+    """A message to this rank: `source` is the rank that sent it. RuntimeError where it is not of the size and elements
+    that the receiver asks for; it is gone then.
+    """
 
-    def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int) -> None:
+    def __init__(
+        self, request: MPI.Request, kept: tuple[Any, ...], written: int, strangers: Callable[[], str] | None = None
+    ) -> None:
         self._status = MPI.Status()
+        self._strangers = strangers
+        self._looked = time.perf_counter()
         super().__init__(request, kept, written)
-        self._test = functools.partial(request.Test, self._status)
+        self._test = self._fits
 
     @property
     def source(self) -> int:
         """The rank that sent what has arrived."""
         return self._status.Get_source()
+
+    def _fits(self) -> bool:
+        try:
+            if self._request.Test(self._status):
+                check_size(self._status, self._written)
+                return True
+        except MPI.Exception as error:
+            raise refused(error, self._written) from None
+        return False
+
+    def _ask(self, times: int) -> None:
+        super()._ask(times)
+        if self._finished or self._strangers is None or time.perf_counter() - self._looked < _LOOK:
+            return
+        self._looked = time.perf_counter()
+        if found := self._strangers():
+            self._request.Cancel()
+            self._request.Wait(self._status)
+            if self._status.Is_cancelled():
+                self._error = RuntimeError(found)
+            self._end()
+
+
+def check_size(status: MPI.Status, expected: int) -> None:
+    """RuntimeError where the message that came is smaller than asked for: the rest of the memory is nobody's."""
+    count = status.Get_count(MPI.BYTE)
+    if count != expected:
+        raise RuntimeError(f"the message that came has {count} bytes, and the tensor {expected}")
+
+
+def refused(error: MPI.Exception, expected: int) -> RuntimeError:
+    """An error of MPI's in receiving, in words."""
+    if error.Get_error_class() == MPI.ERR_TRUNCATE:
+        return RuntimeError(f"the message that came is larger than the tensor of {expected} bytes")
+    return RuntimeError(f"MPI: {error.Get_error_string()}")

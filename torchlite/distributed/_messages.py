@@ -38,6 +38,14 @@ def _op_of(opts: Any) -> Any:
     return op
 
 
+def _what(tensor: torch.Tensor, op: Any = None) -> str:
+    """What the elements of all ranks must be, for the engine: the dtype, and the reduction where engines know it by
+    another name.
+    """
+    dtype = str(tensor.dtype)[6:]
+    return dtype if op is None or _ENGINES[op.op] == op.op.name else f"{op.op.name} of {dtype}"
+
+
 def _limit_of(opts: Any) -> timedelta | None:
     return getattr(opts, "timeout", None)
 
@@ -85,14 +93,14 @@ class Messages:
         root = getattr(opts, "rootRank", opts) or 0
         self._check_root("broadcast", root)
         array, finish = self.staging.taking(self._one("broadcast", tensors), read=self.rank() == root)
-        request = self._communicator.broadcast(array, root)
+        request = self._communicator.broadcast(array, root, _what(tensors[0]))
         return self._work(request, "broadcast", opts, finish, tensors)
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
         """All tensors become the reduction of all."""
         tensor, op = self._one("allreduce", tensors), _op_of(opts)
         array, finish = self._reduced(tensor, op)
-        request = self._communicator.all_reduce(array, self._kind(op))
+        request = self._communicator.all_reduce(array, self._kind(op), _what(tensor, op))
         return self._work(request, "allreduce", opts, finish, tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
@@ -111,7 +119,7 @@ class Messages:
                 for tensor, part in zip(tensors, parts, strict=True):
                     tensor.detach().copy_(part.reshape(tensor.shape))
 
-        request = self._communicator.all_reduce(array, self._kind(op))
+        request = self._communicator.all_reduce(array, self._kind(op), _what(flat, op))
         return self._work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
@@ -122,7 +130,8 @@ class Messages:
             array, finish = self._reduced(tensor, op)
         else:
             array, finish = self.staging.given(self._before(tensor, op)), None
-        return self._work(self._communicator.reduce(array, self._kind(op), root), "reduce", opts, finish, tensors)
+        request = self._communicator.reduce(array, self._kind(op), root, _what(tensor, op))
+        return self._work(request, "reduce", opts, finish, tensors)
 
     # Parts of one size.
 
@@ -133,14 +142,14 @@ class Messages:
         tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
         self._check_alike("allgather", out, tensor, "output tensor list at index 0")
         array, finish = self.staging.apart(out)
-        request = self._communicator.all_gather(array, self.staging.given(tensor))
+        request = self._communicator.all_gather(array, self.staging.given(tensor), _what(tensor))
         return self._work(request, "allgather", opts, finish, out)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
         """`output` becomes the tensors of all, one after the other."""
         self._check_parts("allgather", output, input)
         array, finish = self.staging.taking(output)
-        request = self._communicator.all_gather(array, self.staging.given(input))
+        request = self._communicator.all_gather(array, self.staging.given(input), _what(input))
         return self._work(request, "allgather_into_tensor", opts, finish, [output])
 
     all_gather_single = _allgather_base
@@ -182,7 +191,7 @@ class Messages:
                 )
             self._check_alike("gather", out, tensor, "output")
             array, finish = self.staging.apart(out)
-        request = self._communicator.gather(array, self.staging.given(tensor), root)
+        request = self._communicator.gather(array, self.staging.given(tensor), root, _what(tensor))
         return self._work(request, "gather", opts, finish, out)
 
     def scatter(
@@ -203,7 +212,8 @@ class Messages:
             self._check_alike("scatter", inputs[0], tensor, "input")
             array = self.staging.together(inputs[0])
         into, finish = self.staging.taking(tensor)
-        return self._work(self._communicator.scatter(into, array, root), "scatter", opts, finish, outputs)
+        request = self._communicator.scatter(into, array, root, _what(tensor))
+        return self._work(request, "scatter", opts, finish, outputs)
 
     def reduce_scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
@@ -244,7 +254,9 @@ class Messages:
         parts = self._before(input, op)
         into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
         array, back = self.staging.taking(into)
-        request = self._communicator.reduce_scatter(array, self.staging.given(parts), self._kind(op), counts)
+        request = self._communicator.reduce_scatter(
+            array, self.staging.given(parts), self._kind(op), counts, _what(input, op)
+        )
         return self._work(request, what, opts, self._after(back, into, output, op), [output])
 
     # From each to each.
@@ -264,7 +276,7 @@ class Messages:
         array, finish = self.staging.apart(outputs)
         counts = [tensor.numel() for tensor in outputs]
         request = self._communicator.all_to_all(
-            array, self.staging.together(inputs), counts, [t.numel() for t in inputs]
+            array, self.staging.together(inputs), counts, [t.numel() for t in inputs], _what(inputs[0])
         )
         return self._work(request, "alltoall", opts, finish, outputs)
 
@@ -282,7 +294,7 @@ class Messages:
             raise RuntimeError("Tensors are not equal in data type")
         counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
         array, finish = self.staging.taking(output)
-        request = self._communicator.all_to_all(array, self.staging.given(input), into, counts)
+        request = self._communicator.all_to_all(array, self.staging.given(input), into, counts, _what(input))
         return self._work(request, "alltoall_base", opts, finish, [output])
 
     all_to_all_single = alltoall_base
@@ -305,7 +317,8 @@ class Messages:
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int = 0) -> Work:
         """Send a tensor to a rank of the group."""
         self._check_peer("send", dst, tag)
-        request = self._communicator.send(self.staging.given(self._one("send", tensors)), dst, tag)
+        tensor = self._one("send", tensors)
+        request = self._communicator.send(self.staging.given(tensor), dst, tag, _what(tensor))
         return self._work(request, f"send to rank {dst}", None, None, [])
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
@@ -319,8 +332,9 @@ class Messages:
         return self._received(tensors, None, tag, "recv from any rank")
 
     def _received(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
-        array, finish = self.staging.taking(self._one("recv", tensors))
-        request = self._communicator.receive(array, src, tag)
+        tensor = self._one("recv", tensors)
+        array, finish = self.staging.taking(tensor)
+        request = self._communicator.receive(array, src, tag, _what(tensor))
         return self._work(request, what, None, finish, tensors, receives=True)
 
     def barrier(self, opts: Any = None, **_: Any) -> Work:
@@ -373,12 +387,12 @@ class Messages:
             if how.__class__ is not RedOpType or how.name != _ENGINES[how] or not self.staging.is_wide(dtype):
                 return None
             self._check_op(how, dtype)
-            return prepare(call, dtype.np, how.name)
+            return prepare(call, dtype.np, how.name, str(dtype)[6:])
         if call in ("send", "receive") and (how[1] < 0 or not 0 <= how[0] < self.size()):
             return None
         if call == "broadcast" and not 0 <= how < self.size():
             return None
-        return prepare(call, dtype.np, how)
+        return prepare(call, dtype.np, how, str(dtype)[6:])
 
     def _work(
         self,
