@@ -27,7 +27,8 @@ _BITS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
 _CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
 
 
-def _op_of(opts: Any) -> Any:
+def op_of(opts: Any) -> Any:
+    """The reduction that options name."""
     op = getattr(opts, "reduceOp", opts)
     if op.__class__ is RedOpType:
         return op
@@ -98,14 +99,14 @@ class Messages:
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
         """All tensors become the reduction of all."""
-        tensor, op = self._one("allreduce", tensors), _op_of(opts)
+        tensor, op = self._one("allreduce", tensors), op_of(opts)
         array, finish = self._reduced(tensor, op)
         request = self._communicator.all_reduce(array, self._kind(op), _what(tensor, op))
         return self._work(request, "allreduce", opts, finish, tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         """`allreduce` of several tensors of one dtype in one message."""
-        op = _op_of(opts)
+        op = op_of(opts)
         tensors = list(tensors)
         if not tensors:
             raise RuntimeError(f"{self._title_of('allreduce_coalesced')}: requires non-empty tensor list")
@@ -124,7 +125,7 @@ class Messages:
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
         """The root's tensor becomes the reduction of all."""
-        tensor, op, root = self._one("reduce", tensors), _op_of(opts), getattr(opts, "rootRank", 0)
+        tensor, op, root = self._one("reduce", tensors), op_of(opts), getattr(opts, "rootRank", 0)
         self._check_root("reduce", root)
         if self.rank() == root:
             array, finish = self._reduced(tensor, op)
@@ -250,7 +251,7 @@ class Messages:
     def _reduce_scattered(
         self, output: torch.Tensor, input: torch.Tensor, counts: list[int], opts: Any, what: str
     ) -> Work:
-        op = _op_of(opts)
+        op = op_of(opts)
         parts = self._before(input, op)
         into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
         array, back = self.staging.taking(into)
