@@ -29,7 +29,7 @@ class Disagreement(RuntimeError):
 
 def header(call: str, how: Any, what: str, size: Any) -> bytes:
     """What a rank says of a collective: the call, the operation or root, its elements, and their size."""
-    said = f"{call}({'' if how is None else how}) of {what}, {size}"
+    said = f"{call}{'' if how is None else f'({how})'} of {what}, {size}"
     text = said.encode()
     if len(text) > ROOM:
         text = text[: ROOM - 20] + b"... " + hashlib.blake2s(text, digest_size=8).hexdigest().encode()
@@ -61,7 +61,7 @@ class Line:
             if (text := everyone[other].tobytes())[:begins] != mine[:begins]:
                 raise Disagreement(
                     f"Detected mismatch between collectives on ranks. Rank {rank} is running collective: "
-                    f"{_read(mine)}, but Rank {other} is running collective: {_read(text)}. No data was sent. "
+                    f"{read(mine)}, but Rank {other} is running collective: {read(text)}. No data was sent. "
                     "TORCH_DISTRIBUTED_DEBUG=DETAIL says more."
                 )
 
@@ -177,5 +177,6 @@ class Agreed(Request):
         return self._data is None or self._data.Test()
 
 
-def _read(text: bytes) -> str:
+def read(text: bytes) -> str:
+    """A header as an error shows it."""
     return text.decode(errors="replace").rstrip()

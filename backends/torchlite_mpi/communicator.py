@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from .agreeing import Disagreement, Header, Line, Steps, header
+from .agreeing import ROOM, Disagreement, Header, Line, Steps, header, read
 from .reducing import reducing
-from .requests import EAGER, Receiving, Request, check_size, greed, moved, refused
+from .requests import EAGER, Receiving, Request, greed, moved
 
 _HEADERS = 64  # of one call that are kept: one for each size
-# What messages have: their tags say which of them. Others are known by their names' remainder.
-ELEMENTS = (
-    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-    "float64", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
-)  # fmt: skip
-_NUMBERS = {name: i for i, name in enumerate(ELEMENTS)}
-_ELEMENTS = 32  # tags of MPI's for one of a program's
-
-
-def tagged(tag: int, what: str) -> int:
-    """MPI's tag of a message: a program's, and the number of what the elements are."""
-    return tag * _ELEMENTS + _NUMBERS.get(what, _ELEMENTS - 1)
 
 
 def _what(what: str, array: np.ndarray) -> str:
@@ -175,32 +161,49 @@ class Communicator:
 
     # From one rank to another. Messages of two ranks with the same tag arrive in the order in which they were sent.
 
+    # A header goes before each, in its order, on the communicator of the headers.
+
     def send(self, array: np.ndarray, to: int, tag: int, what: str = "") -> Request:
         """Done when the array may be changed again."""
-        request = self._starting("send", array.dtype, (to, tag), what)(None, array)
+        request = self._sent(array, to, tag, self._message(what, array))
         return Request(request, (array,), array.nbytes)
 
     def receive(self, array: np.ndarray, source: int | None, tag: int, what: str = "") -> Request:
         """A message of this size from a rank, or from any: the request's `source` says from whom."""
-        source = MPI.ANY_SOURCE if source is None else source
-        request = self._starting("receive", array.dtype, (source, tag), what)(array, None)
-        return Receiving(request, (array,), array.nbytes, self._strangers(source, tag, _what(what, array)))
+        head, room = self._message(what, array), np.empty(ROOM, np.uint8)
+        words = self._line.comm.Irecv(_bytes(room), MPI.ANY_SOURCE if source is None else source, tag)
+        data = None if source is None else self._comm.Irecv(_bytes(array), source, tag)
+        return self._receiving(words, data, head, room, array, source, tag)
 
-    def _strangers(self, source: int, tag: int, what: str) -> Callable[[], str]:
-        """What looks for a message with this tag that has other elements, and takes it away: what to say of it."""
+    def _message(self, what: str, array: np.ndarray) -> Header:
+        return Header(_header("message", None, what, array, array.nbytes), 1)
 
-        def look() -> str:
-            status = MPI.Status()
-            for other in ELEMENTS:
-                if other == what:
-                    continue
-                message = self._comm.Improbe(source, tagged(tag, other), status)
-                if message is not None:
-                    message.Recv([np.empty(status.Get_count(MPI.BYTE), np.uint8), MPI.BYTE])
-                    return f"rank {status.Get_source()} sent elements of {other}, and the tensor has {what}"
-            return ""
+    def _sent(self, array: np.ndarray, to: int, tag: int, head: Header) -> MPI.Request:
+        words = self._line.comm.Isend(head.given, to, tag)
+        request = self._comm.Isend([array, MPI.BYTE], to, tag)
+        if not words.Test():
+            Request(words, (head,))
+        return request
 
-        return look
+    def _receiving(
+        self,
+        words: MPI.Request,
+        data: MPI.Request | None,
+        head: Header,
+        room: np.ndarray,
+        array: np.ndarray,
+        source: int | None,
+        tag: int,
+    ) -> Receiving:
+        def check(source: int) -> None:
+            if (text := room.tobytes()) != head.text:
+                raise Disagreement(
+                    f"Detected mismatch between messages. Rank {source} sent a {read(text)}, but Rank {self.rank} "
+                    f"expects a {read(head.text)}"
+                )
+
+        begin = lambda sender: self._comm.Irecv(_bytes(array), sender, tag)
+        return Receiving(words, begin, data, source, (array, room), array.nbytes, check)
 
     # Calls at once.
 
@@ -209,13 +212,13 @@ class Communicator:
         where a call has no such. It returns None when all is done, and a request where that takes longer. `how` is the
         operation, the root, or rank and tag.
         """
-        start, greedy = self._starting(call, dtype, how, what), greed(self.size)
         if call not in ("send", "receive"):
-            return self._collective(call, how, what, start)
-        strangers = self._strangers(*how, what or str(dtype))
+            return self._collective(call, how, what, self._starting(call, dtype, how))
+        (other, tag), greedy, comm, headers = how, greed(self.size), self._comm, self._line.comm
+        heads = self._heads(call, None, what)
 
         def send(_: Any, array: Any) -> Request | None:
-            request = start(None, array)
+            request = self._sent(array, other, tag, heads(array))
             try:
                 if moved(request.Test, EAGER, greedy):
                     return None
@@ -225,40 +228,49 @@ class Communicator:
             return Request(request, (array,), array.nbytes)
 
         def receive(out: Any, _: Any) -> Request | None:
-            request, status = start(out, None), MPI.Status()
+            head, room = heads(out), np.empty(ROOM, np.uint8)
+            words = headers.Irecv([room, MPI.BYTE], other, tag)
+            data = comm.Irecv([out, MPI.BYTE], other, tag)
             try:
-                if moved(functools.partial(request.Test, status), EAGER, greedy):
-                    check_size(status, out.nbytes)
+                arrived = moved(words.Test, EAGER, greedy) and room.tobytes() == head.text
+                if arrived and moved(data.Test, EAGER, greedy):
                     return None
-            except MPI.Exception as error:
-                raise refused(error, out.nbytes) from None
             except BaseException:  # MPI has the memory still
-                Request(request, (out,))
+                self._receiving(words, data, head, room, out, other, tag)
                 raise
-            return Receiving(request, (out,), out.nbytes, strangers)
+            return self._receiving(words, data, head, room, out, other, tag)
 
         return send if call == "send" else receive
 
+    def _heads(self, call: str, how: Any, what: str) -> Callable[[np.ndarray], Header]:
+        """The headers of a call, by the size of what it writes or sends; they are kept."""
+        kept: dict[int, Header] = {}
+        call, copies = ("message", 1) if call in ("send", "receive") else (call, self.size)
+
+        def find(array: np.ndarray) -> Header:
+            nbytes = array.nbytes
+            try:
+                return kept[nbytes]
+            except KeyError:
+                if len(kept) >= _HEADERS:
+                    kept.clear()
+                made = kept[nbytes] = Header(_header(call, how, what, array, nbytes), copies)
+                return made
+
+        return find
+
     def _collective(self, call: str, how: Any, what: str, start: Any) -> Callable[..., Request | None]:
-        heads: dict[int, Header] = {}
+        heads, at_once = self._heads(call, how, what), self._line.at_once
 
         def run(out: Any, array: Any) -> Request | None:
-            nbytes = out.nbytes
-            try:
-                head = heads[nbytes]
-            except KeyError:
-                if len(heads) >= _HEADERS:
-                    heads.clear()
-                head = heads[nbytes] = Header(_header(call, how, what, out, nbytes), self.size)
+            head = heads(out)
             differing = self._unlike(call, head.text, out, array) if call == "all_to_all" else None
-            return self._line.at_once(head, start, out, array, differing)
+            return at_once(head, start, out, array, differing)
 
         return run
 
-    def _starting(
-        self, call: str, dtype: np.dtype, how: Any, what: str = ""
-    ) -> Callable[[Any, Any], MPI.Request]:
-        """What begins a call: a function of the array that is written and the one that is read."""
+    def _starting(self, call: str, dtype: np.dtype, how: Any) -> Callable[[Any, Any], MPI.Request]:
+        """What begins a collective: a function of the array that is written and the one that is read."""
         comm, inplace, byte, size = self._comm, MPI.IN_PLACE, MPI.BYTE, self.size
         match call:
             case "all_reduce":
@@ -273,12 +285,6 @@ class Communicator:
                 return lambda out, array: comm.Iallgather([array, byte], [out, byte])
             case "all_to_all":
                 return lambda out, array: comm.Ialltoallv(_equal(array, size), _equal(out, size))
-            case "send":
-                to, tag = how[0], tagged(how[1], what or str(dtype))
-                return lambda _, array: comm.Isend([array, byte], to, tag)
-            case "receive":
-                source, tag = how[0], tagged(how[1], what or str(dtype))
-                return lambda out, _: comm.Irecv([out, byte], source, tag)
         raise ValueError(call)
 
     # Groups.

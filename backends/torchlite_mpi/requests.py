@@ -19,7 +19,6 @@ EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µ
 _MOVING = 2e-9  # seconds that a byte may take to move
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
-_LOOK = 0.02  # seconds after which a wait for a message looks whether one of other elements came
 _MANY = 64  # unfinished ones, above which a new one asks for all
 lines: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
 _open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
@@ -125,55 +124,63 @@ def _sweep() -> None:
 
 
 class Receiving(Request):
-    """A message to this rank: `source` is the rank that sent it. RuntimeError where it is not of the size and elements
-    that the receiver asks for; it is gone then.
+    """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its elements
+    and size; RuntimeError where it is not the one that this rank expects. The message is gone then.
     """
 
     def __init__(
-        self, request: MPI.Request, kept: tuple[Any, ...], written: int, strangers: Callable[[], str] | None = None
+        self,
+        words: MPI.Request,
+        begin: Callable[[int], MPI.Request],
+        data: MPI.Request | None,
+        source: int | None,
+        kept: tuple[Any, ...],
+        written: int,
+        check: Callable[[int], None],
     ) -> None:
         self._status = MPI.Status()
-        self._strangers = strangers
-        self._looked = time.perf_counter()
-        super().__init__(request, kept, written)
-        self._test = self._fits
+        self._begin, self._data, self._source, self._check = begin, data, source, check
+        self._headed = self._moved = False
+        super().__init__(words, kept, written)
+        self._test = self._arrived
 
     @property
     def source(self) -> int:
         """The rank that sent what has arrived."""
-        return self._status.Get_source()
+        return self._status.Get_source() if self._source is None else self._source
 
-    def _fits(self) -> bool:
-        try:
-            if self._request.Test(self._status):
-                check_size(self._status, self._written)
-                return True
-        except MPI.Exception as error:
-            raise refused(error, self._written) from None
-        return False
+    def _arrived(self) -> bool:
+        if not self._headed:
+            if not self._request.Test(self._status):
+                return False
+            self._headed = True
+            if self._data is None:
+                self._data = self._begin(self.source)
+        if not self._moved:
+            assert self._data is not None
+            try:
+                if not self._data.Test():
+                    return False
+            except MPI.Exception as error:
+                if error.Get_error_class() != MPI.ERR_TRUNCATE:
+                    raise
+            self._moved = True
+            self._check(self.source)
+        return True
 
-    def _ask(self, times: int) -> None:
-        super()._ask(times)
-        if self._finished or self._strangers is None or time.perf_counter() - self._looked < _LOOK:
-            return
-        self._looked = time.perf_counter()
-        if found := self._strangers():
-            self._request.Cancel()
-            self._request.Wait(self._status)
-            if self._status.Is_cancelled():
-                self._error = RuntimeError(found)
-            self._end()
-
-
-def check_size(status: MPI.Status, expected: int) -> None:
-    """RuntimeError where the message that came is smaller than asked for: the rest of the memory is nobody's."""
-    count = status.Get_count(MPI.BYTE)
-    if count != expected:
-        raise RuntimeError(f"the message that came has {count} bytes, and the tensor {expected}")
-
-
-def refused(error: MPI.Exception, expected: int) -> RuntimeError:
-    """An error of MPI's in receiving, in words."""
-    if error.Get_error_class() == MPI.ERR_TRUNCATE:
-        return RuntimeError(f"the message that came is larger than the tensor of {expected} bytes")
-    return RuntimeError(f"MPI: {error.Get_error_string()}")
+    def cancel(self) -> None:
+        """Give up a message that has not come; one whose header is here is on its way, and is waited for."""
+        with self._lock:
+            if self._finished:
+                return
+            if not self._headed:
+                self._request.Cancel()
+                self._request.Wait(self._status)
+                self._headed = not self._status.Is_cancelled()
+                if not self._headed:
+                    if self._data is not None:
+                        self._data.Cancel()
+                        self._data.Wait()
+                    self._end()
+                    return
+        self.wait()

@@ -17,14 +17,6 @@ import torchlite as torch
 from ._messages import Messages, op_of
 from ._work import DistBackendError, Work
 
-_NAMES = {
-    "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
-    "float32": "Float", "float64": "Double", "bfloat16": "BFloat16", "bool": "Bool", "complex32": "ComplexHalf",
-    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
-    "uint64": "UInt64",
-}  # fmt: skip
-
-
 class CollectiveFingerPrint(NamedTuple):
     """What a rank says of a collective that it begins."""
 
@@ -43,12 +35,6 @@ class CollectiveFingerPrint(NamedTuple):
             words.append(f"TensorShape=[{', '.join(map(str, self.shapes[0] if self.shapes else []))}]")
             words.append(f"TensorDtypes={' '.join(self.dtypes)}")
             words.append(f"TensorDeviceTypes={' '.join(map(_options, self.devices))}")
-        if self.reduction:
-            words.append(f"ReduceOp={self.reduction}")
-        if self.root >= 0:
-            words.append(f"RootRank={self.root}")
-        if self.splits:
-            words.append(f"InputSplits={self.splits[0]}, OutputSplits={self.splits[1]}")
         return f"CollectiveFingerPrint({', '.join(words)})"
 
     def differences(self, other: CollectiveFingerPrint) -> str:
@@ -130,7 +116,7 @@ class CheckedMessages(Messages):
         reduction = op_of(opts).op.name if hasattr(opts, "reduceOp") else ""
         mine = CollectiveFingerPrint(
             self._number, op, [] if splits else [list(tensor.shape) for tensor in tensors],
-            [_dtype(tensor) for tensor in tensors], [tensor.device.type for tensor in tensors], reduction,
+            [tensor.dtype.scalar_name for tensor in tensors], [tensor.device.type for tensor in tensors], reduction,
             getattr(opts, "rootRank", -1), [list(each) for each in splits],
         )  # fmt: skip
         compare([CollectiveFingerPrint(*json.loads(each)) for each in self._exchange(mine)], self.rank())
@@ -154,11 +140,6 @@ class CheckedMessages(Messages):
                 f"Timed out waiting {round(limit * 1000)}ms for the fingerprints of {op} on rank {self.rank()} of "
                 f"{self._title}: not all ranks called a collective"
             )
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    name = str(tensor.dtype)[6:]
-    return _NAMES.get(name, name.title())
 
 
 def _one_of(index: int) -> Callable[..., Any]:
