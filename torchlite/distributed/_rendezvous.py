@@ -135,24 +135,29 @@ def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) ->
         return HashStore()
     if communicator is None:
         return None  # a backend of somebody else's
+    import secrets
     import socket
     import tempfile
 
     near = engine("mpi").neighbours()[1] == size
+    secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:
         if near:
             address = os.path.join(tempfile.gettempdir(), f"torchlite_store_{uuid.uuid4().hex}")
         else:
-            served = TCPStore(socket.gethostname(), 0, None, True, timeout, wait_for_workers=False)
-            address = f"{served.host}:{served.port}"
+            served = TCPStore("0.0.0.0", 0, None, True, timeout, wait_for_workers=False, _secret=secret.encode())
+            address = f"{secret}@{socket.gethostname()}:{served.port}"
         message[: len(address.encode())] = list(address.encode())
     communicator.broadcast(message, 0).wait(timeout.total_seconds())
     address = bytes(message).rstrip(b"\0").decode()
     if near:
         return _once(lambda: FileStore(address, size))
-    host, _, port = address.rpartition(":")
-    return served if served is not None else _once(lambda: TCPStore(host, int(port), None, False, timeout))
+    if served is not None:
+        return served
+    secret, _, place = address.partition("@")  # rank 0's, which nobody but the ranks has seen
+    host, _, port = place.rpartition(":")
+    return _once(lambda: TCPStore(host, int(port), None, False, timeout, _secret=secret.encode()))
 
 
 def _once(make: Callable[[], Store]) -> Callable[[], Store]:
