@@ -137,6 +137,13 @@ def test_a_rank_that_leaves_while_others_wait_is_named(how, where, code, words):
 
 
 @needs_mpi
+def test_a_rank_that_ends_while_others_wait_for_it_is_named(tmp_path):
+    ended = run(LEAVING, "sys.exit", "collective")
+    assert ended.returncode == 1 and "Timed out waiting 3000ms for allreduce on rank" in ended.stdout
+    assert "had come to the end of the program, which others may wait for: [1]" in ended.stdout
+
+
+@needs_mpi
 @pytest.mark.parametrize("how, where", [("os._exit", "destroyed"), ("sys.exit", "nowhere"), ("none", "secret")])
 def test_a_rank_that_leaves_properly_has_not_failed(how, where):
     ended = run(LEAVING, how, where)

@@ -311,6 +311,8 @@ class TCPStore(Store):
 
         if not isinstance(timeout, timedelta):
             raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+        if world_size == 0:
+            raise ValueError("TCPStore world size cannot be 0")
         if world_size is not None and world_size < 0:
             world_size = None
         self._secret = secret_of_environment() if _secret is None else _secret

@@ -114,6 +114,7 @@ class Run:
 
     def _heard(self, told: dict[str, Any]) -> None:
         if told["code"]:
+            told["ended"] = sorted(self._states)
             self.failures.append(told)
             self._failed.set()
             return
@@ -173,4 +174,7 @@ def describe(failure: dict[str, Any]) -> str:
     head = (
         f"rank {failure['rank']} (local rank {failure['local_rank']} on {failure['host']}, pid {failure['pid']}) {how}"
     )
+    ended = failure.get("ended")
+    if ended:
+        head += f"\nbefore that these ranks had come to the end of the program, which others may wait for: {ended}"
     return f"{head}\n{failure['traceback']}".rstrip()
