@@ -34,7 +34,7 @@ from gpu_parts import Options, Result, checkout_environment
 from gpu_parts.table import aims_of, failures_of, table_of
 
 # Seconds that each part may take; what one leaves the next ones may use.
-LIMITS = {"machine": 45, "speed": 45, "graphs": 70, "bench": 110, "fused": 75, "messages": 20, "tests": 150, "opdb": 65}
+LIMITS = {"machine": 45, "speed": 45, "graphs": 45, "bench": 190, "fused": 60, "messages": 20, "tests": 150, "opdb": 65}
 
 MODULES = {"tests": "suite"}  # of the parts that bear another name
 
@@ -80,6 +80,12 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--pytest", default="", metavar="WORDS", help='more words for pytest, such as "-k softmax"')
     parser.add_argument("--json", default="", metavar="FILE", help="write everything there")
     parser.add_argument("--table", default="", metavar="FILE", help="write the table (Markdown) there")
+    parser.add_argument(
+        "--keep",
+        default="",
+        metavar="FOLDER",
+        help="keep what the parts write there: logs, each test with its traceback",
+    )
     parser.add_argument("--run-part", default="", help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=60.0, help=argparse.SUPPRESS)
     parser.add_argument("--result", default="", help=argparse.SUPPRESS)
@@ -199,8 +205,9 @@ def main(argv: list[str] | None = None) -> int:
     until = time.monotonic() + given.seconds
     begun = time.monotonic()
     results: dict = {"device": given.device, "quick": given.quick, "simulated": given.simulate_cuda, "parts": {}}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with contextlib.nullcontext(given.keep) if given.keep else tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
         environment = checkout_environment(folder / "checkout", given.simulate_cuda)
         while wanted:
             part = wanted[0]

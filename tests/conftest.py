@@ -144,7 +144,12 @@ def _as_found(request):
     before = torch.get_default_dtype(), torch.is_grad_enabled()
     if hasattr(torch, "manual_seed"):
         torch.manual_seed(request.config.getoption("--seed"))
+    cuda = "device" in request.fixturenames and request.getfixturevalue("device").startswith("cuda")
+    if cuda:  # values are held against float32's; TF32 keeps 10 bits
+        torch.backends.cudnn.allow_tf32 = False
     yield
+    if cuda:
+        torch.backends.cudnn.allow_tf32 = True
     after = torch.get_default_dtype(), torch.is_grad_enabled()
     assert after == before, "the test changed the default dtype or the grad mode and did not put it back"
 

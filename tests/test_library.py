@@ -491,7 +491,7 @@ def test_a_mode_may_leave_calls_to_subclasses():
 
 
 def test_kernels_wait_for_their_op(device):
-    @torch.library.impl("late_lib::twice", ["cpu", "opencl"])
+    @torch.library.impl("late_lib::twice", ["cpu", "opencl", "cuda"])
     def twice(x):
         return x * 2
 

@@ -7,6 +7,7 @@ it came. Arithmetic gives such again; comparisons give plain truth values.
 from __future__ import annotations
 
 import ast
+import collections
 import math
 import operator
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,18 @@ class Atom(tuple):
         return self[0] if len(self) == 1 else _written(self)
 
 
+# What an expression may hold, whoever made it: its symbols, numbers and functions, those within each other, and the
+# bits of its numbers and of what it is worth. Sizes have 63 bits, and programs' expressions some ten parts.
+_LARGEST, _DEEPEST, _BITS = 10_000, 100, 256
+
+
+def bounded(number: int) -> int:
+    """A whole number of at most 256 bits. OverflowError for others."""
+    if number.bit_length() > _BITS:
+        raise OverflowError(f"a size of {number.bit_length()} bits is too large")
+    return number
+
+
 _FUNCTIONS: dict[str, Any] = {
     "FloorDiv": lambda a, b: a // b, "PythonMod": lambda a, b: a % b, "Mod": lambda a, b: a % b,
     "Max": max, "Min": min, "CleanDiv": lambda a, b: a // b, "CeilDiv": lambda a, b: -(-a // b),
@@ -32,12 +45,13 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def _written(atom: Atom) -> str:
-    parts = [f"({part})" if part.is_sum else str(part) for part in atom[1:]]
+    plain = [str(part) for part in atom[1:]]  # each is written once: they lie deep in each other
+    parts = [f"({text})" if part.is_sum else text for part, text in zip(atom[1:], plain, strict=True)]
     if atom[0] in ("FloorDiv", "CleanDiv"):
         return f"({parts[0]}//{parts[1]})"
-    if atom[0] in ("PythonMod", "Mod"):
-        return f"({parts[0]} % {parts[1]})" if atom[0] == "PythonMod" else f"Mod({atom[1]}, {atom[2]})"
-    return f"{atom[0]}({', '.join(map(str, atom[1:]))})"
+    if atom[0] == "PythonMod":
+        return f"({parts[0]} % {parts[1]})"
+    return f"{atom[0]}({', '.join(plain)})"
 
 
 class Expr:
@@ -51,10 +65,31 @@ class Expr:
     5
     """
 
-    __slots__ = ("terms",)
+    __slots__ = ("depth", "parts", "shown", "terms")
 
     def __init__(self, terms: Mapping[tuple, int]) -> None:
+        self.shown = ""  # its text, once it was written
+        self.parts, self.depth = 0, 0  # how many symbols and functions there are, and lie in each other
+        for atoms, count in terms.items():
+            self.parts += 1
+            bounded(count)
+            for atom in atoms:
+                self.parts += 1
+                for part in atom[1:]:
+                    self.parts += part.parts
+                    self.depth = max(self.depth, part.depth + 1)
+        if self.parts > _LARGEST or self.depth > _DEEPEST:
+            raise OverflowError(f"an expression of {self.parts} parts, {self.depth} of them deep, is too large")
         self.terms = tuple(sorted(((k, v) for k, v in terms.items() if v), key=_order))
+
+    @staticmethod
+    def sum(parts: Iterable[Expr]) -> Expr:
+        """All of them together."""
+        terms: dict[tuple, int] = {}
+        for part in parts:
+            for atoms, count in part.terms:
+                terms[atoms] = terms.get(atoms, 0) + count
+        return Expr(terms)
 
     @staticmethod
     def symbol(name: str) -> Expr:
@@ -104,25 +139,27 @@ class Expr:
         """The expression with expressions in the place of symbols."""
         if not self.free_symbols & set(found):
             return self
-        total = Expr.of(0)
+        terms = []
         for atoms, count in self.terms:
             term = Expr.of(count)
             for atom in atoms:
                 parts = [part.replaced(found) for part in atom[1:]]
                 term = term * (Expr.function(atom[0], *parts) if parts else found.get(atom[0], Expr({(atom,): 1})))
-            total = total + term
-        return total
+            terms.append(term)
+        return Expr.sum(terms)
 
     def value(self, sizes: Mapping[str, int]) -> int:
-        """The number where the symbols are these numbers. KeyError where one is not given."""
+        """The number where the symbols are these numbers. KeyError where one is not given, ArithmeticError where there
+        is no such number, or one of the numbers on the way is too large.
+        """
         total = 0
         for atoms, count in self.terms:
             for atom in atoms:
                 if len(atom) == 1:
-                    count *= sizes[atom[0]]
+                    count = bounded(count * sizes[atom[0]])
                 else:
-                    count *= _FUNCTIONS[atom[0]](*(part.value(sizes) for part in atom[1:]))
-            total += count
+                    count = bounded(count * _FUNCTIONS[atom[0]](*(part.value(sizes) for part in atom[1:])))
+            total = bounded(total + count)
         return total
 
     def __add__(self, other: Any) -> Expr:
@@ -133,8 +170,11 @@ class Expr:
 
     def __mul__(self, other: Any) -> Expr:
         terms: dict[tuple, int] = {}
+        other = Expr.of(other)
+        if len(self.terms) * other.parts + len(other.terms) * self.parts > 2 * _LARGEST:
+            raise OverflowError(f"a product of {len(self.terms)} by {len(other.terms)} terms is too large")
         for a, m in self.terms:
-            for b, n in Expr.of(other).terms:
+            for b, n in other.terms:
                 both = tuple(sorted((*a, *b), key=repr))
                 terms[both] = terms.get(both, 0) + m * n
         return Expr(terms)
@@ -163,13 +203,14 @@ class Expr:
         return hash(self.terms)
 
     def __repr__(self) -> str:
+        if not self.shown:
+            self.shown = self._written()
+        return self.shown
+
+    def _written(self) -> str:
         parts = []
         for atoms, count in self.terms:
-            factors = [
-                repr(atom) + (f"**{atoms.count(atom)}" if atoms.count(atom) > 1 else "")
-                for i, atom in enumerate(atoms)
-                if atom not in atoms[:i]
-            ]
+            factors = [repr(atom) + (f"**{n}" if n > 1 else "") for atom, n in collections.Counter(atoms).items()]
             if count != 1 or not atoms:
                 factors.insert(0, str(abs(count)) if abs(count) != 1 or not atoms else "")
             parts.append(("- " if count < 0 else "+ ") + "*".join(f for f in factors if f))
@@ -182,9 +223,8 @@ class Expr:
         for atoms, count in self.terms:
             factors = [] if count == 1 and atoms else [f"Integer({count})"]
             factors += [
-                f"Pow({_srepr(atom)}, Integer({atoms.count(atom)}))" if atoms.count(atom) > 1 else _srepr(atom)
-                for i, atom in enumerate(atoms)
-                if atom not in atoms[:i]
+                f"Pow({_srepr(atom)}, Integer({n}))" if n > 1 else _srepr(atom)
+                for atom, n in collections.Counter(atoms).items()
             ]
             terms.append(factors[0] if len(factors) == 1 else f"Mul({', '.join(factors)})")
         return "Integer(0)" if not terms else terms[0] if len(terms) == 1 else f"Add({', '.join(terms)})"
@@ -201,9 +241,6 @@ def _srepr(atom: Atom) -> str:
     if "(" in atom[0]:
         return atom[0]
     return f"Symbol('{atom[0]}', {'positive=True, ' * atom[0].startswith('s')}integer=True)"
-
-
-_DEEPEST = 40
 
 
 def read(text: str) -> Expr | None:
@@ -253,7 +290,7 @@ def _read(node: Any, depth: int) -> Expr:
         raise ValueError
     parts = [_read(part, depth + 1) for part in node.args]
     if name == "Add":
-        return sum(parts, Expr.of(0))
+        return Expr.sum(parts)
     if name == "Mul":
         return _product(parts)
     if name == "Pow" and len(parts) == 2 and parts[1].is_number and 0 <= int(parts[1]) <= 8:
@@ -266,8 +303,6 @@ def _read(node: Any, depth: int) -> Expr:
 def _product(parts: Iterable[Expr]) -> Expr:
     found = Expr.of(1)
     for part in parts:
-        if len(found.terms) * len(part.terms) > 1000:
-            raise ValueError
         found = found * part
     return found
 

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 _RESERVED = ("prim",)
-_DEFINING: set[str] = {"aten"}
+_DEFINING: dict[str, object] = {"aten": None}  # namespaces, each with a mark of who defined it
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
@@ -57,7 +57,8 @@ class Library:
         if ns in _RESERVED and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         if kind == "DEF":
-            if ns in _DEFINING:
+            mark = object()
+            if _DEFINING.setdefault(ns, mark) is not mark:  # of two threads one is first
                 raise RuntimeError(
                     f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your "
                     "definitions in a single TORCH_LIBRARY block.  If you were trying to specify implementations, "
@@ -65,7 +66,6 @@ class Library:
                     "operators for a single namespace in a distributed way, you can use TORCH_LIBRARY_FRAGMENT to "
                     "explicitly indicate this."
                 )
-            _DEFINING.add(ns)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable] = []
         self._finalizer = weakref.finalize(self, _undone, self._undo, ns if kind == "DEF" else None)
@@ -169,7 +169,7 @@ def _undone(undo: list[Callable], name: str | None) -> None:
     while undo:
         undo.pop()()
     if name is not None:
-        _DEFINING.discard(name)
+        _DEFINING.pop(name, None)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
 from ._dispatch import table_of
-from ._serialization import options, restricted, writing
+from ._serialization import files, options, restricted, writing
 from ._serialization.containers import PyTorchFileReader, PyTorchFileWriter
 from ._serialization.files import replacing
 from ._serialization.names import StorageType
@@ -213,7 +213,7 @@ class _opener:
 
 class _open_file(_opener):
     def __init__(self, name: Any, mode: str):
-        super().__init__(open(name, mode))  # noqa: SIM115
+        super().__init__(open(name, mode) if "w" in mode else files.opened(name, mode))  # noqa: SIM115
 
     def __exit__(self, *exc: Any) -> None:
         self.file_like.close()
@@ -222,7 +222,7 @@ class _open_file(_opener):
 class _open_buffer_reader(_opener):
     def __init__(self, buffer: Any):
         _check_seekable(buffer)
-        super().__init__(buffer)
+        super().__init__(files.checked(buffer))
 
 
 class _open_buffer_writer(_opener):

@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from torchlite._settings import temporary
+from torchlite._settings import forks, temporary
 
 _MFD_EXEC = 0x10  # newer kernels may refuse to load from memory that is not marked so
 _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a segment, where offset and size stand in it
@@ -26,7 +26,7 @@ _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a seg
 }
 _SEGMENTS = (1, 2)  # what is mapped, and the dynamic section
 
-_lock = threading.RLock()
+_lock = forks.hold(threading.RLock())
 _numbers = itertools.count()
 _loaded: dict[bytes, ctypes.CDLL] = {}  # by the digest of their bytes
 

@@ -225,7 +225,7 @@ class Product:
             alpha, beta = complex(alpha), complex(beta)
             self.pack(self.blas.numbers, 0, alpha.real, alpha.imag, beta.real, beta.imag)
         else:
-            self.pack(self.blas.numbers, 0, alpha, beta)
+            self.pack(self.blas.numbers, 0, float(alpha), float(beta))
 
     def _set_math(self) -> None:
         """Whether parts of the sums of half and bfloat16 may be kept in these."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings import forks
 from torchlite._types.dtypes import bfloat16, float16, float32, float64, from_np
 
 
@@ -24,7 +25,7 @@ class DeviceBackend:
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}
         self._runtimes: dict[int, Any] = {}
-        self._lock = threading.RLock()
+        self._lock = forks.hold(threading.RLock())
 
     @property
     def array(self) -> type:

@@ -95,8 +95,9 @@ def _no_complex(name: str) -> dict[str, Exception]:
 
 rule("maximum", f="((a > b) | (a != a)) ? a : b", i="a > b ? a : b", b="a | b", refuses=_no_complex("maximum"))
 rule("minimum", f="((a < b) | (a != a)) ? a : b", i="a < b ? a : b", b="a & b", refuses=_no_complex("minimum"))
-rule("fmax", f="fmax(a, b)", i="a > b ? a : b", b="a | b", refuses=_no_complex("fmax"))
-rule("fmin", f="fmin(a, b)", i="a < b ? a : b", b="a & b", refuses=_no_complex("fmin"))
+# Of zeros the first, as on the CPU: fmax and fmin of the devices' libraries give either.
+rule("fmax", f="((b > a) | (a != a)) ? b : a", i="a > b ? a : b", b="a | b", refuses=_no_complex("fmax"))
+rule("fmin", f="((b < a) | (a != a)) ? b : a", i="a < b ? a : b", b="a & b", refuses=_no_complex("fmin"))
 rule("hypot", f="hypot(a, b)")
 rule("atan2", f="atan2(a, b)")
 rule("copysign", f="copysign(a, b)")

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from .agreeing import ROOM, Disagreement, Header, Line, Steps, header, read
 from .reducing import reducing
 from .requests import EAGER, Receiving, Request, greed, moved
+
+_HEADERS = 64  # of one call that are kept: one for each size
+
+
+def _what(what: str, array: np.ndarray) -> str:
+    return what or str(array.dtype)
+
+
+def _header(call: str, how: Any, what: str, array: np.ndarray, size: Any) -> bytes:
+    return header(call, how, _what(what, array), f"{size} bytes" if isinstance(size, int) else size)
 
 
 def _bytes(array: np.ndarray) -> list[Any]:
@@ -25,104 +36,241 @@ def _apart(array: np.ndarray, other: np.ndarray) -> np.ndarray:
 class Communicator:
     """Ranks 0 to `size - 1`, of which this process is `rank`. Arrays are contiguous, in host memory, and of the same
     dtype and size on all ranks where nothing else is said; what returns a Request reads and writes them until it is
-    done. Every member calls the same collectives in the same order.
+    done. Every member calls the same collectives in the same order: where one does not, all get an error, or wait.
+    `what` says more of the elements than the array's dtype does; all ranks say the same.
     """
 
     def __init__(self, comm: MPI.Comm, ranks: Sequence[int]) -> None:
         self._comm = comm
         self._ranks = list(ranks)  # of the world
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
+        self._line = Line(comm.Dup())
+        for each in (comm, self._line.comm):
+            each.Set_errhandler(MPI.ERRORS_RETURN)
 
     # Collectives. `op` is SUM, PRODUCT, MIN, MAX, BAND, BOR or BXOR.
 
-    def all_reduce(self, array: np.ndarray, op: str) -> Request:
+    def all_reduce(self, array: np.ndarray, op: str, what: str = "") -> Request:
         """Every rank's array becomes the reduction of all."""
-        return Request(self._starting("all_reduce", array.dtype, op)(array, None), (array,), array.nbytes)
+        return self._agreed("all_reduce", op, what, array, None)
 
-    def reduce(self, array: np.ndarray, op: str, root: int) -> Request:
+    def reduce(self, array: np.ndarray, op: str, root: int, what: str = "") -> Request:
         """The root's array becomes the reduction of all; the others' stay."""
         datatype, how = reducing(array.dtype, op)
-        buffer = [array, datatype]
         mine = self.rank == root
-        request = self._comm.Ireduce(MPI.IN_PLACE if mine else buffer, buffer if mine else None, how, root)
-        return Request(request, (array,), array.nbytes)
 
-    def reduce_scatter(self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int]) -> Request:
+        def start() -> MPI.Request:
+            buffer = [array, datatype]
+            return self._comm.Ireduce(MPI.IN_PLACE if mine else buffer, buffer if mine else None, how, root)
+
+        head = _header("reduce", f"{op}, root {root}", what, array, array.nbytes)
+        return self._line.begin(head, start, (array,), array.nbytes)
+
+    def reduce_scatter(
+        self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int], what: str = ""
+    ) -> Request:
         """`out` becomes this rank's part of the reduction of all; rank r's part has `counts[r]` elements."""
         array = _apart(array, out)
         if len(set(counts)) == 1:
-            request = self._starting("reduce_scatter", array.dtype, op)(out, array)
-        else:
-            datatype, how = reducing(array.dtype, op)
-            request = self._comm.Ireduce_scatter([array, datatype], [out, datatype], list(counts), how)
-        return Request(request, (array, out), array.nbytes)
+            return self._agreed("reduce_scatter", op, what, out, array)
+        datatype, how = reducing(array.dtype, op)
 
-    def broadcast(self, array: np.ndarray, root: int) -> Request:
+        def start() -> MPI.Request:
+            return self._comm.Ireduce_scatter([array, datatype], [out, datatype], list(counts), how)
+
+        head = _header("reduce_scatter", op, what, array, f"parts of {list(counts)}")
+        return self._line.begin(head, start, (array, out), array.nbytes)
+
+    def broadcast(self, array: np.ndarray, root: int, what: str = "") -> Request:
         """Every rank's array becomes the root's."""
-        return Request(self._starting("broadcast", array.dtype, root)(array, None), (array,), array.nbytes)
+        return self._agreed("broadcast", root, what, array, None)
 
-    def all_gather(self, out: np.ndarray, array: np.ndarray) -> Request:
+    def all_gather(self, out: np.ndarray, array: np.ndarray, what: str = "") -> Request:
         """`out` becomes the arrays of all, one after the other."""
-        array = _apart(array, out)
-        return Request(self._starting("all_gather", array.dtype, None)(out, array), (array, out), out.nbytes)
+        return self._agreed("all_gather", None, what, out, _apart(array, out))
 
-    def gather(self, out: np.ndarray | None, array: np.ndarray, root: int) -> Request:
+    def gather(self, out: np.ndarray | None, array: np.ndarray, root: int, what: str = "") -> Request:
         """The root's `out` becomes the arrays of all, one after the other; others give None."""
-        into = None if out is None else [out, MPI.BYTE]
-        return Request(self._comm.Igather(_bytes(array), into, root), (array, out), array.nbytes)
 
-    def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int) -> Request:
+        def start() -> MPI.Request:
+            return self._comm.Igather(_bytes(array), None if out is None else _bytes(out), root)
+
+        head = _header("gather", f"root {root}", what, array, array.nbytes)
+        return self._line.begin(head, start, (array, out), array.nbytes)
+
+    def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int, what: str = "") -> Request:
         """`out` becomes this rank's part of the root's array; others give None."""
-        given = None if array is None else [array, MPI.BYTE]
-        return Request(self._comm.Iscatter(given, _bytes(out), root), (array, out), out.nbytes)
+
+        def start() -> MPI.Request:
+            return self._comm.Iscatter(None if array is None else _bytes(array), _bytes(out), root)
+
+        head = _header("scatter", f"root {root}", what, out, out.nbytes)
+        return self._line.begin(head, start, (array, out), out.nbytes)
 
     def all_to_all(
-        self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]
+        self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
     ) -> Request:
         """Part r of the array goes to rank r: `counts[r]` elements; `out` gets `out_counts[r]` from rank r."""
         array = _apart(array, out)
-        request = self._comm.Ialltoallv(_parts(array, counts), _parts(out, out_counts))
-        return Request(request, (array, out), array.nbytes + out.nbytes)
+        if len({*counts, *out_counts}) == 1:
+            return self._agreed("all_to_all", None, what, out, array)
+        head = _header("all_to_all", None, what, array, "parts of several sizes")
+        steps = self._exchange(head, out, array, out_counts, counts)
+        return self._line.begin(head, None, (array, out), array.nbytes + out.nbytes, steps)
+
+    def _exchange(
+        self, head: bytes, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]
+    ) -> Callable[[np.ndarray], Steps]:
+        """What an exchange of parts of several sizes does after its headers: it compares the sizes first."""
+
+        def steps(everyone: np.ndarray) -> Steps:
+            self._line.check(everyone, head, head.index(b","))  # sizes may differ
+            mine = np.array([*counts, *out_counts], np.int64)
+            sizes = np.empty((self.size, 2, self.size), np.int64)
+            yield self._comm.Iallgather(_bytes(mine), _bytes(sizes))
+            wrong = np.argwhere(sizes[:, 0] != sizes[:, 1].T)
+            if len(wrong):
+                source, to = wrong[0]
+                raise Disagreement(
+                    f"Detected mismatch between collectives on ranks. In all_to_all, Rank {source} sends "
+                    f"{sizes[source, 0, to]} elements to Rank {to}, which expects {sizes[to, 1, source]}. "
+                    "No data was sent."
+                )
+            return self._comm.Ialltoallv(_parts(array, counts), _parts(out, out_counts))
+
+        return steps
 
     def barrier(self) -> Request:
         """Done when every rank has called it."""
-        return Request(self._comm.Ibarrier(), ())
+        return self._line.begin(header("barrier", None, "nothing", 0), lambda: None, ())
+
+    def _agreed(self, call: str, how: Any, what: str, out: np.ndarray, array: np.ndarray | None) -> Request:
+        start = self._starting(call, out.dtype, how)
+        head = _header(call, how, what, out, out.nbytes)
+        kept = (out, array)
+        return self._line.begin(head, lambda: start(out, array), kept, out.nbytes, self._unlike(call, head, out, array))
+
+    def _unlike(
+        self, call: str, head: bytes, out: np.ndarray, array: np.ndarray | None
+    ) -> Callable[[np.ndarray], Steps] | None:
+        """What follows where headers differ: an exchange may be of several sizes on the other ranks."""
+        if call != "all_to_all" or array is None:
+            return None
+        counts = [array.size // self.size] * self.size
+        return self._exchange(head, out, array, counts, counts)
 
     # From one rank to another. Messages of two ranks with the same tag arrive in the order in which they were sent.
 
-    def send(self, array: np.ndarray, to: int, tag: int) -> Request:
+    # A header goes before each, in its order, on the communicator of the headers.
+
+    def send(self, array: np.ndarray, to: int, tag: int, what: str = "") -> Request:
         """Done when the array may be changed again."""
-        request = self._starting("send", array.dtype, (to, tag))(None, array)
+        request = self._sent(array, to, tag, self._message(what, array))
         return Request(request, (array,), array.nbytes)
 
-    def receive(self, array: np.ndarray, source: int | None, tag: int) -> Request:
+    def receive(self, array: np.ndarray, source: int | None, tag: int, what: str = "") -> Request:
         """A message of this size from a rank, or from any: the request's `source` says from whom."""
-        source = MPI.ANY_SOURCE if source is None else source
-        return Receiving(self._comm.Irecv(_bytes(array), source, tag), (array,), array.nbytes)
+        head, room = self._message(what, array), np.empty(ROOM, np.uint8)
+        words = self._line.comm.Irecv(_bytes(room), MPI.ANY_SOURCE if source is None else source, tag)
+        data = None if source is None else self._comm.Irecv(_bytes(array), source, tag)
+        return self._receiving(words, data, head, room, array, source, tag)
+
+    def _message(self, what: str, array: np.ndarray) -> Header:
+        return Header(_header("message", None, what, array, array.nbytes), 1)
+
+    def _sent(self, array: np.ndarray, to: int, tag: int, head: Header) -> MPI.Request:
+        words = self._line.comm.Isend(head.given, to, tag)
+        request = self._comm.Isend([array, MPI.BYTE], to, tag)
+        if not words.Test():
+            Request(words, (head,))
+        return request
+
+    def _receiving(
+        self,
+        words: MPI.Request,
+        data: MPI.Request | None,
+        head: Header,
+        room: np.ndarray,
+        array: np.ndarray,
+        source: int | None,
+        tag: int,
+    ) -> Receiving:
+        def check(source: int) -> None:
+            if (text := room.tobytes()) != head.text:
+                raise Disagreement(
+                    f"Detected mismatch between messages. Rank {source} sent a {read(text)}, but Rank {self.rank} "
+                    f"expects a {read(head.text)}"
+                )
+
+        begin = lambda sender: self._comm.Irecv(_bytes(array), sender, tag)
+        return Receiving(words, begin, data, source, (array, room), array.nbytes, check)
 
     # Calls at once.
 
-    def prepared(self, call: str, dtype: np.dtype, how: Any) -> Callable[..., Request | None]:
+    def prepared(self, call: str, dtype: np.dtype, how: Any, what: str = "") -> Callable[..., Request | None]:
         """A function that does a call with the arrays which it is given: one to be written and one to be read, None
         where a call has no such. It returns None when all is done, and a request where that takes longer. `how` is the
         operation, the root, or rank and tag.
         """
-        start, greedy = self._starting(call, dtype, how), greed(self.size)
+        if call not in ("send", "receive"):
+            return self._collective(call, how, what, self._starting(call, dtype, how))
+        (other, tag), greedy, comm, headers = how, greed(self.size), self._comm, self._line.comm
+        heads = self._heads(call, None, what)
 
-        def run(out: Any, array: Any) -> Request | None:
-            request = start(out, array)
+        def send(_: Any, array: Any) -> Request | None:
+            request = self._sent(array, other, tag, heads(array))
             try:
                 if moved(request.Test, EAGER, greedy):
                     return None
             except BaseException:  # MPI has the memory still
-                Request(request, (out, array))
+                Request(request, (array,))
                 raise
-            return Request(request, (out, array), (array if out is None else out).nbytes)
+            return Request(request, (array,), array.nbytes)
+
+        def receive(out: Any, _: Any) -> Request | None:
+            head, room = heads(out), np.empty(ROOM, np.uint8)
+            words = headers.Irecv([room, MPI.BYTE], other, tag)
+            data = comm.Irecv([out, MPI.BYTE], other, tag)
+            try:
+                arrived = moved(words.Test, EAGER, greedy) and room.tobytes() == head.text
+                if arrived and moved(data.Test, EAGER, greedy):
+                    return None
+            except BaseException:  # MPI has the memory still
+                self._receiving(words, data, head, room, out, other, tag)
+                raise
+            return self._receiving(words, data, head, room, out, other, tag)
+
+        return send if call == "send" else receive
+
+    def _heads(self, call: str, how: Any, what: str) -> Callable[[np.ndarray], Header]:
+        """The headers of a call, by the size of what it writes or sends; they are kept."""
+        kept: dict[int, Header] = {}
+        call, copies = ("message", 1) if call in ("send", "receive") else (call, self.size)
+
+        def find(array: np.ndarray) -> Header:
+            nbytes = array.nbytes
+            try:
+                return kept[nbytes]
+            except KeyError:
+                if len(kept) >= _HEADERS:
+                    kept.clear()
+                made = kept[nbytes] = Header(_header(call, how, what, array, nbytes), copies)
+                return made
+
+        return find
+
+    def _collective(self, call: str, how: Any, what: str, start: Any) -> Callable[..., Request | None]:
+        heads, at_once = self._heads(call, how, what), self._line.at_once
+
+        def run(out: Any, array: Any) -> Request | None:
+            head = heads(out)
+            differing = self._unlike(call, head.text, out, array) if call == "all_to_all" else None
+            return at_once(head, start, out, array, differing)
 
         return run
 
     def _starting(self, call: str, dtype: np.dtype, how: Any) -> Callable[[Any, Any], MPI.Request]:
-        """What begins a call: a function of the array that is written and the one that is read."""
+        """What begins a collective: a function of the array that is written and the one that is read."""
         comm, inplace, byte, size = self._comm, MPI.IN_PLACE, MPI.BYTE, self.size
         match call:
             case "all_reduce":
@@ -137,10 +285,6 @@ class Communicator:
                 return lambda out, array: comm.Iallgather([array, byte], [out, byte])
             case "all_to_all":
                 return lambda out, array: comm.Ialltoallv(_equal(array, size), _equal(out, size))
-            case "send":
-                return lambda _, array: comm.Isend([array, byte], *how)
-            case "receive":
-                return lambda out, _: comm.Irecv([out, byte], *how)
         raise ValueError(call)
 
     # Groups.
@@ -152,6 +296,7 @@ class Communicator:
     def free(self) -> None:
         """The group is not used any more."""
         if not MPI.Is_finalized():
+            self._line.free()
             self._comm.Free()
 
 

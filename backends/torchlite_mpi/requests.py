@@ -7,7 +7,6 @@ other ranks are there; then with sleeps that grow with the time already waited, 
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -21,6 +20,7 @@ _MOVING = 2e-9  # seconds that a byte may take to move
 _GREEDY = 20  # the first of them keep the core, too
 _SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
 _MANY = 64  # unfinished ones, above which a new one asks for all
+lines: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
 _open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
@@ -58,6 +58,9 @@ class Request:
                     self._lock.release()
             if self._finished:
                 break
+            if lines:  # the others' data may wait for this rank
+                for line in list(lines):
+                    line.advance()
             now = time.perf_counter()
             start = now if start is None else start
             waited = now - start
@@ -76,6 +79,9 @@ class Request:
                 self._end()
         except MPI.Exception as error:
             self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
+            self._end()
+        except RuntimeError as error:  # ranks disagree
+            self._error = error
             self._end()
 
     def _end(self) -> None:
@@ -118,14 +124,63 @@ def _sweep() -> None:
 
 
 class Receiving(Request):
-    """A message to this rank: `source` is the rank that sent it."""
+    """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its elements
+    and size; RuntimeError where it is not the one that this rank expects. The message is gone then.
+    """
 
-    def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int) -> None:
+    def __init__(
+        self,
+        words: MPI.Request,
+        begin: Callable[[int], MPI.Request],
+        data: MPI.Request | None,
+        source: int | None,
+        kept: tuple[Any, ...],
+        written: int,
+        check: Callable[[int], None],
+    ) -> None:
         self._status = MPI.Status()
-        super().__init__(request, kept, written)
-        self._test = functools.partial(request.Test, self._status)
+        self._begin, self._data, self._source, self._check = begin, data, source, check
+        self._headed = self._moved = False
+        super().__init__(words, kept, written)
+        self._test = self._arrived
 
     @property
     def source(self) -> int:
         """The rank that sent what has arrived."""
-        return self._status.Get_source()
+        return self._status.Get_source() if self._source is None else self._source
+
+    def _arrived(self) -> bool:
+        if not self._headed:
+            if not self._request.Test(self._status):
+                return False
+            self._headed = True
+            if self._data is None:
+                self._data = self._begin(self.source)
+        if not self._moved:
+            assert self._data is not None
+            try:
+                if not self._data.Test():
+                    return False
+            except MPI.Exception as error:
+                if error.Get_error_class() != MPI.ERR_TRUNCATE:
+                    raise
+            self._moved = True
+            self._check(self.source)
+        return True
+
+    def cancel(self) -> None:
+        """Give up a message that has not come; one whose header is here is on its way, and is waited for."""
+        with self._lock:
+            if self._finished:
+                return
+            if not self._headed:
+                self._request.Cancel()
+                self._request.Wait(self._status)
+                self._headed = not self._status.Is_cancelled()
+                if not self._headed:
+                    if self._data is not None:
+                        self._data.Cancel()
+                        self._data.Wait()
+                    self._end()
+                    return
+        self.wait()

@@ -30,9 +30,12 @@ class Communicator:
 
     def __init__(self, nccl: Any, size: int, identity: bytes, rank: int) -> None:
         self._nccl, self.rank, self.size = nccl, rank, size
-        # CuPy takes C's `char`s, which are signed.
         with named_errors():
-            self._comm = nccl.NcclCommunicator(size, tuple(b - 256 if b > 127 else b for b in identity), rank)
+            try:
+                self._comm = nccl.NcclCommunicator(size, identity, rank)
+            except TypeError:  # CuPy before 14 takes a tuple of C's `char`s, which are signed
+                chars = tuple(b - 256 if b > 127 else b for b in identity)
+                self._comm = nccl.NcclCommunicator(size, chars, rank)
 
     # Collectives: as in docs/backend.md, with a stream.
 
@@ -129,6 +132,6 @@ class Communicator:
 
 
 def signed(identity: Sequence[int]) -> bytes:
-    """CuPy's identity of a group as bytes."""
+    """CuPy's identity of a group as bytes: it gives bytes, before CuPy 14 a tuple of signed numbers."""
     assert len(identity) == ID_BYTES
     return bytes(number % 256 for number in identity)

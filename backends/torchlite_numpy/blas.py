@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import os
 import pathlib
 import threading
 from typing import Any
 
 import numpy as np
+
+from torchlite._settings.threads import get_threads
+
+try:
+    import resource
+except ImportError:  # Windows has none
+    resource = None  # type: ignore[assignment]
+
+_BUFFER = 1 << 25  # bytes that OpenBLAS maps for each thread when it first computes, and keeps
 
 _NAMES = (
     "scipy_openblas_{}_num_threads64_",
@@ -135,6 +145,28 @@ def can_limit() -> bool:
     return _controls() is not None
 
 
+class _Known(threading.local):
+    room = False  # whether this thread has seen that OpenBLAS has its buffers, or can map them
+
+
+_known = _Known()
+
+
+def _look_for_room() -> None:
+    """MemoryError where the process has a limit of its address space under which OpenBLAS cannot map its buffers: it
+    would end the process.
+    """
+    if resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        size = _BUFFER * (get_threads() + 1)
+        try:
+            mmap.mmap(-1, size).close()
+        except OSError:
+            error = MemoryError("OpenBLAS has no room for its buffers")
+            error._total_size = size  # type: ignore[attr-defined]
+            raise error from None
+    _known.room = True
+
+
 class _SingleThreaded:
     """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by
     several threads at once.
@@ -149,6 +181,8 @@ class _SingleThreaded:
         controls = _controls()
         if controls is None:
             return
+        if not _known.room:
+            _look_for_room()
         with self._lock:
             self._entered += 1
             if self._entered == 1:

@@ -1,9 +1,12 @@
 """The random kernels on NumPy: PyTorch's CPU distributions over the words of its twister.
 
 Every kernel takes the engine of a generator (`mt19937.Engine`) as its last argument and moves it exactly as far as
-PyTorch moves its own. Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and
-bfloat16; in float64 `log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C
-library's by one unit in the last place.
+PyTorch moves its own. The words of one call are consecutive, whatever other threads draw: a kernel that reads more than
+once holds the engine's lock from the first reading to the last.
+
+Results in float32 and of integer or bool dtype are PyTorch's bit for bit, as are float16 and bfloat16; in float64
+`log`, `log1p`, `cos`, `sin` and `tan` of larger arrays are NumPy's, which may differ from the C library's by one unit
+in the last place.
 """
 
 from __future__ import annotations
@@ -82,10 +85,16 @@ def random_uniform(size, dtype, low, high, generator: Engine):
     kind = dtype.np
     if kind is DOUBLE:
         out = np.empty(size, kind)
-        _uniform_double(out.reshape(-1), float(low), float(high), generator)
+        if out.size <= CHUNK:
+            _uniform_double(out.reshape(-1), float(low), float(high), generator)
+        else:
+            with generator.lock:
+                _uniform_double(out.reshape(-1), float(low), float(high), generator)
         return out
     unit = low == 0 and high == 1 and kind is SINGLE
-    return _by_chunks(size, kind, lambda count: _uniform_single(generator.words(count), unit, low, high, kind))
+    return _by_chunks(
+        size, kind, generator, lambda count: _uniform_single(generator.words(count), unit, low, high, kind)
+    )
 
 
 def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
@@ -121,14 +130,16 @@ def random_normal(size, dtype, mean, std, serial, generator: Engine):
     count = math.prod(size)
     kind = dtype.np
     narrow = kind.itemsize <= 4
-    small = count % 16 == 0 and not serial and narrow and 0 < count <= WORDS - generator.position
-    if small and mean == 0 and std == 1 and kind is SINGLE:
-        return ahead(generator, count).reshape(size).copy()
+    known = None
+    if count % 16 == 0 and not serial and narrow and 0 < count <= WORDS:
+        known = ahead(generator, count)
+        if known is not None and mean == 0 and std == 1 and kind is SINGLE:
+            return known.reshape(size).copy()
     out = np.empty(size, kind)
     flat = out.reshape(-1)
     mean, std = float(mean), float(std)
-    if small:
-        _scaled_into(flat, ahead(generator, count), float(np.float32(std)), float(np.float32(mean)))
+    if known is not None:
+        _scaled_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
     elif serial or count < 16:
         values = serial_normals(generator, count, flat.dtype is DOUBLE)
         flat[...] = _narrowed(values if mean == 0.0 and std == 1.0 else _fused(values, std, mean), flat.dtype)
@@ -261,24 +272,25 @@ def _kept(p: float, dtype: np.dtype) -> np.generic:
 
 def random_bernoulli(size, dtype, p, generator: Engine):
     """1 where a 53-bit uniform lies below `p`, else 0."""
-    return _by_chunks(size, dtype.np, lambda count: _below(generator, count, p))
+    return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, p))
 
 
 def random_keep(size, dtype, p, generator: Engine):
     """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
     scale = _kept(p, dtype.np)
-    return _by_chunks(size, dtype.np, lambda count: _below(generator, count, 1.0 - p) * scale)
+    return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, 1.0 - p) * scale)
 
 
-def _by_chunks(size, dtype: np.dtype, draw) -> np.ndarray:
+def _by_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
     """An array of what `draw(count)` gives for parts that stay in cache."""
     count = math.prod(size)
     if count <= CHUNK:
         return draw(count).astype(dtype, copy=False).reshape(size)
     out = np.empty(count, dtype)
-    for begin in range(0, count, CHUNK):
-        part = out[begin : begin + CHUNK]
-        part[...] = draw(part.size)
+    with generator.lock:
+        for begin in range(0, count, CHUNK):
+            part = out[begin : begin + CHUNK]
+            part[...] = draw(part.size)
     return out.reshape(size)
 
 

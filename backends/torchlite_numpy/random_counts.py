@@ -18,7 +18,10 @@ from .random_normals import SCALE53, doubles
 
 
 class _Uniforms:
-    """Uniform doubles of an engine, one a call. `close` tells the engine how many words were used."""
+    """Uniform doubles of an engine, one a call. `close` tells the engine how many words were used.
+
+    Whoever makes one holds the engine's lock until it is closed.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -145,15 +148,18 @@ def random_poisson(rate, generator: Engine):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     if rate.size >= BULK and float(rate.max()) < LARGEST_RATE and (sampler := numpys_sampler()):
         return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
-    uniform = _Uniforms(generator)
-    values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
-    uniform.close()
+    with generator.lock:
+        uniform = _Uniforms(generator)
+        values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
+        uniform.close()
     return np.array(values).reshape(rate.shape).astype(rate.dtype)
 
 
 def random_binomial(count, prob, generator: Engine):
-    uniform = _Uniforms(generator)
     counts, probs = np.broadcast_arrays(count.astype(np.float64), prob.astype(np.float64))
-    values = [_binomial(n, p, uniform) for n, p in zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)]
-    uniform.close()
+    pairs = zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)
+    with generator.lock:
+        uniform = _Uniforms(generator)
+        values = [_binomial(n, p, uniform) for n, p in pairs]
+        uniform.close()
     return np.array(values).reshape(counts.shape).astype(prob.dtype)

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from .blocks import run
-from .mt19937 import Engine
+from .mt19937 import WORDS, Engine
 
 BLOCK = 16
 BATCH = 1 << 20  # values whose words are drawn at once
@@ -152,13 +152,15 @@ def blocks(words: np.ndarray) -> np.ndarray:
     return out.reshape(-1)
 
 
-def ahead(engine: Engine, count: int) -> np.ndarray:
-    """`count` normals (a multiple of 16) from words of the current block. What is left of the block is computed ahead.
+def ahead(engine: Engine, count: int) -> np.ndarray | None:
+    """`count` normals (a multiple of 16) from words of the current block; None where it has fewer.
 
-    Later small draws are slices of it.
+    What is left of the block is computed ahead. Later small draws are slices of it.
     """
     with engine.lock:
         start = engine.position
+        if count > WORDS - start:
+            return None
         offset = start - engine.ahead_from
         if offset < 0 or offset % BLOCK:
             unread = engine.unread()
@@ -182,16 +184,17 @@ def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
     """Fill `out`, flat and of 16 or more values, from the float32 stream; `scale(values, target)` writes each part's
     standard normals.
     """
-    rest = out.size % BLOCK
-    whole = out[: out.size - rest]
-    for start in range(0, whole.size, BATCH):
-        _fill_part(whole[start : start + BATCH], engine, scale)
-    if rest:
-        if (
-            out.dtype == np.float32
-        ):  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
-            engine.words(rest)
-        scale(blocks(engine.words(BLOCK)), out[-BLOCK:])
+    with engine.lock:
+        rest = out.size % BLOCK
+        whole = out[: out.size - rest]
+        for start in range(0, whole.size, BATCH):
+            _fill_part(whole[start : start + BATCH], engine, scale)
+        if rest:
+            if (
+                out.dtype == np.float32
+            ):  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
+                engine.words(rest)
+            scale(blocks(engine.words(BLOCK)), out[-BLOCK:])
 
 
 def _blocks_double(uniform: np.ndarray) -> np.ndarray:
@@ -210,12 +213,13 @@ def _blocks_double(uniform: np.ndarray) -> np.ndarray:
 
 def block_normals_double(engine: Engine, count: int) -> np.ndarray:
     """`count` >= 16 standard normals of the float64 stream."""
-    uniform = doubles(engine, count)
-    rest = count % BLOCK
-    out = np.empty(count)
-    out[: count - rest] = _blocks_double(uniform[: count - rest])
-    if rest:
-        out[-BLOCK:] = _blocks_double(doubles(engine, BLOCK))
+    with engine.lock:
+        uniform = doubles(engine, count)
+        rest = count % BLOCK
+        out = np.empty(count)
+        out[: count - rest] = _blocks_double(uniform[: count - rest])
+        if rest:
+            out[-BLOCK:] = _blocks_double(doubles(engine, BLOCK))
     return out
 
 
@@ -234,25 +238,35 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
     out = np.empty(count)
     if count == 0:
         return out
-    start = 0
-    if engine.next_normal is not None:
-        out[0], engine.next_normal, start = engine.next_normal, None, 1
-    wanted = count - start
-    uniform = doubles(engine, wanted + wanted % 2).reshape(-1, 2)
-    if count < BLOCK or (exact and count <= SCALAR_LIMIT):
-        pairs = np.array([x for u, v in uniform.tolist() for x in _pair(u, v)])
-    else:
-        radius, angle = np.sqrt(-2.0 * np.log1p(-uniform[:, 1])), 2.0 * np.pi * uniform[:, 0]
-        pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
-    out[start:] = pairs[:wanted]
-    if wanted % 2:
-        engine.next_normal = _pair(*uniform[-1].tolist())[1]
+    with engine.lock:
+        start = 0
+        if engine.next_normal is not None:
+            out[0], engine.next_normal, start = engine.next_normal, None, 1
+        wanted = count - start
+        here = engine.position
+        end = here + 2 * (wanted + wanted % 2)
+        if end <= WORDS:  # as `Engine.words`, whose lock this thread has
+            engine.position = end
+            uniform = _doubles_of(engine._block[here:end]).reshape(-1, 2)
+        else:
+            uniform = doubles(engine, wanted + wanted % 2).reshape(-1, 2)
+        if count < BLOCK or (exact and count <= SCALAR_LIMIT):
+            pairs = np.array([x for u, v in uniform.tolist() for x in _pair(u, v)])
+        else:
+            radius, angle = np.sqrt(-2.0 * np.log1p(-uniform[:, 1])), 2.0 * np.pi * uniform[:, 0]
+            pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
+        out[start:] = pairs[:wanted]
+        if wanted % 2:
+            engine.next_normal = _pair(*uniform[-1].tolist())[1]
     return out
 
 
 def doubles(engine: Engine, count: int) -> np.ndarray:
     """`count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
-    words = engine.words(2 * count)
+    return _doubles_of(engine.words(2 * count))
+
+
+def _doubles_of(words: np.ndarray) -> np.ndarray:
     out = (words[0::2] & LOW21) * 2.0**-21
     out += words[1::2] * SCALE53
     return out

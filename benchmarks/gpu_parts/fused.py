@@ -7,11 +7,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import multiprocessing
+import os
+import time
 from typing import Any
 
 import numpy as np
 
-from . import Options, Result, library, say
+from . import Options, Result, library, plain_environment, say
 
 # The largest difference, relative to an entry and the root mean square of all.
 LIMITS = {"float64": 1e-9, "float32": 1e-4, "float16": 5e-3, "bfloat16": 4e-2}
@@ -289,41 +292,73 @@ FAMILIES: tuple[tuple[Any, tuple[str, ...], tuple, tuple, tuple[str, ...]], ...]
 )  # fmt: skip
 
 
+def checked(options: Options, number: int, dtype: str, size: tuple[int, ...]) -> dict[str, Any]:
+    """A family's kernels in one dtype and size: a row of the table, or why there is none, and what went wrong."""
+    begun = time.monotonic()
+    family, needed, *_ = FAMILIES[number]
+    name = family.__name__
+    d = Device(options.device, dtype)
+    lacking = [op for op in needed if not d.is_fused(op)]
+    if lacking:
+        return {"note": f"{name}: {options.device} has no kernel of its own for {', '.join(lacking)}"}
+    trouble = ""
+    try:
+        family(d, size)
+    except Checked as error:
+        trouble = str(error)
+    except Exception as error:
+        trouble = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    row = {
+        "name": name,
+        "dtype": dtype,
+        "size": list(size),
+        "worst": d.worst if math.isfinite(d.worst) else None,
+        "seconds": round(time.monotonic() - begun, 2),
+        "ok": not trouble,
+    }
+    return {"row": row, "failed": trouble and f"{name} {dtype} {size}: {trouble}"}
+
+
+def wanted(options: Options) -> list[tuple[int, str, tuple[int, ...]]]:
+    """The number of a family, dtype and size of each check."""
+    found = []
+    for number, (_, _, sizes, quick, dtypes) in enumerate(FAMILIES):
+        chosen = (dtypes[:2], quick) if options.quick else (dtypes, sizes)
+        found += [(number, dtype, size) for dtype, size in itertools.product(*chosen)]
+    return found
+
+
 def run(options: Options, result: Result) -> None:
     result.put(rows=[], failed=[], notes=[])
-    for family, needed, sizes, quick, dtypes in FAMILIES:
-        name = family.__name__
-        for dtype, size in itertools.product(
-            dtypes[:2] if options.quick else dtypes, quick if options.quick else sizes
-        ):
-            d = Device(options.device, dtype)
-            lacking = [op for op in needed if not d.is_fused(op)]
-            if lacking:
-                result.add("notes", f"{name}: {options.device} has no kernel of its own for {', '.join(lacking)}")
-                break
-            trouble = ""
-            try:
-                family(d, size)
-            except Checked as error:
-                trouble = str(error)
-            except Exception as error:
-                trouble = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            result.add(
-                "rows",
-                {
-                    "name": name,
-                    "dtype": dtype,
-                    "size": list(size),
-                    "worst": d.worst if math.isfinite(d.worst) else None,
-                    "ok": not trouble,
-                },
-            )
-            if trouble:
-                result.add("failed", f"{name} {dtype} {size}: {trouble}")
-                say(f"FAILED {result.found['failed'][-1]}")
-            if result.left(options) < 3:
-                result.add("failed", f"the time limit of {options.limit:.0f} s, at {name} {dtype} {size}")
-                say(f"FAILED {result.found['failed'][-1]}")
-                return
+    checks = wanted(options)
+    os.environ.update(plain_environment())
+    # A process for each check: most of the time goes into compiling, and an error that loses the device loses one.
+    workers = max(1, min(options.workers, len(checks)))
+    with multiprocessing.get_context("spawn").Pool(workers, maxtasksperchild=1) as pool:
+        waiting = {check: pool.apply_async(checked, (options, *check)) for check in checks}
+        while waiting and result.left(options) > 3:
+            ready = [check for check, call in waiting.items() if call.ready()]
+            for check in ready:
+                _note(result, waiting.pop(check).get())
+            time.sleep(0 if ready else 0.05)
+        for number, dtype, size in waiting:
+            name = FAMILIES[number][0].__name__
+            result.add("failed", f"the time limit of {options.limit:.0f} s: {name} {dtype} {size} did not end")
+            say(f"FAILED {result.found['failed'][-1]}")
+    order = [(FAMILIES[number][0].__name__, dtype, list(size)) for number, dtype, size in checks]
+    result.put(rows=sorted(result.found["rows"], key=lambda r: order.index((r["name"], r["dtype"], r["size"]))))
+    for name in dict.fromkeys(row["name"] for row in result.found["rows"]):
         done = [row for row in result.found["rows"] if row["name"] == name]
         say(f"{name}: {sum(row['ok'] for row in done)} of {len(done)}")
+
+
+def _note(result: Result, found: dict[str, Any]) -> None:
+    """Keep what a check found."""
+    if "note" in found:
+        if found["note"] not in result.found["notes"]:
+            result.add("notes", found["note"])
+        return
+    result.add("rows", found["row"])
+    if found["failed"]:
+        result.add("failed", found["failed"])
+        say(f"FAILED {found['failed']}")

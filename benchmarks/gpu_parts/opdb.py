@@ -25,6 +25,8 @@ def command(script: Path, options: Options, device: str, only: str, output: Path
     """How a share of the table is run."""
     words = [
         python(),
+        "-m",
+        "gpu_parts.exactly",
         str(script),
         "torchlite",
         "--device",

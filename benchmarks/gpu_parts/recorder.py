@@ -17,6 +17,8 @@ LOST = re.compile(
     r"|illegal memory access|misaligned address|unspecified launch failure|DeviceUninitialized"
 )
 
+_MOST_TEXT = 6000  # characters of a failure's traceback
+
 
 def message_of(report: pytest.TestReport) -> str:
     """The line that says why a test failed."""
@@ -61,6 +63,7 @@ class Writer:
             outcome=report.outcome,
             message=message_of(report) if report.failed else "",
             seconds=getattr(report, "duration", 0.0),
+            **({"text": str(report.longrepr)[-_MOST_TEXT:]} if report.failed else {}),
         )
 
 

@@ -23,6 +23,8 @@ def command(options: Options) -> list[str]:
         "gpu_parts.recorder",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:benchmark",  # warns when xdist is there, and warnings are errors
         "--tb=short",
         "--device",
         options.device,

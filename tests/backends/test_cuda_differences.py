@@ -523,6 +523,13 @@ def test_what_cublas_cannot_compute(backend):
     assert blas.product(made, "c64", plain._replace(a=(1, 4)), False, (True, False)).before[1] == blas.CONJUGATED
 
 
+def test_a_complex_factor_of_real_matrices_is_refused(cublas):
+    x = on([[1.0, 2.0], [3.0, 4.0]])
+    for factors in ({"beta": 1j}, {"alpha": 1j}):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+            torch.addmm(x, x, x, **factors)
+
+
 def test_an_error_of_cublas_is_raised():
     with pytest.raises(RuntimeError, match="CUBLAS_STATUS_ALLOC_FAILED"):
         blas.checked(3)

@@ -33,7 +33,12 @@ _FLAGS = (
 )  # fmt: skip
 # What a GPU traps on, or does otherwise than this processor, is looked for. A large frame must touch the guard below
 # its stack.
-_PROGRAM = ("-O1", "-fsanitize=alignment,bounds,shift-exponent", "-fstack-clash-protection")
+_PROGRAM = (
+    "-O1",
+    "-fexpensive-optimizations",
+    "-fsanitize=alignment,bounds,shift-exponent",
+    "-fstack-clash-protection",
+)
 _SANITIZE = ("-fsanitize=address", "-fsanitize-sections=cuda_shared", "-g1", "-fno-omit-frame-pointer")
 # nvcc contracts products and sums as well; the second gives conversions of half precision as instructions.
 _INSTRUCTIONS = {"fma": "-mfma", "f16c": "-mf16c"}

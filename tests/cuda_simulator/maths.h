@@ -14,14 +14,20 @@ CUDA_SIMULATOR_INTEGRAL(long) CUDA_SIMULATOR_INTEGRAL(unsigned long) CUDA_SIMULA
     static inline float name##f(float x) { return __builtin_##name##f(x); }        \
     static inline double name(double x) { return __builtin_##name(x); }            \
     template <class T> static inline INTEGRAL(T) name(T x) { return __builtin_##name((double)x); }
-#define CUDA_SIMULATOR_2(name)                                                                        \
-    static inline float name(float x, float y) { return __builtin_##name##f(x, y); }                   \
-    static inline float name##f(float x, float y) { return __builtin_##name##f(x, y); }                \
-    static inline double name(double x, double y) { return __builtin_##name(x, y); }                   \
-    static inline double name(float x, double y) { return __builtin_##name((double)x, y); }            \
-    static inline double name(double x, float y) { return __builtin_##name(x, (double)y); }            \
-    template <class T> static inline INTEGRAL(T) name(T x, double y) { return __builtin_##name((double)x, y); } \
-    template <class T> static inline INTEGRAL(T) name(double x, T y) { return __builtin_##name(x, (double)y); }
+#define CUDA_SIMULATOR_2_OF(own, name)                                                                    \
+    static inline float name(float x, float y) { return own##name##f(x, y); }                   \
+    static inline float name##f(float x, float y) { return own##name##f(x, y); }                \
+    static inline double name(double x, double y) { return own##name(x, y); }                   \
+    static inline double name(float x, double y) { return own##name((double)x, y); }            \
+    static inline double name(double x, float y) { return own##name(x, (double)y); }            \
+    template <class T> static inline INTEGRAL(T) name(T x, double y) { return own##name((double)x, y); } \
+    template <class T> static inline INTEGRAL(T) name(double x, T y) { return own##name(x, (double)y); }
+#define CUDA_SIMULATOR_2(name) CUDA_SIMULATOR_2_OF(__builtin_, name)
+// Of two zeros a GPU takes 0 for the larger one and -0 for the smaller one.
+static inline float cuda_simulator_fmaxf(float x, float y) { return x == 0 && y == 0 ? x + y : __builtin_fmaxf(x, y); }
+static inline double cuda_simulator_fmax(double x, double y) { return x == 0 && y == 0 ? x + y : __builtin_fmax(x, y); }
+static inline float cuda_simulator_fminf(float x, float y) { return -cuda_simulator_fmaxf(-x, -y); }
+static inline double cuda_simulator_fmin(double x, double y) { return -cuda_simulator_fmax(-x, -y); }
 CUDA_SIMULATOR_1(sqrt) CUDA_SIMULATOR_1(cbrt) CUDA_SIMULATOR_1(exp) CUDA_SIMULATOR_1(exp2) CUDA_SIMULATOR_1(exp10) CUDA_SIMULATOR_1(expm1)
 CUDA_SIMULATOR_1(log) CUDA_SIMULATOR_1(log2) CUDA_SIMULATOR_1(log10) CUDA_SIMULATOR_1(log1p) CUDA_SIMULATOR_1(logb)
 CUDA_SIMULATOR_1(sin) CUDA_SIMULATOR_1(cos) CUDA_SIMULATOR_1(tan) CUDA_SIMULATOR_1(asin) CUDA_SIMULATOR_1(acos) CUDA_SIMULATOR_1(atan)
@@ -31,9 +37,10 @@ CUDA_SIMULATOR_1(j0) CUDA_SIMULATOR_1(j1) CUDA_SIMULATOR_1(y0) CUDA_SIMULATOR_1(
 CUDA_SIMULATOR_1(floor) CUDA_SIMULATOR_1(ceil) CUDA_SIMULATOR_1(trunc) CUDA_SIMULATOR_1(round) CUDA_SIMULATOR_1(rint) CUDA_SIMULATOR_1(nearbyint)
 CUDA_SIMULATOR_1(fabs)
 CUDA_SIMULATOR_2(pow) CUDA_SIMULATOR_2(fmod) CUDA_SIMULATOR_2(remainder) CUDA_SIMULATOR_2(atan2) CUDA_SIMULATOR_2(hypot)
-CUDA_SIMULATOR_2(fmax) CUDA_SIMULATOR_2(fmin) CUDA_SIMULATOR_2(fdim) CUDA_SIMULATOR_2(copysign) CUDA_SIMULATOR_2(nextafter)
+CUDA_SIMULATOR_2_OF(cuda_simulator_, fmax) CUDA_SIMULATOR_2_OF(cuda_simulator_, fmin) CUDA_SIMULATOR_2(fdim) CUDA_SIMULATOR_2(copysign) CUDA_SIMULATOR_2(nextafter)
 #undef CUDA_SIMULATOR_1
 #undef CUDA_SIMULATOR_2
+#undef CUDA_SIMULATOR_2_OF
 
 // Functions of both types from one expression on them.
 #define CUDA_SIMULATOR_BOTH(result_float, result_double, name, parameters_float, parameters_double, of_float, of_double) \

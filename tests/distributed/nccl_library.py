@@ -38,17 +38,20 @@ class NcclError(RuntimeError):
 
 
 class Library:
-    """The module."""
+    """The module, of CuPy 14 or of the one before it, in which a group's identity is a tuple of signed numbers."""
 
     available = True
 
-    def __init__(self):
+    def __init__(self, cupy=14):
+        self.cupy = cupy
         self.calls, self.rooms, self.error = [], {}, 0
         self._count, self._lock, self._thread = 0, threading.Lock(), threading.local()
         library = self
 
         class NcclCommunicator(Communicator):
-            def __init__(self, ndev: int, commId: tuple, rank: int):
+            def __init__(self, ndev: int, commId: bytes | tuple, rank: int):
+                if type(commId) is not library.identity:
+                    raise TypeError(f"Argument 'commId' has incorrect type ({type(commId).__name__})")
                 super().__init__(library, ndev, commId, rank)
 
         self.NcclCommunicator = NcclCommunicator
@@ -56,10 +59,15 @@ class Library:
     def get_version(self):
         return 22804
 
+    @property
+    def identity(self):
+        return bytes if self.cupy >= 14 else tuple
+
     def get_unique_id(self):
         with self._lock:
             self._count += 1
-            return tuple([self._count % 128, -7] + [0] * 126)
+            signed = [self._count % 128, -7] + [0] * 126
+            return self.identity(signed if self.identity is tuple else [number % 256 for number in signed])
 
     def groupStart(self):
         assert getattr(self._thread, "held", None) is None
@@ -88,7 +96,7 @@ def memory(at, count, datatype):
 
 class Communicator:
     def __init__(self, library, ndev, commId, rank):
-        assert len(commId) == 128 and all(-128 <= number < 128 for number in commId)
+        assert len(commId) == 128 and set(commId) <= set(range(256) if library.cupy >= 14 else range(-128, 128))
         self.library, self.rank, self.free = library, rank, False
         with library._lock:
             self.room = library.rooms.setdefault(commId, Room(ndev))

@@ -31,7 +31,8 @@ def environment(**more: str) -> dict[str, str]:
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         own.pop(name, None)
     path = os.pathsep.join([str(ROOT), str(ROOT / "backends"), *filter(None, [own.get("PYTHONPATH")])])
-    return {**own, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TORCHLITE_CPU_KERNELS": "numpy", **more}
+    rooted = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # which Open MPI asks of containers
+    return {**own, **rooted, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "TORCHLITE_CPU_KERNELS": "numpy", **more}
 
 
 def finish(command: list[str], seconds: float = 60, **more: str) -> subprocess.CompletedProcess[str]:

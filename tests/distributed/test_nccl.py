@@ -94,9 +94,9 @@ class Streams:
         return 0
 
 
-@pytest.fixture
-def library(monkeypatch):
-    made, streams = Library(), Streams()
+@pytest.fixture(params=[14, 13], ids=lambda version: f"cupy{version}")
+def library(request, monkeypatch):
+    made, streams = Library(request.param), Streams()
     monkeypatch.setattr(type(torchlite_nccl.engine), "_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])

@@ -1,5 +1,6 @@
 """Programs that are captured here."""
 
+import collections
 import dataclasses
 import io
 
@@ -267,3 +268,29 @@ def test_casts_of_autocast_are_part_of_the_program():
     program = torch.export.export(model, (x,))
     assert torch.equal(program.module()(x), model(x))
     assert torch.equal(program.run_decompositions().module()(x), model(x))
+
+
+def test_named_tuples_that_no_class_is_registered_for():
+    """A file makes classes for them, and registers nothing in the process."""
+    from torchlite.utils import _pytree as pytree
+    from torchlite.utils import _pytree_text as text
+
+    Pair = collections.namedtuple("Pair", "first second")
+    pytree._register_namedtuple(Pair, serialized_type_name="tests.Pair")
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return Pair(x + 1, x * 2)
+
+    held = io.BytesIO()
+    torch.export.save(torch.export.export(Net(), (torch.ones(2),)), held)
+    assert type(torch.export.load(io.BytesIO(held.getvalue())).module()(torch.ones(2))) is Pair
+    del text.BY_NAME["tests.Pair"], text.BY_TYPE[Pair]
+    before = dict(text.BY_NAME), dict(text.BY_TYPE)
+    loaded = torch.export.load(io.BytesIO(held.getvalue()))
+    again = io.BytesIO()
+    torch.export.save(loaded, again)
+    for program in (loaded, torch.export.load(io.BytesIO(again.getvalue()))):
+        result = program.module()(torch.ones(2))
+        assert (result.first.tolist(), result.second.tolist()) == ([2, 2], [2, 2])
+    assert (text.BY_NAME, text.BY_TYPE) == before

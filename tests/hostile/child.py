@@ -41,8 +41,9 @@ def _watch(event: str, arguments: tuple) -> None:
     if not _watching or event not in _FORBIDDEN and (event != "open" or not set(str(arguments[1])) & set("wax+")):
         return
     # torchlite's functions are text that is compiled when they are first used, and its modules are imported then.
+    # (`tests.hostile.names` reads that text.)
     where = sys._getframe(1).f_code.co_filename
-    if event != "exec" or f"{os.sep}_dispatch{os.sep}" not in where and "importlib" not in where:
+    if event != "exec" or not where.endswith(os.path.join("_types", "source.py")) and "importlib" not in where:
         _seen.append(f"{event} in {where}")
 
 

@@ -52,7 +52,7 @@ def test_a_module_moves_copies_and_is_saved_again(device, name):
     tolerance = 1e-5 if str(device) == "cpu" else 1e-4
     check(module.to(device), name, device, tolerance)
     check(copy.deepcopy(module), name, device, tolerance)
-    second = again(module)
+    second = again(module, map_location="cpu")
     check(second, name, "cpu", 1e-5)
     assert list(second.state_dict()) == list(module.state_dict())
     assert [n for n, _ in second.named_modules()] == [n for n, _ in module.named_modules()]

@@ -11,10 +11,10 @@ from ..graph_models import MODELS
 from .record import leaves
 
 
-def again(module):
+def again(module, **options):
     out = io.BytesIO()
     torch.jit.save(module, out)
-    return torch.jit.load(io.BytesIO(out.getvalue()))
+    return torch.jit.load(io.BytesIO(out.getvalue()), **options)
 
 
 def same(found, wanted, tolerance=1e-5):
@@ -33,7 +33,8 @@ def test_models(device, name):
         traced = torch.jit.trace(module, tuple(inputs), check_trace=False)
         tolerance = 1e-5 if str(device) == "cpu" else 1e-4
         same(traced(*inputs), module(*inputs), tolerance)
-        same(again(traced)(*[x.cpu() for x in inputs]), module.cpu()(*[x.cpu() for x in inputs]), tolerance)
+        inputs = [x.cpu() for x in inputs]
+        same(again(traced, map_location="cpu")(*inputs), module.cpu()(*inputs), tolerance)
 
 
 @pytest.mark.parametrize("name", ["resnet", "gpt", "vit", "lstm"])

@@ -122,8 +122,8 @@ def _gradients(name, i, device, create_graph=False, **how):
 @pytest.mark.parametrize("name,i", [c for c in CASES if differentiable(c[0])])
 def test_raw_and_tensor_formulas_agree(name, i, device):
     """The same formula over raw arrays (backward) and over Tensors (create_graph)."""
-    # The two are other convolutions, which oneDNN adds up in other orders.
-    with torch.backends.mkldnn.flags(enabled=False):
+    # The two are other convolutions, which oneDNN and cuDNN add up in other orders.
+    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False):
         raw, tensor = _gradients(name, i, device), _gradients(name, i, device, create_graph=ROWS[name].gradgrad)
     if raw is None:
         return

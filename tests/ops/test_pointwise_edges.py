@@ -141,6 +141,14 @@ def test_nan_goes_through_extremes_and_comparisons():
     same(torch.sign(T([nan, -0.0, -3.0])), [0, 0, -1])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("size", [1, 40])
+def test_of_two_zeros_fmax_and_fmin_take_the_first(device, size, dtype):
+    x = torch.tensor([-0.0, 0.0] * size, dtype=dtype).to(device)
+    for function in (torch.fmax, torch.fmin):
+        assert torch.equal(torch.signbit(function(x, -x)), torch.signbit(x))
+
+
 @pytest.mark.parametrize(
     ("function", "point", "expected"),
     [

@@ -151,8 +151,9 @@ def _get_tracing_state() -> Any:
 
 
 def _is_tracing() -> bool:
-    """Whether a trace is being recorded: none is."""
-    return False
+    """Whether this thread runs a program that `torch.jit.trace` or `torch.jit._get_trace_graph` records."""
+    state = importlib.import_module(f"{_ROOT}._jit_internal").STATE
+    return state.recorder is not None or state.tracing is not None
 
 
 def _are_functorch_transforms_active() -> bool:

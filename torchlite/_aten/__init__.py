@@ -33,7 +33,7 @@ class _Namespace:
     def __getattr__(self, name: str) -> OpOverloadPacket:
         found = DEFINED.get((self.name, name))
         if found is None and self.name == "aten" and entries(name):
-            found = self.__dict__[name] = AtenPacket(name)
+            found = self.__dict__.setdefault(name, AtenPacket(name))
         if found is None and self.name == OWN:
             op = REGISTRY.get(name) or REGISTRY.get(name.removesuffix("_"))
             found = None if op is None else without_name(op, op.name != name).overloadpacket
@@ -65,8 +65,7 @@ class _Ops:
             return higher_order  # type: ignore[return-value]
         if name == "profiler":
             _declare_regions()
-        found = self.__dict__[name] = _Namespace(name)
-        return found
+        return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:
         """Make the ops of a compiled library known where torchlite has them itself, as it has torchvision's.

@@ -9,6 +9,7 @@ from .._dispatch import call
 from .._dispatch.interceptors import dispatching_classes, stack
 from .._dispatch.runtime import GLOBALS, MODE
 from .._dispatch.signatures import NUMBERS_AS_TENSORS
+from .._dispatch.tracing import TRACES, handled
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema
 from .._library.tags import Tag
@@ -39,6 +40,8 @@ class AtenOverload(OpOverload):
         return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
         if GLOBALS["ACTIVE"] and stack.items and not self.is_implicit:
             top = stack.items[-1]
             if top.sees_overloads:
@@ -105,8 +108,9 @@ class AtenPacket(OpOverloadPacket):
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__") or name not in self._entries:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        made = self._overloads[name] = self.__dict__[name] = AtenOverload(self, name, self._entries[name])
-        return made
+        # Of threads that meet here all get the object of the first one.
+        made = self._overloads.setdefault(name, AtenOverload(self, name, self._entries[name]))
+        return self.__dict__.setdefault(name, made)
 
     def overloads(self) -> list[str]:
         """The names of the overloads that there are."""
@@ -119,6 +123,8 @@ class AtenPacket(OpOverloadPacket):
         return [*super().__dir__(), *self._entries]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
         return self.resolved(args, kwargs)(*args, **kwargs)
 
     def resolved(self, args: tuple, kwargs: dict) -> AtenOverload:

@@ -18,6 +18,7 @@ from .._dispatch.checks import wanting
 from .._dispatch.overlap import check_written
 from .._dispatch.recording import seen
 from .._dispatch.slots import SLOTS
+from .._settings import forks
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import uint8
@@ -140,7 +141,7 @@ def _restored(device: str, state: bytes) -> Generator:
     return generator
 
 
-_lock = threading.Lock()
+_lock = forks.hold(threading.Lock())
 _defaults: dict = {}  # kernel table -> the device's default generator
 _seed_of_later_devices = DEFAULT_SEED
 _seeds_of_later_devices: dict[device_type, int] = {}  # of those that were seeded one by one before their first use

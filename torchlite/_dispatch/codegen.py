@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .._settings import forks
 from .._types.dtypes import int64
 from . import call, errors
 from .graph import Meta, Node, bump, edge, freed, meta_of, shape_of, unrecorded, version, view_meta
@@ -20,13 +22,17 @@ from .record import ABSENT, NAMESPACES, REGISTRY, Op
 from .runtime import GLOBALS
 from .slots import SLOTS
 
+_making = forks.hold(threading.RLock())  # of functions
+
 # -- public functions --------------------------------------------------------------
 
 
 def function_for(op: Op):
     """The public function of a record."""
     if op.function is None:
-        op.function = _make_function(op)
+        with _making:  # threads that come first together get one function
+            if op.function is None:
+                op.function = _make_function(op)
     return op.function
 
 
@@ -83,12 +89,12 @@ def direct_for(op: Op):
 
 def _made(op: Op, intercepted: bool = True) -> Callable:
     from .writing.functions import function_text
-    from .writing.source import compile_source
+    from .writing.source import compile_op
 
     name = op.name if op.name.isidentifier() else f"op_{op.name}"
     constants: dict[str, Any] = {}
     text = function_text(op, name, constants, intercepted)
-    return compile_source(op, name, text, constants, "" if intercepted else "below interceptors")
+    return compile_op(op, name, text, constants, "" if intercepted else "below interceptors")
 
 
 def _make_function(op: Op):
@@ -145,11 +151,11 @@ def fast_in_place(op: Op) -> Callable | None:
     returns None where one is.
     """
     from .writing.in_place import has_short_way, in_place_text
-    from .writing.source import compile_source
+    from .writing.source import compile_op
 
     if not has_short_way(op):
         return None
-    return compile_source(op, f"{op.name}_", in_place_text(op), {}, "in place")
+    return compile_op(op, f"{op.name}_", in_place_text(op), {}, "in place")
 
 
 def without_keyword(op: Op) -> Op:
@@ -233,9 +239,9 @@ def _reflected_operator(op: Op, function, dunder: str):
 
 def _fast_operator(op: Op, text: str, variant: str):
     """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
-    from .writing.source import compile_source
+    from .writing.source import compile_op
 
-    operator: Any = compile_source(op, "operator", text, {f"{op.name}__op": op}, variant)
+    operator: Any = compile_op(op, "operator", text, {f"{op.name}__op": op}, variant)
     operator.op = op
     return operator
 

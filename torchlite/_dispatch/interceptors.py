@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from .._settings import forks
 from .runtime import GLOBALS, MODE
 
 
@@ -14,7 +15,7 @@ class _Stack(threading.local):
 
 
 stack = _Stack()
-_lock = threading.Lock()
+_lock = forks.hold(threading.Lock())
 
 
 def activate(change: int) -> None:

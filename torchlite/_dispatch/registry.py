@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 
+from .._settings import forks
 from .._types.devices import ADDED, EXTRAS, FOREIGN, device, installed_backends
 from .backend import Backend, Table
 from .fallback import Absent, stand_in
@@ -15,7 +16,7 @@ from .layouts import keep_exactly, keeps_layout
 from .record import MAYBE_VIEW, REGISTRY, VIEW, Op
 
 _tables: dict[device, Table] = {}
-_lock = threading.RLock()
+_lock = forks.hold(threading.RLock())
 
 
 def register_backend(name: str, backend: Backend) -> None:

@@ -27,7 +27,7 @@ from .elements import Element, Elements, is_returned, plain
 from .exc import Unsupported
 from .naming import Names
 from .program import Captured, Program, Result, Slot, Step
-from .telling import recorded_warnings
+from .telling import RecordedWarnings
 from .trees import flattened
 from .walking import SIMPLE, State, is_known
 from .watching import Watcher, place_of
@@ -289,7 +289,7 @@ class Capture(KernelRecorder):
         with self:
             THREAD.captures += 1
             try:
-                with recorded_warnings(self, Capture.run.__code__), self.watcher:
+                with RecordedWarnings(self, Capture.run.__code__), self.watcher:
                     result = function(*args, **kwargs)
             finally:
                 THREAD.captures -= 1

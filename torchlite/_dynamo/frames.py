@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import sys
 import threading
 import warnings
@@ -19,6 +18,7 @@ from torchlite._settings.switches import SWITCHES
 from torchlite._settings.threads import get_threads
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
+from torchlite._types.source import is_identifier
 from torchlite.amp.autocast_mode import in_force as autocast_in_force
 from torchlite.amp.autocast_mode import only_autocast, without_casts
 from torchlite.nn.modules import module as modules
@@ -411,7 +411,7 @@ def _alike(a: Captured, b: Any, table: Any) -> bool:
 
 def _identifier(name: str) -> str:
     found = "".join(c if c.isalnum() else "_" for c in name.rpartition(".")[2])
-    return found if found.isidentifier() and not keyword.iskeyword(found) else f"function_{found}"
+    return found if is_identifier(found) else f"function_{found}"
 
 
 _UNKNOWN = object()

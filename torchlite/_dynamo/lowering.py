@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import keyword
 import linecache
 from typing import Any
 
 import numpy as np
+
+from torchlite._types.source import is_identifier
 
 from .program import Program, Slot, Step, variable
 from .texts import compiled
@@ -38,7 +39,7 @@ class Writer:
         """The name of an object in the function's globals."""
         found = self.named.get(id(value))
         if found is None:
-            base = found = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "object"
+            base = found = hint if is_identifier(hint) else "object"
             count = 1
             while found in self.space:
                 count += 1

@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
+from torchlite._dispatch.tracing import Trace, original, view_of
 
-@contextlib.contextmanager
-def recorded_warnings(capture: Any, outermost: Any) -> Iterator[None]:
+
+class RecordedWarnings(Trace):
     """While entered the capture is told of its thread's warnings. outermost: the code of the frame that calls the
     program; a warning about a line further out is none that could be given again.
-    """
-    plain = warnings.warn
 
-    def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any) -> None:
-        given = None
+    They are seen where code of the program or of torchlite calls `warnings.warn` by the module's name: others are calls
+    of a function of C's, with which a capture ends.
+    """
+
+    def __init__(self, capture: Any, outermost: Any) -> None:
+        super().__init__()
+        self.capture, self.outermost = capture, outermost
+        self.replaced[id(warnings.warn)] = self._warn
+
+    def __enter__(self) -> RecordedWarnings:
+        super().__enter__()
+        _own_names()
+        for space, names in self.capture.state.spaces:
+            for name in names:
+                if original(space.get(name)) is warnings:
+                    self.rebind(space, name, warnings)
+        return self
+
+    def _warn(self, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any) -> None:
+        given, capture = None, self.capture
         if capture.thread == threading.get_ident() and not capture.depth and capture.failure is None:
             frame: Any = sys._getframe(1)
-            place = _place(frame, stacklevel, outermost)
-            while frame.f_code is not outermost:
+            place = _place(frame, stacklevel, self.outermost)
+            while frame.f_code is not self.outermost:
                 frame = frame.f_back
             if isinstance(message, str) and source is None and not more and place is not None:
                 given = (message, UserWarning if category is None else category, place)
             else:
                 capture.fail("it warns")
         if given is None:
-            plain(message, category, stacklevel + 1, source, **more)
+            warnings.warn(message, category, stacklevel + 1, source, **more)
         else:
             capture.warned(warn_again, given, frame)
 
-    warnings.warn = warn  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        warnings.warn = plain
+
+def _own_names() -> None:
+    """Let torchlite's own modules warn through a view, for good: it is the module itself where nothing is recorded."""
+    view = view_of(warnings)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torchlite") and name != __name__ and vars(module).get("warnings") is warnings:
+            vars(module)["warnings"] = view
 
 
 def _place(frame: Any, level: int, outermost: Any) -> tuple[str, int, str] | int | None:

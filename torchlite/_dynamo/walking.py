@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._device.generators import Generator
+from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.record import Op
 from torchlite._library.custom_ops import CustomOpDef
@@ -183,7 +184,7 @@ def _names(place: Any) -> tuple[None, list]:
     space, names = place
     found = [space.get(name, _ABSENT) for name in names]
     return None, [
-        getattr(builtins, name, _ABSENT) if value is _ABSENT else value
+        getattr(builtins, name, _ABSENT) if value is _ABSENT else tracing.original(value)
         for name, value in zip(names, found, strict=True)
     ]
 
@@ -208,6 +209,7 @@ class State:
         self.disabled_codes: dict[Any, Any] = {}  # of functions that the compiler is kept from, and why
         self.allowed_codes: set[Any] = set()  # of those that are said to compute, whatever else they do
         self.constant_codes: set[Any] = set()  # of those whose results are taken for constants, whatever they do
+        self.spaces: list[tuple[dict, tuple[str, ...]]] = []  # globals, and the names of them that code reads
         self.leaves: dict[int, Any] = {}  # objects whose identity says everything
         self._seen: dict[int, Any] = {}
         self._modules: list[Any] = []  # and other objects of which only the attributes that are named are looked at
@@ -394,6 +396,7 @@ class State:
                 if not is_known(name):
                     self._import(name, str(space.get("__package__")))
             if reads.globals:
+                self.spaces.append((space, tuple(reads.globals)))
                 self._hold(_names, (space, tuple(reads.globals)), modules=False)
             for name, *attributes in reads.chains:
                 self._follow(space.get(name), attributes)

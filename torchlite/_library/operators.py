@@ -17,6 +17,7 @@ from .._dispatch.graph import bump, version
 from .._dispatch.interceptors import dispatching_classes, intercepted_above, overridden, overriding, stack
 from .._dispatch.recording import RECORDERS
 from .._dispatch.runtime import GLOBALS, MODE, recording
+from .._dispatch.tracing import TRACES, handled
 from .._types.devices import device as as_device
 from .._types.devices import get_default_device
 from ..autograd.function import Function
@@ -412,6 +413,8 @@ class _Overload(OpOverload):
         return list(self._op.labels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
         return self._op(*args, **kwargs)
 
 

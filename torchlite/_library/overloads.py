@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch.record import REGISTRY
+from .._dispatch.tracing import TRACES, handled
 from .tags import tags_of
 
 
@@ -52,6 +53,8 @@ class OpOverload:
         return tags_of(packet._name, self._overloadname, record)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
         return self.overloadpacket(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -78,6 +81,8 @@ class OpOverloadPacket:
         self.__name__, self.__module__ = name, f"torch.ops.{namespace}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
         return self._function(*args, **kwargs)
 
     def overloads(self) -> list[str]:

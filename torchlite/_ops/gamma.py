@@ -7,6 +7,7 @@ distribution function F and the density p.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from .._device.generators import engine_of
@@ -26,6 +27,12 @@ def _least(dtype) -> float:
 
 
 def _gammas(F, concentration, generator):
+    """Gamma variates by several draws, between which no other thread draws from an engine that has a lock."""
+    with getattr(generator, "lock", None) or contextlib.nullcontext():
+        return _gammas_by_rounds(F, concentration, generator)
+
+
+def _gammas_by_rounds(F, concentration, generator):
     """Marsaglia and Tsang's method, with as many rounds for all."""
     dtype, shape = F.dtype_of(concentration), concentration.shape
     real = float64 if dtype is float64 else float32

@@ -13,6 +13,7 @@ from .._dispatch.overlap import check_in_place, repeats
 from .._dispatch.promotion import number_in
 from .._dispatch.record import INPLACE
 from .._dispatch.runtime import GLOBALS
+from .._dispatch.tracing import TRACES, handled_method
 from .._tensor import Tensor
 from .._types.dtypes import bool_, int64
 
@@ -71,6 +72,8 @@ def _getitem_copy(tensor: Tensor, index):
 
 def getitem(tensor: Tensor, index):
     """x[index]."""
+    if TRACES and (found := handled_method("__getitem__", tensor, index)) is not NotImplemented:
+        return found
     cls = index.__class__
     if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
         return _getitem_view(tensor, (index,))
@@ -85,6 +88,8 @@ def getitem(tensor: Tensor, index):
 
 def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
+    if TRACES and handled_method("__setitem__", tensor, index, value) is not NotImplemented:
+        return
     cls = index.__class__
     if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
         basic, advanced = (index,), None

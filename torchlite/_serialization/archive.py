@@ -173,6 +173,7 @@ class Reader:
         self._check_version()
         self._map = self._map_file(mapped) if mapped else None
         self._given = 0  # bytes of storages that were read
+        self._left = 2 * self.length + (1 << 20)  # bytes of other records that may be read: they may lie on each other
 
     def _check_version(self) -> None:
         """RuntimeError for a version of the format that is none, or that PyTorch does not read."""
@@ -248,6 +249,9 @@ class Reader:
     def bytes(self, name: str) -> bytes:
         """A record, its checksum verified."""
         info, start = self._locate(name)
+        self._left -= info.file_size
+        if self._left < 0:
+            raise corrupt(f"file {name}", "records lie over each other: they are longer together than the archive")
         self._stream.seek(start)
         out = self._stream.read(info.file_size)
         if len(out) != info.file_size:

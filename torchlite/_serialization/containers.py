@@ -11,7 +11,7 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._types.devices import device
 from .archive import Reader, Writer
-from .files import replacing
+from .files import opened, replacing
 
 
 def _is_path(name_or_buffer: Any) -> bool:
@@ -87,7 +87,7 @@ class PyTorchFileReader:
     """Reads the records of an archive, from a path or a seekable binary file."""
 
     def __init__(self, name_or_buffer: Any):
-        self._opened = open(name_or_buffer, "rb") if _is_path(name_or_buffer) else None  # noqa: SIM115
+        self._opened = opened(name_or_buffer) if _is_path(name_or_buffer) else None
         self._reader = Reader(name_or_buffer if self._opened is None else self._opened)
 
     def __del__(self) -> None:

@@ -1,4 +1,4 @@
-"""A file that takes the place of another when it is whole."""
+"""Files that are read, and a file that takes the place of another when it is whole."""
 
 from __future__ import annotations
 
@@ -17,6 +17,43 @@ except ImportError:  # Windows, where a file that is open cannot be removed
 
 
 _TEMPORARY = ".torchlite-tmp-"  # what the names of temporary files begin with, short enough wherever a name is
+
+
+def opened(path: Any, mode: str = "rb") -> Any:
+    """A file of a disk, opened for reading ("rb", or "r+b" to map it). RuntimeError for a pipe, a socket or a device,
+    which would block or have no end; OSError where there is no such file, or a folder.
+    """
+    _regular(os.stat(path).st_mode, path)
+    flags = os.O_RDWR if "+" in mode else os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    handle = os.open(path, flags)
+    try:
+        _regular(os.fstat(handle).st_mode, path)  # another file may have the name by now
+        return open(path, mode, opener=lambda *_: handle)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def checked(stream: Any) -> Any:
+    """An open file as it is. RuntimeError where it is a pipe, a socket or a device that says it can be sought in."""
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (AttributeError, OSError, ValueError, TypeError):  # no file of the system
+        return stream
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        _regular(mode, getattr(stream, "name", stream))
+    return stream
+
+
+def _regular(mode: int, path: Any) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        tests = {"pipe": stat.S_ISFIFO, "socket": stat.S_ISSOCK}
+        kind = next((kind for kind, test in tests.items() if test(mode)), "device")
+        raise RuntimeError(f"{str(path)[:1000]} is a {kind}, no file that can be loaded")
 
 
 def _failed(number: int, path: str, plain: bool) -> Exception:

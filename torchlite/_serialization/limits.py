@@ -21,6 +21,7 @@ _FREE = 1 << 16  # steps that any pickle may take, beside those that its bytes p
 _STEPS_PER_BYTE = 16
 STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
 STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
+_FREE_BYTES, _BYTES_PER_BYTE = 48 << 20, 40  # of memory for objects that a byte or two of a pickle make
 _DEEPEST_KEY = 100
 _SAME_HASH = 100
 _SMALL = 1 << 60  # integers below it are their own hash
@@ -44,6 +45,7 @@ class Limits:
 
     def __init__(self, size: int):
         self._left = _FREE + _STEPS_PER_BYTE * size
+        self.memory = _FREE_BYTES + _BYTES_PER_BYTE * size
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
 
     def spend(self, steps: int) -> None:
@@ -51,6 +53,12 @@ class Limits:
         self._left -= steps
         if self._left < 0:
             raise pickle.UnpicklingError("the pickle asks for more work or memory than what it holds can need")
+
+    def take(self, count: int) -> None:
+        """Count the bytes of an object that is made. UnpicklingError when there are too many."""
+        self.memory -= count
+        if self.memory < 0:
+            raise pickle.UnpicklingError("the pickle makes more objects than its length can need")
 
     def check_key(self, key: Any, target: Any) -> None:
         """Before `key` is hashed for a dict or set."""

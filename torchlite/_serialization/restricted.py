@@ -60,6 +60,8 @@ _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _MAY_CALL = {id(value) for value in _CALLABLES.values()}
 _NEW = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
+_LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
+_PLACES = 1024  # of the memo, that are counted at once
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
 
@@ -317,6 +319,7 @@ class RestrictedUnpickler:
     def _frozen_set(self) -> None:
         items = self._pop_mark()
         self._limits.check_keys(items, items)
+        self._limits.take(_SET)
         self._push(frozenset(items))
 
     def _persistent(self) -> None:
@@ -329,8 +332,29 @@ class RestrictedUnpickler:
             )
         self._push(self._persistent_load(name))
 
+    def _empty_list(self) -> None:
+        limits = self._limits
+        limits.memory -= _LIST
+        if limits.memory < 0:
+            limits.take(0)
+        self._stack.append([])
+
+    def _empty_dict(self) -> None:
+        limits = self._limits
+        limits.memory -= _DICT
+        if limits.memory < 0:
+            limits.take(0)
+        self._stack.append({})
+
+    def _empty_set(self) -> None:
+        self._limits.take(_SET)
+        self._push(set())
+
     def _memoize(self, index: int) -> None:
-        self._memo[index] = self._top()
+        memo = self._memo
+        if not len(memo) % _PLACES:
+            self._limits.take(_PLACES * _PLACE)
+        memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
         if index not in self._memo:
@@ -412,9 +436,9 @@ def _opcodes() -> dict[bytes, Any]:
         p.SETITEMS: lambda m: m._set_items(m._pop_mark(), "SETITEMS"),
         p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
         p.EMPTY_TUPLE: lambda m: push(m, ()),
-        p.EMPTY_LIST: lambda m: push(m, []),
-        p.EMPTY_DICT: lambda m: push(m, {}),
-        p.EMPTY_SET: lambda m: push(m, set()),
+        p.EMPTY_LIST: vm._empty_list,
+        p.EMPTY_DICT: vm._empty_dict,
+        p.EMPTY_SET: vm._empty_set,
         p.TUPLE: lambda m: push(m, tuple(m._pop_mark())),
         p.TUPLE1: vm._tuple_of_one,
         p.TUPLE2: lambda m: m._tuple(2),

@@ -6,6 +6,7 @@ from .._dispatch import call
 from .._dispatch.graph import meta_of, write
 from .._dispatch.runtime import LEAF, recording
 from .._dispatch.slots import SLOTS
+from .._dispatch.tracing import TRACES, handled_method
 from .._types import dtypes
 from .._types.devices import device
 from .._types.dtypes import as_dtype
@@ -109,6 +110,8 @@ class Conversions(Protocols):
         Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy`
         is False.
         """
+        if TRACES and (found := handled_method("to", self, *args, **kwargs)) is not NotImplemented:
+            return found
         if len(args) == 1 and not kwargs and (args[0].__class__ is str or args[0].__class__ is device):
             return SLOTS.move(self, device(args[0]))
         d, where, copy, order = _parse_to(*args, **kwargs)

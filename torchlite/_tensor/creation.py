@@ -12,6 +12,7 @@ from .._dispatch.graph import meta_of
 from .._dispatch.interceptors import called
 from .._dispatch.runtime import GLOBALS
 from .._dispatch.slots import SLOTS
+from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
@@ -58,10 +59,6 @@ def _unwrapped(data):
     if isinstance(data, (list, tuple)):
         return [_unwrapped(item) for item in data]
     return data
-
-
-# What makes tensors of numbers that a trace knows: None for others.
-TRACES: list = []
 
 
 def _contains_tensor(data, outer: tuple = ()) -> bool:
@@ -140,7 +137,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         if (found := called(tensor, (data,), given)) is not NotImplemented:
             return found
     dtype = None if dtype is None else as_argument(dtype, "tensor")
-    if TRACES and (found := TRACES[-1](data, dtype, device)) is not None:
+    if TRACES and (trace := THREAD.trace) and (found := trace.tensor(data, dtype, device)) is not None:
         return wanting(found, requires_grad)
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)

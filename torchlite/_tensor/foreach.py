@@ -143,6 +143,6 @@ def _function(public: str) -> Callable[..., Any]:
 
 def __getattr__(name: str) -> Any:
     if name in NAMES:
-        globals()[name] = found = _function(name)
+        found = globals().setdefault(name, _function(name))
         return found
     raise AttributeError(f"module '{root()}' has no attribute '{name}'")

@@ -45,9 +45,10 @@ def number_of(tensor: Any) -> int:
 
 
 def _name(owner: Any, number: int) -> int:
-    _numbers[id(owner)] = number
-    weakref.finalize(owner, _numbers.pop, id(owner), None).atexit = False
-    return number
+    kept = _numbers.setdefault(id(owner), number)  # another thread may have been quicker
+    if kept == number:
+        weakref.finalize(owner, _numbers.pop, id(owner), None).atexit = False
+    return kept
 
 
 call.BEFORE_WRITES.append(settle)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import math
 import sys
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from .._dispatch.checks import check_in_storage, storage_span
 from .._dispatch.graph import root_of
 from .._dispatch.leases import Leased
 from .._dispatch.shapes import contiguous_strides
+from .._settings import forks
 from .._settings.switches import SWITCHES
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -74,22 +76,24 @@ def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: in
 # -- storages ----------------------------------------------------------------------------------
 
 _handles: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()  # by id of the owner
+_making = forks.hold(threading.RLock())  # of handles: one for each owner
 
 
 def storage_of(tensor: Properties) -> UntypedStorage:
     """The storage under a tensor: the same object as long as somebody holds it."""
     owner = owner_of(tensor._data)
-    found = _handles.get(id(owner))
-    if found is not None and owner_of(found._tensor._data) is owner:
-        return found
-    out = object.__new__(UntypedStorage)
-    shrunk = _shrunk.get(id(owner))
-    memory, d = memory_of(tensor)
-    if shrunk is not None:
-        memory = tensor._table.slice(memory, 0, 0, shrunk.nbytes, 1)
-    out._take(call.wrap(tensor._table, memory, d))
-    out._fixed = getattr(root_of(tensor), "fixed", False) or _is_borrowed(owner)
-    return out
+    with _making:
+        found = _handles.get(id(owner))
+        if found is not None and owner_of(found._tensor._data) is owner:
+            return found
+        out = object.__new__(UntypedStorage)
+        shrunk = _shrunk.get(id(owner))
+        memory, d = memory_of(tensor)
+        if shrunk is not None:
+            memory = tensor._table.slice(memory, 0, 0, shrunk.nbytes, 1)
+        out._fixed = getattr(root_of(tensor), "fixed", False) or _is_borrowed(owner)
+        out._take(call.wrap(tensor._table, memory, d))
+        return out
 
 
 def _is_borrowed(owner: Any) -> bool:
@@ -249,8 +253,8 @@ class UntypedStorage(_StorageBase):
             memory = table._empty((int(given),), dtypes.uint8)
         else:
             memory = table.from_numpy(_bytes_of(given))
-        out._take(call.wrap(table, memory, dtypes.uint8))
         out._fixed = False
+        out._take(call.wrap(table, memory, dtypes.uint8))
         return out
 
     def __init__(self, *args, **kwargs):

@@ -31,6 +31,7 @@ from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
+from .._settings import forks
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size
@@ -39,6 +40,8 @@ from .hooking import CURRENT, after_node, before_node, checked_answer
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
 DEEPEST = 20
 _identities = itertools.count(1)
+# Held while a pass adds to gradients of leaves: passes of several threads may reach the same one.
+_ADDING = forks.hold(threading.RLock())
 
 
 _seq = operator.attrgetter("_seq")
@@ -491,14 +494,18 @@ class Run:
 
     def deposit(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
-        for tensor, g in list(self.leaves.values()):
-            found = tensor._meta
-            if found.__class__ is not Meta:
-                found = meta_of(tensor)
-            if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
-                self.finish(tensor)
-            else:
-                self.add_to_grad(tensor, found, g)
+        hooked = []
+        with _ADDING:
+            for tensor, g in list(self.leaves.values()):
+                found = tensor._meta
+                if found.__class__ is not Meta:
+                    found = meta_of(tensor)
+                if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
+                    hooked.append(tensor)
+                else:
+                    self.add_to_grad(tensor, found, g)
+        for tensor in hooked:  # without the lock: hooks may wait for other threads
+            self.finish(tensor)
 
     def accumulate(self, tensor, g) -> None:
         """Add a gradient to a leaf's, with the hooks around that."""
@@ -507,7 +514,8 @@ class Run:
         if around is not None and around.pre:
             node = AccumulateGrad(tensor)
             g = before_node(mode, node, around.pre, g)
-        self.add_to_grad(tensor, found, g)
+        with _ADDING:
+            self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
                 hook(tensor)
@@ -515,6 +523,7 @@ class Run:
             after_node(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
+        """Add to the gradient of a leaf. The caller has the lock `_ADDING`."""
         table, add = tensor._table, self.mode.add
         if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
             kept = id(g) in self.given

@@ -10,6 +10,7 @@ tensor(12.)
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE
@@ -22,8 +23,15 @@ from .grad_mode import _set_fwd_grad_enabled as _set_fwd_grad_enabled
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-_current_level = -1
-_entered: list[_forward.ForwardLevel] = []
+
+class _Levels(threading.local):
+    """The levels of a thread: none or one."""
+
+    def __init__(self) -> None:
+        self.entered: list[_forward.ForwardLevel] = []
+
+
+_levels = _Levels()
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -33,34 +41,43 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
+def _current() -> int:
+    """The number of the level that the calling thread is in; -1 where it is in none."""
+    return len(_levels.entered) - 1
+
+
+def __getattr__(name: str) -> int:
+    if name == "_current_level":
+        return _current()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def enter_dual_level() -> int:
-    """Begin a level and return its number, 0. RuntimeError inside another: they do not nest here, as
+    """Begin a level of the calling thread and return its number, 0. RuntimeError inside another: they do not nest, as
     `torch.func.jvp` does.
     """
-    global _current_level
-    if _entered:
+    if _levels.entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _entered.append(_forward.ForwardLevel().__enter__())
-    _current_level = 0
+    _levels.entered.append(_forward.ForwardLevel().__enter__())
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: its tensors' tangents are gone. RuntimeError where there is none, or another is the last."""
-    global _current_level
-    level = _current_level if level is None else level
+    current = _current()
+    level = current if level is None else level
     if level < 0:
         raise RuntimeError("Dual level must be a positive number.")
-    if level != _current_level:
+    if level != current:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    _current_level = -1
-    _entered.pop().__exit__(None, None, None)
+    _levels.entered.pop().__exit__(None, None, None)
 
 
 def _level(level: int | None) -> Any:
-    return None if (_current_level if level is None else level) < 0 or not _entered else _entered[-1]
+    entered = _levels.entered
+    return entered[-1] if entered and (level is None or level >= 0) else None
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

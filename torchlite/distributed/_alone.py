@@ -31,37 +31,39 @@ class Alone:
 
     rank, size = 0, 1
 
-    def all_reduce(self, array: np.ndarray, op: str) -> Any:
+    def all_reduce(self, array: np.ndarray, op: str, what: str = "") -> Any:
         return _DONE
 
-    def reduce(self, array: np.ndarray, op: str, root: int) -> Any:
+    def reduce(self, array: np.ndarray, op: str, root: int, what: str = "") -> Any:
         return _DONE
 
-    def reduce_scatter(self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int]) -> Any:
+    def reduce_scatter(self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int], what: str = "") -> Any:
         return _moved(out, array)
 
-    def broadcast(self, array: np.ndarray, root: int) -> Any:
+    def broadcast(self, array: np.ndarray, root: int, what: str = "") -> Any:
         return _DONE
 
-    def all_gather(self, out: np.ndarray, array: np.ndarray) -> Any:
+    def all_gather(self, out: np.ndarray, array: np.ndarray, what: str = "") -> Any:
         return _moved(out, array)
 
-    def gather(self, out: np.ndarray | None, array: np.ndarray, root: int) -> Any:
+    def gather(self, out: np.ndarray | None, array: np.ndarray, root: int, what: str = "") -> Any:
         return _moved(out, array)
 
-    def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int) -> Any:
+    def scatter(self, out: np.ndarray, array: np.ndarray | None, root: int, what: str = "") -> Any:
         return _moved(out, array)
 
-    def all_to_all(self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]) -> Any:
+    def all_to_all(
+        self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
+    ) -> Any:
         return _moved(out, array)
 
     def barrier(self) -> Any:
         return _DONE
 
-    def send(self, array: np.ndarray, to: int, tag: int) -> Any:
+    def send(self, array: np.ndarray, to: int, tag: int, what: str = "") -> Any:
         raise RuntimeError("a process that is alone has nobody to send to")
 
-    def receive(self, array: np.ndarray, source: int | None, tag: int) -> Any:
+    def receive(self, array: np.ndarray, source: int | None, tag: int, what: str = "") -> Any:
         raise RuntimeError("a process that is alone has nobody to receive from")
 
     def free(self) -> None:

@@ -26,7 +26,7 @@ _level: list[DebugLevel] = []  # that was set; empty while the environment says
 
 
 def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says, or was set since. Programs ask; nothing here says more by it."""
+    """What TORCH_DISTRIBUTED_DEBUG says, or was set since. Groups that are made with DETAIL compare collectives."""
     if not _level:
         return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
     return _level[0]

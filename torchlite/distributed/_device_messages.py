@@ -171,29 +171,31 @@ class Devices:
         done = lane.put(lane.ready(), lambda stream: getattr(everyone, call)(*args, stream), (array, kept))
         return Enqueued(lane, done, everyone.check)
 
-    def all_reduce(self, array: Any, op: str) -> Enqueued:
+    def all_reduce(self, array: Any, op: str, what: str = "") -> Enqueued:
         return self._enqueue("all_reduce", array, array, op)
 
-    def reduce(self, array: Any, op: str, root: int) -> Enqueued:
+    def reduce(self, array: Any, op: str, root: int, what: str = "") -> Enqueued:
         return self._enqueue("reduce", array, array, op, root)
 
-    def reduce_scatter(self, out: Any, array: Any, op: str, counts: Sequence[int]) -> Enqueued:
+    def reduce_scatter(self, out: Any, array: Any, op: str, counts: Sequence[int], what: str = "") -> Enqueued:
         counts = [count * array.numel() // max(1, sum(counts)) for count in counts]  # complex numbers are two
         return self._enqueue("reduce_scatter", array, out, array, op, counts, kept=out)
 
-    def broadcast(self, array: Any, root: int) -> Enqueued:
+    def broadcast(self, array: Any, root: int, what: str = "") -> Enqueued:
         return self._enqueue("broadcast", array, array, root)
 
-    def all_gather(self, out: Any, array: Any) -> Enqueued:
+    def all_gather(self, out: Any, array: Any, what: str = "") -> Enqueued:
         return self._enqueue("all_gather", array, out, array, kept=out)
 
-    def gather(self, out: Any, array: Any, root: int) -> Enqueued:
+    def gather(self, out: Any, array: Any, root: int, what: str = "") -> Enqueued:
         return self._enqueue("gather", array, out, array, root, kept=out)
 
-    def scatter(self, out: Any, array: Any, root: int) -> Enqueued:
+    def scatter(self, out: Any, array: Any, root: int, what: str = "") -> Enqueued:
         return self._enqueue("scatter", out, out, array, root, kept=array)
 
-    def all_to_all(self, out: Any, array: Any, out_counts: Sequence[int], counts: Sequence[int]) -> Enqueued:
+    def all_to_all(
+        self, out: Any, array: Any, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
+    ) -> Enqueued:
         width = array.numel() // sum(counts) if sum(counts) else out.numel() // max(1, sum(out_counts))
         widths = [[count * width for count in each] for each in (out_counts, counts)]
         return self._enqueue("all_to_all", array, out, array, *widths, kept=out)
@@ -204,10 +206,10 @@ class Devices:
         found = self._enqueue("all_reduce", word, word, "SUM")
         return Arrived(found._lane, found._done, found._check)
 
-    def send(self, array: Any, to: int, tag: int) -> Posted:
+    def send(self, array: Any, to: int, tag: int, what: str = "") -> Posted:
         return self._direction(array.device, self.rank, to).post("send", array, 1, 0)
 
-    def receive(self, array: Any, source: int | None, tag: int) -> Posted:
+    def receive(self, array: Any, source: int | None, tag: int, what: str = "") -> Posted:
         if source is None:
             raise RuntimeError("NCCL cannot receive from any rank: say from which")
         return self._direction(array.device, source, self.rank).post("receive", array, 0, source)

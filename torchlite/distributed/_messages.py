@@ -27,7 +27,8 @@ _BITS = (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR)
 _CONTROL = 1 << 20  # tags of `monitored_barrier`, which no program's messages have
 
 
-def _op_of(opts: Any) -> Any:
+def op_of(opts: Any) -> Any:
+    """The reduction that options name."""
     op = getattr(opts, "reduceOp", opts)
     if op.__class__ is RedOpType:
         return op
@@ -36,6 +37,14 @@ def _op_of(opts: Any) -> Any:
     if not isinstance(op, ReduceOp):
         raise TypeError(f"Invalid reduce op: expected a ReduceOp, but got {type(op)}")
     return op
+
+
+def _what(tensor: torch.Tensor, op: Any = None) -> str:
+    """What the elements of all ranks must be, for the engine: the dtype, and the reduction where engines know it by
+    another name.
+    """
+    dtype = str(tensor.dtype)[6:]
+    return dtype if op is None or _ENGINES[op.op] == op.op.name else f"{op.op.name} of {dtype}"
 
 
 def _limit_of(opts: Any) -> timedelta | None:
@@ -85,19 +94,19 @@ class Messages:
         root = getattr(opts, "rootRank", opts) or 0
         self._check_root("broadcast", root)
         array, finish = self.staging.taking(self._one("broadcast", tensors), read=self.rank() == root)
-        request = self._communicator.broadcast(array, root)
+        request = self._communicator.broadcast(array, root, _what(tensors[0]))
         return self._work(request, "broadcast", opts, finish, tensors)
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
         """All tensors become the reduction of all."""
-        tensor, op = self._one("allreduce", tensors), _op_of(opts)
+        tensor, op = self._one("allreduce", tensors), op_of(opts)
         array, finish = self._reduced(tensor, op)
-        request = self._communicator.all_reduce(array, self._kind(op))
+        request = self._communicator.all_reduce(array, self._kind(op), _what(tensor, op))
         return self._work(request, "allreduce", opts, finish, tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         """`allreduce` of several tensors of one dtype in one message."""
-        op = _op_of(opts)
+        op = op_of(opts)
         tensors = list(tensors)
         if not tensors:
             raise RuntimeError(f"{self._title_of('allreduce_coalesced')}: requires non-empty tensor list")
@@ -111,18 +120,19 @@ class Messages:
                 for tensor, part in zip(tensors, parts, strict=True):
                     tensor.detach().copy_(part.reshape(tensor.shape))
 
-        request = self._communicator.all_reduce(array, self._kind(op))
+        request = self._communicator.all_reduce(array, self._kind(op), _what(flat, op))
         return self._work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
         """The root's tensor becomes the reduction of all."""
-        tensor, op, root = self._one("reduce", tensors), _op_of(opts), getattr(opts, "rootRank", 0)
+        tensor, op, root = self._one("reduce", tensors), op_of(opts), getattr(opts, "rootRank", 0)
         self._check_root("reduce", root)
         if self.rank() == root:
             array, finish = self._reduced(tensor, op)
         else:
             array, finish = self.staging.given(self._before(tensor, op)), None
-        return self._work(self._communicator.reduce(array, self._kind(op), root), "reduce", opts, finish, tensors)
+        request = self._communicator.reduce(array, self._kind(op), root, _what(tensor, op))
+        return self._work(request, "reduce", opts, finish, tensors)
 
     # Parts of one size.
 
@@ -133,14 +143,14 @@ class Messages:
         tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
         self._check_alike("allgather", out, tensor, "output tensor list at index 0")
         array, finish = self.staging.apart(out)
-        request = self._communicator.all_gather(array, self.staging.given(tensor))
+        request = self._communicator.all_gather(array, self.staging.given(tensor), _what(tensor))
         return self._work(request, "allgather", opts, finish, out)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
         """`output` becomes the tensors of all, one after the other."""
         self._check_parts("allgather", output, input)
         array, finish = self.staging.taking(output)
-        request = self._communicator.all_gather(array, self.staging.given(input))
+        request = self._communicator.all_gather(array, self.staging.given(input), _what(input))
         return self._work(request, "allgather_into_tensor", opts, finish, [output])
 
     all_gather_single = _allgather_base
@@ -182,7 +192,7 @@ class Messages:
                 )
             self._check_alike("gather", out, tensor, "output")
             array, finish = self.staging.apart(out)
-        request = self._communicator.gather(array, self.staging.given(tensor), root)
+        request = self._communicator.gather(array, self.staging.given(tensor), root, _what(tensor))
         return self._work(request, "gather", opts, finish, out)
 
     def scatter(
@@ -203,7 +213,8 @@ class Messages:
             self._check_alike("scatter", inputs[0], tensor, "input")
             array = self.staging.together(inputs[0])
         into, finish = self.staging.taking(tensor)
-        return self._work(self._communicator.scatter(into, array, root), "scatter", opts, finish, outputs)
+        request = self._communicator.scatter(into, array, root, _what(tensor))
+        return self._work(request, "scatter", opts, finish, outputs)
 
     def reduce_scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
@@ -240,11 +251,13 @@ class Messages:
     def _reduce_scattered(
         self, output: torch.Tensor, input: torch.Tensor, counts: list[int], opts: Any, what: str
     ) -> Work:
-        op = _op_of(opts)
+        op = op_of(opts)
         parts = self._before(input, op)
         into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
         array, back = self.staging.taking(into)
-        request = self._communicator.reduce_scatter(array, self.staging.given(parts), self._kind(op), counts)
+        request = self._communicator.reduce_scatter(
+            array, self.staging.given(parts), self._kind(op), counts, _what(input, op)
+        )
         return self._work(request, what, opts, self._after(back, into, output, op), [output])
 
     # From each to each.
@@ -264,7 +277,7 @@ class Messages:
         array, finish = self.staging.apart(outputs)
         counts = [tensor.numel() for tensor in outputs]
         request = self._communicator.all_to_all(
-            array, self.staging.together(inputs), counts, [t.numel() for t in inputs]
+            array, self.staging.together(inputs), counts, [t.numel() for t in inputs], _what(inputs[0])
         )
         return self._work(request, "alltoall", opts, finish, outputs)
 
@@ -282,7 +295,7 @@ class Messages:
             raise RuntimeError("Tensors are not equal in data type")
         counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
         array, finish = self.staging.taking(output)
-        request = self._communicator.all_to_all(array, self.staging.given(input), into, counts)
+        request = self._communicator.all_to_all(array, self.staging.given(input), into, counts, _what(input))
         return self._work(request, "alltoall_base", opts, finish, [output])
 
     all_to_all_single = alltoall_base
@@ -305,7 +318,8 @@ class Messages:
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int = 0) -> Work:
         """Send a tensor to a rank of the group."""
         self._check_peer("send", dst, tag)
-        request = self._communicator.send(self.staging.given(self._one("send", tensors)), dst, tag)
+        tensor = self._one("send", tensors)
+        request = self._communicator.send(self.staging.given(tensor), dst, tag, _what(tensor))
         return self._work(request, f"send to rank {dst}", None, None, [])
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
@@ -319,8 +333,9 @@ class Messages:
         return self._received(tensors, None, tag, "recv from any rank")
 
     def _received(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
-        array, finish = self.staging.taking(self._one("recv", tensors))
-        request = self._communicator.receive(array, src, tag)
+        tensor = self._one("recv", tensors)
+        array, finish = self.staging.taking(tensor)
+        request = self._communicator.receive(array, src, tag, _what(tensor))
         return self._work(request, what, None, finish, tensors, receives=True)
 
     def barrier(self, opts: Any = None, **_: Any) -> Work:
@@ -373,12 +388,12 @@ class Messages:
             if how.__class__ is not RedOpType or how.name != _ENGINES[how] or not self.staging.is_wide(dtype):
                 return None
             self._check_op(how, dtype)
-            return prepare(call, dtype.np, how.name)
+            return prepare(call, dtype.np, how.name, str(dtype)[6:])
         if call in ("send", "receive") and (how[1] < 0 or not 0 <= how[0] < self.size()):
             return None
         if call == "broadcast" and not 0 <= how < self.size():
             return None
-        return prepare(call, dtype.np, how)
+        return prepare(call, dtype.np, how, str(dtype)[6:])
 
     def _work(
         self,

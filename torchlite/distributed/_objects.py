@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import os
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,30 @@ def _joined(objects: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([data for data, _ in parts]), torch.cat([size for _, size in parts])
 
 
+def _room(sizes: torch.Tensor, count: int | None = None) -> int:
+    """How many bytes objects take that have these sizes: the sum, or as many of the longest as `count` says.
+
+    The sizes come from others: RuntimeError, before memory is taken, for what no object has or no machine holds.
+    """
+    declared = [int(size) for size in sizes.tolist()]
+    total = sum(declared) if count is None else max(declared) * count
+    if any(size < 0 for size in declared) or total > _most():
+        raise RuntimeError(
+            f"another rank declares objects of {declared} bytes, and this machine has {_most()} bytes of memory: do all "
+            "ranks call the same function of objects?"
+        )
+    return total
+
+
+@functools.cache
+def _most() -> int:
+    """The bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return sys.maxsize
+
+
 def _split(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) -> None:
     start = 0
     for i, size in enumerate(sizes.tolist()):
@@ -57,7 +84,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
     count = get_world_size(group)
     sizes = torch.empty(count, dtype=torch.int64)
     collectives.all_gather_into_tensor(sizes, size, group)
-    longest = int(sizes.max())
+    longest = _room(sizes, count) // count
     padded = torch.zeros(longest, dtype=torch.uint8)
     padded[: data.numel()] = data
     every = torch.empty(longest * count, dtype=torch.uint8)
@@ -84,7 +111,7 @@ def gather_object(
     data, size = _object_to_tensor(obj)
     sizes = torch.empty(found.size(), dtype=torch.int64)
     collectives.all_gather_into_tensor(sizes, size, found)
-    longest = int(sizes.max())
+    longest = _room(sizes, found.size()) // found.size()
     padded = torch.zeros(longest, dtype=torch.uint8)
     padded[: data.numel()] = data
     every = [torch.empty(longest, dtype=torch.uint8) for _ in range(found.size())] if mine else None
@@ -119,7 +146,7 @@ def broadcast_object_list(
     data, sizes = _joined(object_list) if mine else (None, torch.empty(len(object_list), dtype=torch.int64))
     collectives.broadcast(sizes, group=found, group_src=root)
     if data is None:
-        data = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+        data = torch.empty(_room(sizes), dtype=torch.uint8)
     collectives.broadcast(data, group=found, group_src=root)
     if not mine:
         _split(data, sizes, object_list)
@@ -151,7 +178,7 @@ def scatter_object_list(
         every = [_object_to_tensor(obj)[0] for obj in scatter_object_input_list]
         sizes = torch.tensor([data.numel() for data in every], dtype=torch.int64)
     collectives.broadcast(sizes, group=found, group_src=root)
-    longest = int(sizes.max())
+    longest = _room(sizes, 1)
     if mine:
         parts = [torch.cat([data, data.new_zeros(longest - data.numel())]) for data in every]
     out = torch.empty(longest, dtype=torch.uint8)
@@ -191,7 +218,7 @@ def recv_object_list(
     found = _group_or_default(group)
     sizes = torch.empty(len(object_list), dtype=torch.int64)
     sender = recv(sizes, src, found, group_src=group_src)
-    data = torch.empty(int(sizes.sum()), dtype=torch.uint8)
+    data = torch.empty(_room(sizes), dtype=torch.uint8)
     recv(data, sender, found)
     _split(data, sizes, object_list)
     return sender

@@ -305,10 +305,14 @@ def _make(
 
 
 def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool) -> Any:
+    from ._debugging import DebugLevel, get_debug_level
     from ._messages import Messages
 
+    kind = Messages
+    if get_debug_level() is DebugLevel.DETAIL and len(ranks) > 1:
+        from ._fingerprints import CheckedMessages as kind
     communicator = _communicator(backend, ranks, name, timeout.total_seconds(), everyone)
-    return Messages(communicator, backend, timeout, f"{title}, ranks {ranks}")
+    return kind(communicator, backend, timeout, f"{title}, ranks {ranks}")
 
 
 def _device_messages(backend: str, ranks: list[int], rank: int, name: str, timeout: timedelta, title: str) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
@@ -28,14 +26,6 @@ def type_name(module: Any) -> str:
     return f"{where}.{cls.__qualname__}"
 
 
-def _forward(module: Any) -> Callable | None:
-    """A module's forward; None where it has none: parts of a loaded TorchScript program may hold weights alone."""
-    try:
-        return module.forward
-    except NotImplementedError:
-        return None
-
-
 class Calls:
     """Tells a recorder in which modules it is: nodes get `nn_module_stack`. Of the modules named in `preserved` it
     notes the trees and nodes of what goes in and comes out.
@@ -43,55 +33,35 @@ class Calls:
 
     def __init__(self, module: Any, recorder: Recorder, preserved: tuple[str, ...]) -> None:
         self.recorder, self.module = recorder, module
-        self.names = [name for name, _ in module.named_modules() if name]
+        self._paths = {id(part): name for name, part in module.named_modules()}
+        self.names = [name for name in self._paths.values() if name]
         self.preserved = {id(module.get_submodule(name)): name for name in preserved}
         self.counts: dict[str, int] = {}
         self.noted: list[tuple[str, list[Any], list[Any], Any, Any]] = []
 
-    @contextlib.contextmanager
-    def followed(self) -> Iterator[None]:
-        """While entered, calls of the module's parts are followed."""
-        self.recorder.module_stack = {ROOT: ("", type_name(self.module))}
-        changed: list[tuple[Any, Any]] = []
+    def follow(self, module: Any, call: Callable, args: tuple, kwargs: dict) -> Any:
+        """The call of a module, whose name the nodes of it get where it is a part of the program."""
+        recorder, name = self.recorder, self._paths.get(id(module), "")
+        before = recorder.module_stack
+        found = recorder_in_force()
+        if found is None or before is None or not name:
+            return call(*args, **kwargs)
+        count = self.counts.get(name, 0)
+        self.counts[name] = count + 1
+        suffix = f"@{count}" if count else ""
+        recorder.module_stack = {**before, f"{ROOT}{name}{suffix}": (name, type_name(module))}
         try:
-            for name, module in self.module.named_modules():
-                if name and (forward := _forward(module)) is not None:
-                    changed.append((module, module.__dict__.get("forward")))
-                    module.__dict__["forward"] = self._followed(name, module, forward)
-            yield
+            if id(module) not in self.preserved or found is not recorder:
+                return call(*args, **kwargs)
+            leaves, in_spec = pytree.tree_flatten((args, kwargs))
+            inputs = [self._value(leaf) for leaf in leaves]
+            result = call(*args, **kwargs)
+            results, out_spec = pytree.tree_flatten(result)
+            outputs = [self._value(leaf) for leaf in results]
+            self.noted.append((f"{name}{suffix}", inputs, outputs, in_spec, out_spec))
+            return result
         finally:
-            for module, before in changed:
-                module.__dict__.pop("forward", None)
-                if before is not None:
-                    module.__dict__["forward"] = before
-
-    def _followed(self, name: str, module: Any, forward: Callable) -> Callable:
-        recorder, kind = self.recorder, type_name(module)
-
-        @functools.wraps(forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            before = recorder.module_stack
-            found = recorder_in_force()
-            if found is None or before is None:
-                return forward(*args, **kwargs)
-            count = self.counts.get(name, 0)
-            self.counts[name] = count + 1
-            suffix = f"@{count}" if count else ""
-            recorder.module_stack = {**before, f"{ROOT}{name}{suffix}": (name, kind)}
-            try:
-                if id(module) not in self.preserved or found is not recorder:
-                    return forward(*args, **kwargs)
-                leaves, in_spec = pytree.tree_flatten((args, kwargs))
-                inputs = [self._value(leaf) for leaf in leaves]
-                result = forward(*args, **kwargs)
-                results, out_spec = pytree.tree_flatten(result)
-                outputs = [self._value(leaf) for leaf in results]
-                self.noted.append((f"{name}{suffix}", inputs, outputs, in_spec, out_spec))
-                return result
-            finally:
-                recorder.module_stack = before
-
-        return call
+            recorder.module_stack = before
 
     def _value(self, leaf: Any) -> Any:
         return self.recorder.node_of(leaf) if isinstance(leaf, torch.Tensor) else self.recorder.argument(leaf)

@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import torchlite as torch
+from torchlite._dispatch.tracing import Trace as Seen
+from torchlite._dispatch.tracing import original
 from torchlite._subclasses.described import of_tensor
 from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
-from torchlite._tensor.creation import TRACES
+from torchlite._types.source import is_identifier
 from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
@@ -22,8 +24,9 @@ from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
 from . import graph_signature as gs
-from ._calls import Calls
+from ._calls import ROOT, Calls, type_name
 from ._errors import UserError
+from ._reaching import names_of, reached
 
 
 class Trace:
@@ -76,15 +79,18 @@ class Trace:
         for (leaf, dim), expr in sorted(self.places.items(), key=lambda place: len(place[1].terms)):
             self.unbacked.input(self.inputs[leaf], dim, expr, inputs[leaf].shape[dim])
         args, kwargs = pytree.tree_unflatten(inputs, self.in_spec)
-        with exporting(), self.recorder, self.calls.followed(), _of_expressions():
+        self.recorder.module_stack = {ROOT: ("", type_name(self.module))}
+        run = _Run(self.calls)
+        with exporting(), self.recorder, run:
+            run.search(self.module)
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
         _without_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
     def _name(self, wanted: str) -> str:
-        name = re.sub(r"\W", "_", wanted)
-        name, count = name if name.isidentifier() else f"arg_{name}", 0
+        name = re.sub(r"[^0-9A-Za-z_]", "_", wanted)
+        name, count = name if is_identifier(name) else f"arg_{name}", 0
         while name in self._taken:
             count += 1
             name = f"{re.sub(r'_[0-9]+$', '', name)}_{count}"
@@ -157,25 +163,55 @@ class Trace:
         return leaf
 
 
-@contextlib.contextmanager
-def _of_expressions() -> Iterator[None]:
-    """Python's functions that make a number of numbers keep expressions."""
+def _extreme(plain: Any, symbolic: Any) -> Any:
+    """`min` or `max`, which keep expressions."""
 
-    def extreme(plain: Any, symbolic: Any) -> Any:
-        def chosen(*args: Any, **options: Any) -> Any:
-            if options or not args:
-                return plain(*args, **options)
-            items = args if len(args) > 1 else list(args[0])
-            if not any(isinstance(item, _NUMBERS) for item in items):
-                return plain(items)
-            return functools.reduce(symbolic, items)
+    def chosen(*args: Any, **options: Any) -> Any:
+        if options or not args:
+            return plain(*args, **options)
+        items = args if len(args) > 1 else list(args[0])
+        if not any(isinstance(item, _NUMBERS) for item in items):
+            return plain(items)
+        return functools.reduce(symbolic, items)
 
-        return chosen
+    return chosen
 
-    def root(x: Any, /) -> Any:
-        return sym_sqrt(x) if isinstance(x, _NUMBERS) else sqrt(x)
 
-    def tensor(data: Any, dtype: Any, device: Any) -> Any:
+def _root(x: Any, /) -> Any:
+    return sym_sqrt(x) if isinstance(x, _NUMBERS) else math.sqrt(x)
+
+
+class _Run(Seen):
+    """What a run that is recorded does besides ops: calls of modules are followed, and Python's functions that make a
+    number of numbers keep expressions.
+    """
+
+    calls_modules = True
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__()
+        self.calls = calls
+        self.replaced = {id(min): _extreme(min, sym_min), id(max): _extreme(max, sym_max), id(math.sqrt): _root}
+        self._functions: set[int] = set()
+
+    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
+        """The module's call, with its name on the nodes."""
+        self.search(module)
+        return self.calls.follow(module, functools.partial(call, module), args, kwargs)
+
+    def search(self, module: Any) -> None:
+        """Rebind the names of those functions in the globals of what the module's call reaches."""
+        if id(module) in self._functions:
+            return
+        self._functions.add(id(module))
+        for function in reached(module):
+            names, space = names_of(function.__code__), function.__globals__
+            for name in names:
+                value = original(space.get(name, vars(builtins).get(name)))
+                if value is math or value is builtins or id(value) in self.replaced:
+                    self.rebind(space, name, value)
+
+    def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
         """Numbers of the trace as a tensor, which an op makes."""
         numbers = pytree.tree_leaves(data) if isinstance(data, (list, tuple)) else [data]
         if any(isinstance(number, SymBool) for number in numbers):  # which are decided
@@ -188,15 +224,6 @@ def _of_expressions() -> Iterator[None]:
         if not isinstance(data, (list, tuple)):
             return torch.scalar_tensor(data, dtype=dtype, device=device)
         return torch.stack([torch.tensor(item, dtype=dtype, device=device) for item in data])
-
-    TRACES.append(tensor)
-    sqrt, least, most = math.sqrt, builtins.min, builtins.max
-    math.sqrt, builtins.min, builtins.max = root, extreme(least, sym_min), extreme(most, sym_max)  # type: ignore
-    try:
-        yield
-    finally:
-        TRACES.remove(tensor)
-        math.sqrt, builtins.min, builtins.max = sqrt, least, most
 
 
 _NUMBERS = (UnbackedInt, SymFloat)

@@ -52,6 +52,40 @@ FUNCTIONS: dict[str, Any] = {
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
 }  # fmt: skip
+_MOST_BITS = 4096  # of a whole number that a graph computes: sizes have 63
+
+
+def _of_numbers(run: Any, bits: Any) -> Any:
+    """A function on numbers and tensors, as a graph calls it. OverflowError where a whole number would be too long,
+    TypeError for text and lists, which some of them repeat.
+    """
+
+    def checked(a: Any, b: Any) -> Any:
+        if isinstance(a, int) and isinstance(b, int):
+            if bits(a, b) > _MOST_BITS:
+                raise OverflowError(f"{run.__name__}: a whole number of {bits(a, b)} bits is too large for a size")
+        elif isinstance(a, (str, list, tuple)) or isinstance(b, (str, list, tuple)):
+            raise TypeError(f"{run.__name__} takes numbers, but got {type(a).__name__} and {type(b).__name__}")
+        return run(a, b)
+
+    return checked
+
+
+def _bits(a: int, b: int) -> int:
+    return a.bit_length() + b.bit_length()
+
+
+def _round(number: Any, ndigits: Any = None) -> Any:
+    return round(number, ndigits if ndigits is None else max(-400, min(400, ndigits)))
+
+
+# What a graph's nodes run in the place of functions that make long numbers or texts of short ones.
+CHECKED: dict[Any, Any] = {
+    **{run: _of_numbers(run, _bits) for run in (operator.add, operator.mul, operator.mod)},
+    operator.pow: _of_numbers(operator.pow, lambda a, b: a.bit_length() * abs(b)),
+    operator.lshift: _of_numbers(operator.lshift, lambda a, b: a.bit_length() + max(0, b)),
+    round: _round,
+}
 FUNCTION_NAMES = {found: name for name, found in reversed(FUNCTIONS.items())}
 
 

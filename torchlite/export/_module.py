@@ -66,7 +66,7 @@ class GuardsFn(Module):
         for holds, text in guards:
             try:
                 fine = holds(args)
-            except (AttributeError, IndexError, TypeError):
+            except (AttributeError, IndexError, TypeError, ArithmeticError):
                 fine = False
             if not fine:
                 raise AssertionError(f"Guard failed: {text}")
@@ -232,10 +232,10 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
             else:
                 later.append((read, text, expr))
     for read, text, expr in later:
-        if expr.free_symbols <= set(known):
-            shown = repr(expr)
-            for name in expr.free_symbols:
-                shown = known[name][1] if shown == name else shown.replace(name, known[name][1])
+        names = expr.free_symbols
+        if names <= set(known):
+            # All at once: what stands for one symbol may contain the name of another.
+            shown = re.sub(r"\w+", lambda m: known[m[0]][1] if m[0] in names else m[0], repr(expr))
             found.append((_same(read, expr, known), f"{text} == {shown}"))
     for name, difference in program._guards:
         if difference.free_symbols <= set(known):

@@ -5,16 +5,18 @@ a few functions on sizes, names are names, and sizes are checked against the fil
 from __future__ import annotations
 
 import io
-import keyword
 import math
 import operator
 import os
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.allowed import overload_of
 from torchlite._higher_order_ops.operators import OPERATORS
+from torchlite._serialization.files import checked, opened
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
+from torchlite._types.source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
@@ -30,9 +32,9 @@ def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedP
     """The program of a file, a path or a binary stream."""
     try:
         if isinstance(f, (str, os.PathLike)):
-            with open(f, "rb") as stream:
+            with opened(f) as stream:
                 return _program(Records(stream), extra_files)
-        return _program(Records(f), extra_files)
+        return _program(Records(checked(f)), extra_files)
     except (RecursionError, MemoryError, OverflowError) as error:
         raise wrong("the file", f"it asks for too much ({type(error).__name__})") from None
     except (KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
@@ -90,7 +92,7 @@ def _sample(data: bytes, name: str) -> Any:
 
 
 def _identifier(name: Any, where: str) -> str:
-    if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name) or len(name) > 1000:
+    if not is_identifier(name) or name == "self" or len(name) > 1000:
         raise wrong(where, f"{str(name)[:100]!r} cannot be the name of a value")
     return name
 
@@ -100,14 +102,13 @@ def target_of(text: str, where: str) -> Any:
     if text in FUNCTIONS:
         return FUNCTIONS[text]
     parts = text.split(".")
-    if parts[:2] == ["torch", "ops"] and all(part.isidentifier() and part[:2] != "__" for part in parts):
-        if len(parts) == 4 and parts[2] == "higher_order" and parts[3] in OPERATORS:
-            return OPERATORS[parts[3]]
-        if len(parts) == 5:
-            packet = getattr(getattr(torch.ops, parts[2]), parts[3], None)
-            found = getattr(packet, parts[4], None) if packet is not None else None
-            if found is not None:
-                return found
+    found: Any = None
+    if parts[:3] == ["torch", "ops", "higher_order"] and len(parts) == 4:
+        found = OPERATORS.get(parts[3])
+    elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
+        found = overload_of(*parts[2:])
+    if found is not None:
+        return found
     raise wrong(where, f"the op {text[:200]!r} is unknown to torchlite")
 
 
@@ -169,6 +170,8 @@ class _Reader:
         names = signature.forward_arg_names
         if names is not None and len(names) != spec.child(0).num_children + spec.child(1).num_children:
             raise wrong(where, "the names are not those of the arguments")
+        if names is not None and len({*names}) != len(names):
+            raise wrong(where, "two arguments have one name")
         counts = signature.in_spec.num_leaves, signature.out_spec.num_leaves
         if not whole and counts != (len(signature.inputs), len(signature.outputs)):
             raise wrong(where, "the inputs and outputs are not those of the trees")
@@ -203,6 +206,8 @@ class _Reader:
         where = "module_call_graph"
         signature = entry.get("signature") if type(entry) is dict else None
         fqn = field(entry, "fqn", str, where)
+        if fqn:
+            checked_name(fqn, where)
         if signature is None:
             return ModuleCallEntry(fqn)
         argument = self._call_argument
@@ -245,6 +250,8 @@ class _Reader:
         wanted = {"as_int": int, "as_float": float, "as_bool": bool, "as_string": str}[tag]
         if type(value) is not wanted:
             raise wrong("an argument", f"{tag} is {type(value).__name__}")
+        if type(value) is int and not -(1 << 63) <= value < 1 << 64:
+            raise wrong("an argument", f"a whole number has {value.bit_length()} bits")
         return value
 
     def _signature(self, entry: dict) -> gs.ExportGraphSignature:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any
 
 import torchlite as torch
@@ -14,7 +13,6 @@ from torchlite.nn.parameter import Parameter
 
 from ._codes import DTYPES, wrong
 
-_NAME = re.compile(r"[\w][\w\-]*(?:\.[\w\-]+)*")
 _MOST_DIMS = 64
 
 
@@ -37,12 +35,19 @@ def union(entry: Any, where: str) -> tuple[str, Any]:
 
 
 def checked_name(name: Any, where: str) -> str:
-    """A name of a parameter, buffer or constant, as far as it can be an attribute."""
-    if type(name) is not str or not _NAME.fullmatch(name) or len(name) > 4096 or "__" in (name[:2], name[-2:]):
+    """The dotted name of a parameter, buffer, constant or module. FormatError for one whose parts cannot all be
+    attributes of a module, or are attributes that every module has.
+    """
+    if type(name) is not str or len(name) > 4096 or not all(map(_can_be_attribute, name.split("."))):
         raise wrong(where, f"{str(name)[:100]!r} cannot be the name of an attribute")
-    if any(part.startswith("__") for part in name.split(".")):
-        raise wrong(where, f"{name[:100]!r} cannot be the name of an attribute")
     return name
+
+
+def _can_be_attribute(part: str) -> bool:
+    return part.isprintable() and part != "" and not part.startswith("__") and not hasattr(_MODULE, part)
+
+
+_MODULE = torch.nn.Module()
 
 
 def whole(entry: Any, where: str) -> int:
@@ -140,7 +145,9 @@ class Records:
         """A tensor that the file has as a checkpoint."""
         import io
 
-        found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
-        if not isinstance(found, torch.Tensor):
-            raise wrong(where, f"the record {path[:100]} holds no tensor")
-        return found
+        if (path,) not in self._made:
+            found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
+            if not isinstance(found, torch.Tensor):
+                raise wrong(where, f"the record {path[:100]} holds no tensor")
+            self._made[path,] = found
+        return self._made[path,]

@@ -5,19 +5,36 @@ way through `torch.ops`, and reads its arguments without building trees where th
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
+import re
 from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
+from torchlite._aten.allowed import limited
 from torchlite._functorch import predispatch
+from torchlite._types.source import compile_function, identifier, is_identifier
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
 
+from ._codes import CHECKED
+
+_NUMBERS = itertools.count()
+
 
 def _reshape(input: Any, size: Any) -> Any:
     return input.reshape(size)
+
+
+# Names that the generated function has for itself.
+_RESERVED = re.compile(r"[cv]\d+|self|args|kwargs|torch|NONE")
+
+
+def _are_parameters(names: list[str]) -> bool:
+    """True if the generated function can have parameters of these names."""
+    return all(is_identifier(name) and not _RESERVED.fullmatch(name) for name in names) and len({*names}) == len(names)
 
 
 def computing(target: Any) -> Any:
@@ -29,8 +46,9 @@ def computing(target: Any) -> Any:
     if isinstance(target, AtenOverload):
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
-        return run if takes else target._plain  # no class of an argument has a say where none is a tensor
-    return target
+        # No class of an argument has a say where none is a tensor.
+        return limited(target, run if takes else target._plain)
+    return CHECKED.get(target, target)
 
 
 def install(module: Any) -> None:
@@ -67,11 +85,10 @@ class _Writer:
                     self.lines.append(f"del {', '.join(done)}")
         self._end(info, self.graph.output_node().args[0])
         text = head + "".join(f"    {line}\n" for line in self.lines)
-        space = dict(self.given)
-        exec(compile(text, "<exported program>", "exec"), space)
+        forward = compile_function("forward", text, f"<exported program {next(_NUMBERS)}>", dict(self.given))
         if any(node.target is predispatch._vmap_increment_nesting for node in nodes):
-            return _with_levels(space["forward"])
-        return space["forward"]
+            return _with_levels(forward)
+        return forward
 
     def held(self, value: Any) -> str:
         """A name for a value from outside."""
@@ -87,7 +104,7 @@ class _Writer:
         positional = spec.child(0)
         if not spec.child(1).num_children and all(child.is_leaf() for child in positional.children()):
             names = list(info.orig_args)
-            if len(names) == len(variables) == positional.num_children and all(n.isidentifier() for n in names):
+            if len(names) == len(variables) == positional.num_children and _are_parameters(names):
                 plain = "".join(f", {name}=NONE" for name in names)
                 self.given["NONE"] = _NOTHING
                 self.lines.append(f"if args or kwargs or {' or '.join(f'{n} is NONE' for n in names) or 'False'}:")
@@ -116,8 +133,9 @@ class _Writer:
             self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
             return
         target: Any = node.target
-        if getattr(target, "__module__", "") == "_operator" and target.__name__ in magic_methods and not node.kwargs:
-            values = [f"({v})" if not v.isidentifier() else v for v in map(self.value, node.args)]
+        is_plain = getattr(target, "__module__", "") == "_operator" and target not in CHECKED
+        if is_plain and target.__name__ in magic_methods and not node.kwargs:
+            values = [v if is_identifier(v) else f"({v})" for v in map(self.value, node.args)]
             if target is operator.getitem:
                 self.lines.append(f"{name} = {values[0]}[{values[1]}]")
             else:
@@ -154,7 +172,9 @@ class _Writer:
         return f"getattr({text}, {last!r})"
 
     def _arguments(self, args: Any, kwargs: dict[str, Any]) -> str:
-        return ", ".join([*map(self.value, args), *(f"{key}={self.value(item)}" for key, item in kwargs.items())])
+        return ", ".join(
+            [*map(self.value, args), *(f"{identifier(key)}={self.value(item)}" for key, item in kwargs.items())]
+        )
 
     def value(self, arg: Any) -> str:
         """An argument as text."""

@@ -162,8 +162,8 @@ class _Program:
             if spec is None:
                 continue
             kind = spec.context if isinstance(spec.context, type) else None
-            if kind is not None and hasattr(kind, "_fields") and kind in text.BY_TYPE:
-                found[text.BY_TYPE[kind].serialized_type_name] = {"field_names": list(kind._fields)}
+            if kind is not None and hasattr(kind, "_fields"):
+                found[text.name_of_namedtuple(kind)] = {"field_names": list(kind._fields)}
             pending.extend(spec.children())
         return found
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchlite._tensor import Tensor
+from torchlite._types.source import is_identifier
 from torchlite.utils import _pytree as pytree
 
 __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRanges", "dims"]
@@ -60,7 +61,7 @@ class Dim:
         self.min, self.max = 0 if min is None else min, math.inf if max is None else max
         if self.max <= self.min:
             raise AssertionError(f"Cannot create Dim with inconsistent min={min}, max={max}")
-        if not name.isidentifier():
+        if not is_identifier(name):
             raise AssertionError(f"Dim name must be a valid identifier, got {name}")
 
     root: Any = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite.fx import Graph, GraphModule, Node
+from torchlite.fx._codegen import _custom_builtins
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
@@ -233,12 +234,18 @@ class _Frame:
 
     def first(self, kind: str, target: str, meta: dict) -> Node:
         """A node before those of ops."""
+        if kind == "placeholder" and target in _GLOBALS:
+            target += "_"
         before = self.last.next if self.last is not None else next(iter(self.graph.nodes), None)
         with self.graph.inserting_before(before) if before is not None else self.graph.inserting_after(self.last):
             made = self.graph.create_node(kind, target, (), {}, target.replace(".", "_"))
         made.meta.update({k: v for k, v in meta.items() if k != "nn_module_stack"})
         self.last = made
         return made
+
+
+# Names that the code of a graph reads as globals or builtins: no parameter may hide them.
+_GLOBALS = frozenset((*_custom_builtins, "getattr", "slice", "self"))
 
 
 class _Tree:

@@ -16,6 +16,7 @@ from .._library.overloads import OpOverload
 from .._symbolic import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
 from .._types.devices import device
+from .._types.source import attribute, comment, identifier, one_line, quoted
 from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from ._compatibility import compatibility
@@ -134,10 +135,10 @@ class _Writer:
             self.add_global(name, thing)
 
     def add_global(self, hint: str, thing: Any) -> str:
-        """The name under which the code finds a thing from outside of the graph."""
+        """The expression by which the code finds a thing from outside of the graph."""
         found = None if thing is device else public_name(thing)
         if found is not None:
-            return found
+            return format_target(*found.split(".", 1))
         name = self.namespace.create_name(hint, thing)
         if name not in self.globals:
             self.globals[name] = thing
@@ -181,7 +182,7 @@ class _Writer:
         if isinstance(arg, slice):
             return f"slice({self.value(arg.start)}, {self.value(arg.stop)}, {self.value(arg.step)})"
         if isinstance(arg, enum.Enum):
-            return f"{self.add_global(type(arg).__name__, type(arg))}.{arg.name}"
+            return attribute(self.add_global(type(arg).__name__, type(arg)), arg.name)
         if isinstance(arg, Tensor):
             return f"torch.Tensor(size={list(arg.shape)}, dtype={str(arg.dtype).rpartition('.')[2]})"
         if isinstance(arg, OpOverload) or _is_function(arg):
@@ -191,7 +192,8 @@ class _Writer:
         return self.painted(repr(arg), "blue")
 
     def call(self, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
-        return ", ".join([*map(self.value, args), *(f"{name} = {self.value(item)}" for name, item in kwargs.items())])
+        named = [f"{identifier(name)} = {self.value(item)}" for name, item in kwargs.items()]
+        return ", ".join([*map(self.value, args), *named])
 
     def beside(self, node: Node) -> str:
         """What verbose code says of a value, in the place of its annotation."""
@@ -204,12 +206,16 @@ class _Writer:
             if self.style.include_device:
                 text += self.painted(str(found.device), "dim_green")
             kind = type(found).__name__
-            return f': "{text}"' if type(found) is Tensor or kind == "FakeTensor" else f': "{kind}({text})"'
+            return self.note(text if type(found) is Tensor or kind == "FakeTensor" else f"{kind}({text})")
         if isinstance(found, (SymInt, SymFloat, SymBool)):
-            return f': "Sym({found})"'
+            return self.note(f"Sym({found})")
         if hasattr(found, "shape") and hasattr(found, "dtype"):
-            return f': "{abbreviation(found.dtype)}{sizes}"'
+            return self.note(f"{abbreviation(found.dtype)}{sizes}")
         return "" if node.type is None else f" : {self.annotation(node.type)}"
+
+    def note(self, text: str) -> str:
+        """A text in the place of an annotation. (Colored code is printed and never compiled.)"""
+        return f': "{text}"' if self.style.colored else f": {quoted(text)}"
 
     def step(self, node: Node, gen: CodeGen) -> str | None:
         """The statement of a node, without the end of its line; None for a parameter."""
@@ -219,9 +225,9 @@ class _Writer:
         if node.op == "placeholder":
             default = f" = {self.value(node.args[0])}" if node.args else ""
             name = str(node.target)
-            told = f"  # {node.meta['desc']}" if self.style.expanded_def and node.meta.get("desc") else ""
+            bare = identifier(name.lstrip("*"))
+            told = f"  {comment(str(node.meta['desc']))}" if self.style.expanded_def and node.meta.get("desc") else ""
             self.parameters.append(f"{name}{kind}{default}{told}")
-            bare = name.replace("*", "")
             return None if bare == repr(node) else f"{node!r} = {bare}\n"
         if node.op == "output":
             if node.type is not None:
@@ -248,8 +254,7 @@ class _Writer:
             if target.__name__ in inplace_methods:
                 written = inplace_methods[target.__name__].format(*map(self.value, node.args))
                 return f"{written};  {node!r}{kind} = {self.value(node.args[0])}"
-        root, _, rest = self.add_global(qualified_name(target), target).partition(".")
-        name = format_target(root, rest) if rest else root
+        name = self.add_global(qualified_name(target), target)
         args = node.args
         if name == "getattr" and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
             return head + format_target(self.value(args[0]), args[1])
@@ -265,7 +270,7 @@ class _Writer:
             for key, value in (node.meta.get("custom") or {}).items()
         }
         text = f"{f'# {shown} ' if shown else ''}#{f' Annotation: {marks}' if marks else ''}"
-        return f"\n{self.painted(f'{text} {_from_trace(node.stack_trace)}', 'dim')}\n"
+        return f"\n{self.painted(one_line(f'{text} {_from_trace(node.stack_trace)}'), 'dim')}\n"
 
 
 def _is_function(arg: Any) -> bool:
@@ -323,7 +328,7 @@ class CodeGen:
         if descs is None or not isinstance(output_args, (list, tuple)):
             return f"return {text(output_args)}"
         ends = "()" if isinstance(output_args, tuple) else "[]"
-        lines = [f"    {text(item)},  # {told}\n" for item, told in zip(output_args, descs, strict=False)]
+        lines = [f"    {text(item)},  {comment(str(told))}\n" for item, told in zip(output_args, descs, strict=False)]
         return f"return {ends[0]}\n{''.join(lines)}{ends[1]}"
 
     def _output_of(self, node: Node, writer: _Writer) -> str:
@@ -362,7 +367,7 @@ class CodeGen:
         body = self._body(list(nodes), writer)
         if not any(line.strip() for line in body):
             body.append("pass\n")
-        before = "\n".join(f'torch.fx.wrap("{name}")' for name in writer.wrapped)
+        before = "\n".join(f"torch.fx.wrap({quoted(name)})" for name in writer.wrapped)
         if self._body_transformer:
             body = self._body_transformer(body)
         for name, value in self.additional_globals():
@@ -384,6 +389,7 @@ class CodeGen:
                 if summary != said:
                     said = summary
                     body.append(_Line.of(summary, place))
+            identifier(node.name)
             text = writer.step(node, self)
             if text is None:
                 continue
@@ -452,7 +458,7 @@ class _PyTreeCodeGen(CodeGen):
             count = in_spec.child(0).num_children
             positional = fn_args[:count]
             names = zip(in_spec.child(1).context, fn_args[count:], strict=False)
-            given = ", {" + ", ".join(f"'{name}':{variable}" for name, variable in names) + "}"
+            given = ", {" + ", ".join(f"{name!r}:{variable}" for name, variable in names) + "}"
         taken = f"[{', '.join(positional)}]"
         call = f"({taken}{given}), self._in_spec" if given else f"{taken}, self._in_spec"
         bare = [variable.split(":")[0].split("#")[0].strip() for variable in free_vars]
@@ -463,7 +469,7 @@ class _PyTreeCodeGen(CodeGen):
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
         if self.pytree_info is None:
             return super().gen_fn_def(free_vars, maybe_return_annotation, expanded_def=expanded_def)
-        fn_args = list(self.pytree_info.orig_args)
+        fn_args = list(map(identifier, self.pytree_info.orig_args))
         if fn_args and fn_args[0] == "self":
             free_vars.insert(0, "self")
         head = super().gen_fn_def(list(fn_args), maybe_return_annotation, expanded_def=expanded_def)

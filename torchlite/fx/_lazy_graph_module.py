@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,38 +14,41 @@ from .graph_module import GraphModule, reduce_graph_module
 
 __all__: list[str] = []
 
-_use_lazy_graph_module_flag = False
-_force_skip_lazy_graph_module_flag = False
+
+class _State(threading.local):
+    use = False
+    skip = False
+
+
+_STATE = _State()
 
 
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def _force_skip_lazy_graph_module() -> Iterator[None]:
     """Within it, all modules write their code at once, whatever `_use_lazy_graph_module` says."""
-    global _force_skip_lazy_graph_module_flag
-    before, _force_skip_lazy_graph_module_flag = _force_skip_lazy_graph_module_flag, True
+    before, _STATE.skip = _STATE.skip, True
     try:
         yield
     finally:
-        _force_skip_lazy_graph_module_flag = before
+        _STATE.skip = before
 
 
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def _use_lazy_graph_module(should_use: bool) -> Iterator[None]:
     """Within it, modules that are made write their code when it is first wanted, or at once."""
-    global _use_lazy_graph_module_flag
-    before = _use_lazy_graph_module_flag
-    _use_lazy_graph_module_flag = should_use and not _force_skip_lazy_graph_module_flag
+    before = _STATE.use
+    _STATE.use = should_use and not _STATE.skip
     try:
         yield
     finally:
-        _use_lazy_graph_module_flag = before
+        _STATE.use = before
 
 
 @compatibility(is_backward_compatible=False)
 def _get_graph_module_cls() -> type[GraphModule]:
-    return _LazyGraphModule if _use_lazy_graph_module_flag else GraphModule
+    return _LazyGraphModule if _STATE.use else GraphModule
 
 
 def _make_graph_module(*args: Any, graph_module_cls: Any = None, **kwargs: Any) -> GraphModule:

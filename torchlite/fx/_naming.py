@@ -14,6 +14,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from .._types.names import is_ours, root
+from .._types.source import attribute
 
 __all__ = [
     "Namespace",
@@ -199,7 +200,7 @@ def format_target(base: str, target: str) -> str:
     'getattr(self.layers, "0").weight'
     """
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({base}, "{part}")'
+        base = attribute(base, part)
     return base
 
 

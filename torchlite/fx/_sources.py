@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import pickle
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._types.names import root
+from .._types.source import compile_function, compile_source, identifier
 from ._codegen import _custom_builtins
 
 _MARK = "<eval_with_key>"
@@ -18,38 +20,22 @@ _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LAYERS = os.path.join(_HOME, "nn", "modules")
 
 
-class _Sources:
-    """What generated files hold, for tracebacks and `inspect`."""
+_numbers = itertools.count()
 
-    def __init__(self) -> None:
-        self.eval_cache: dict[str, str] = {}
-        self.next_id = 0
 
-    def keep(self, src: str, names: dict[str, Any], fields: dict[str, Any] | None) -> str:
-        """A file name of its own for a source."""
-        key = f"{_MARK}.{self.next_id}"
-        self.next_id += 1
-        if fields and "co_filename" in fields:
-            if "co_firstlineno" in fields and "co_name" in fields:
-                key += f" from {fields['co_filename']}:{fields['co_firstlineno']} in {fields['co_name'].strip('<>')}"
-            else:
-                key = fields["co_filename"]
-        self.eval_cache[key] = src
-        linecache.lazycache(key, {**names, "__file__": key, "__name__": key, "__loader__": self})
+def _place(fields: dict[str, Any] | None) -> str:
+    """The file name that a source is compiled under: one of its own, unless the fields of a graph's code give one."""
+    key = f"{_MARK}.{next(_numbers)}"
+    if not fields or "co_filename" not in fields:
         return key
-
-    def get_source(self, name: str) -> str | None:
-        """The source of a generated file, as `linecache` asks for it."""
-        return self.eval_cache.get(name)
-
-
-_loader = _Sources()
+    if "co_firstlineno" in fields and "co_name" in fields:
+        return f"{key} from {fields['co_filename']}:{fields['co_firstlineno']} in {fields['co_name'].strip('<>')}"
+    return fields["co_filename"]
 
 
 def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> None:
     """Run source in globals, under a file name that tracebacks find it by."""
-    key = _loader.keep(src, globals, co_fields)
-    exec(compile(src, key, "exec", dont_inherit=True), globals)
+    compile_source(src, _place(co_fields), globals)
 
 
 def _method_from_src(
@@ -57,8 +43,9 @@ def _method_from_src(
 ) -> Callable[..., Any]:
     """The function of a name that source defines; `globals` stay as they are."""
     names = dict(globals)
-    _exec_with_source(src, names, co_fields)
-    return names.pop(method_name)
+    method = compile_function(method_name, src, _place(co_fields), names, names)
+    del names[method_name]
+    return method
 
 
 def _forward_from_src(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> Callable[..., Any]:
@@ -83,6 +70,8 @@ def import_block(names: dict[str, Any]) -> str:
 
 
 def _imported(module: str, attribute: str, name: str) -> str:
+    for part in (name, *module.split("."), *attribute.split(".")):
+        identifier(part)
     first, _, rest = attribute.partition(".")
     if not rest:
         return f"from {module} import {attribute} as {name}"

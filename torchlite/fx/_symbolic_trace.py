@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import functools
 import inspect
 import math
+import threading
 import typing
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -14,29 +14,28 @@ from typing import Any
 
 import torchlite as torch
 
-from .._aten.packets import AtenOverload, AtenPacket
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import Interceptor, Writing, as_called
 from .._dispatch.record import EMPTY
 from .._library.operators import LibraryOp
-from .._library.overloads import OpOverload, OpOverloadPacket
 from .._tensor import Tensor
 from .._tensor.functions import _assert
 from .._types.names import is_ours
+from .._types.source import compile_function, evaluate
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ..overrides import _public, get_ignored_functions
+from ..overrides import _public
 from ..utils import _pytree as pytree
 from . import graph_module
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
 from ._lazy_graph_module import _LazyGraphModule, _make_graph_module
 from ._naming import BUILTIN, public_name
+from ._wrapping import ProgramTrace, by_keyword, find_proxy, wrap
 from ._wrapping import _maybe_revert_all_patches as _maybe_revert_all_patches
 from ._wrapping import _wrapped_fns_to_patch as _wrapped_fns_to_patch
 from ._wrapping import _wrapped_methods_to_patch as _wrapped_methods_to_patch
-from ._wrapping import by_keyword, called_op, find_proxy, patching, wrap
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import base_types, map_aggregate
@@ -45,15 +44,27 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 _proxyable_classes: dict[type, None] = {}
-_is_fx_tracing_flag = False
 # Where functions are made that have no text of their own: in-place methods.
 _MAKERS = frozenset((in_place_method.__code__.co_filename,))
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
+class _State(threading.local):
+    is_tracing = False
+
+
+_STATE = _State()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_is_fx_tracing_flag":
+        return _STATE.is_tracing
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 def is_fx_tracing() -> bool:
-    """Whether a program is being traced."""
-    return _is_fx_tracing_flag
+    """Whether this thread traces a program."""
+    return _STATE.is_tracing
 
 
 is_fx_symbolic_tracing = is_fx_tracing
@@ -131,6 +142,8 @@ class _Seeing(Interceptor):
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
             return self._node(proxy, op.overload, args, kwargs)
+        if op.name == "_new_tensor":
+            return proxy.tracer.create_proxy("call_method", "new_tensor", *as_called(op, args, kwargs))
         if function.__class__ is Writing:
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *as_called(op, args, kwargs))
@@ -165,31 +178,6 @@ class _Seeing(Interceptor):
         return type(proxy).__torch_function__(function, (), tuple(args), kwargs)
 
 
-def _kinds_of_ops() -> list[Any]:
-    """The classes of the ops of `torch.ops` that have a call of their own."""
-    found: list[Any] = [OpOverload, OpOverloadPacket, AtenOverload, AtenPacket]
-    for kind in found:
-        found += [below for below in kind.__subclasses__() if below not in found]
-    return [kind for kind in found if "__call__" in vars(kind)]
-
-
-@functools.cache
-def _hand_written() -> frozenset[int]:
-    """Functions of torchlite that look at their arguments before they call an op: each is one call of a graph."""
-    import torchlite.functional
-    import torchlite.nn.functional
-
-    ignored = get_ignored_functions()
-    found = []
-    for module in (torchlite.nn.functional, torchlite.functional):
-        for name, value in vars(module).items():
-            if isinstance(value, FunctionType) and not name.startswith("_") and value not in ignored:
-                # (What is made from a record comes through `_Seeing`.)
-                if not value.__code__.co_filename.startswith("<") and is_ours(value):
-                    found.append(value)
-    return frozenset(map(id, found))
-
-
 def _with_plain_parameters(function: Any) -> FunctionType:
     """A function that was made from a record, as one of the parameters that programs see. AssertionError for one that
     PyTorch has in C++: it has no Python to be traced.
@@ -208,8 +196,8 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     by_place = {name for name, p in record.items() if not p.kwonly}
     given = ", ".join(p.name if p.name in by_place else f"{p.name}={p.name}" for p in parameters)
     scope: dict[str, Any] = {"_function": function, "_defaults": {p.name: p.default for p in parameters}}
-    exec(f"def {name}({shown}):\n    return _function({given})", scope)
-    return scope[name]
+    text = f"def {name}({shown}):\n    return _function({given})\n"
+    return compile_function(name, text, f"<torch.fx: {name}>", scope)
 
 
 def _without_variadics(function: FunctionType, count: int) -> FunctionType:
@@ -229,7 +217,7 @@ def _annotation(function: Any, name: str) -> Any:
     if not isinstance(found, str):
         return found
     try:
-        return eval(found, {"Tensor": Tensor, **vars(typing), **getattr(function, "__globals__", {})})
+        return evaluate(found, {"Tensor": Tensor, **vars(typing), **getattr(function, "__globals__", {})})
     except (AttributeError, NameError, SyntaxError, TypeError):
         return None
 
@@ -478,13 +466,11 @@ class Tracer(TracerBase):
 
         concrete_args: values for some parameters, by name; the graph then holds for these values alone.
         """
-        global _is_fx_tracing_flag
-        before = _is_fx_tracing_flag
-        _is_fx_tracing_flag = True
+        before, _STATE.is_tracing = _STATE.is_tracing, True
         try:
             return self._trace(root, concrete_args)
         finally:
-            _is_fx_tracing_flag = before
+            _STATE.is_tracing = before
             self.submodule_paths = None
 
     def _trace(self, root: Any, concrete_args: Any) -> Graph:
@@ -516,35 +502,12 @@ class Tracer(TracerBase):
         names = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         returns = _annotation(inspect.unwrap(function), "return")
-        with patching() as patcher, _Seeing():
-            self._patch(patcher, names)
+        searched = self._autowrap_search
+        with ProgramTrace(self, self._autowrap_function_ids, searched) as seen, _Seeing():
+            seen.search(names)
             result = self.create_arg(function(*args))
             self.create_node("output", "output", (result,), {}, type_expr=returns)
         return self.graph
-
-    def _patch(self, patcher: Any, names: dict[str, Any]) -> None:
-        """Have calls and attributes of modules come here, and calls of wrapped functions make nodes."""
-        read, call = Module.__getattr__, Module.__call__
-        proxies: dict[str, Proxy] = {}
-
-        @functools.wraps(read)
-        def getattr_wrapper(module: Any, attr: str) -> Any:
-            return self.getattr(attr, read(module, attr), proxies)
-
-        @functools.wraps(call)
-        def call_wrapper(module: Any, *args: Any, **kwargs: Any) -> Any:
-            function = getattr(module, "forward", module)
-            patcher.wrap_found(getattr(function, "__globals__", {}), self._autowrap_function_ids, _hand_written())
-            return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
-
-        patcher.attribute(Module, "__getattr__", getattr_wrapper)
-        patcher.attribute(Module, "__call__", call_wrapper)
-        for kind in _kinds_of_ops():
-            patcher.attribute(kind, "__call__", called_op(kind.__call__))
-        patcher.wrap_registered()
-        searched = [names, *(vars(module) for module in self._autowrap_search)]
-        for space in (*searched, vars(torch.nn.functional), vars(torch.functional), vars(torch)):
-            patcher.wrap_found(space, self._autowrap_function_ids, _hand_written())
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         made = type(self).__new__(type(self))

@@ -1,4 +1,4 @@
-"""Functions that are one call of a graph: they are patched where they stand while a tracer runs."""
+"""Functions that are one call of a graph, and what else a tracer sees of a program besides ops."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
-from .._tensor import Tensor
+import torchlite.nn.functional as functional
+
+from .._dispatch.tracing import THREAD, Trace, original
 from ..utils._pytree import tree_leaves
 from ._compatibility import compatibility
 from .proxy import Proxy
 
-__all__ = ["Patcher", "find_proxy", "wrap"]
+__all__ = ["ProgramTrace", "find_proxy", "wrap"]
 
 # By a module's globals and a name, what `wrap` was told of.
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
-# Methods of Tensor that look at their arguments before they call an op.
-_METHODS = ("__getitem__", "__setitem__", "to", "new_tensor")
-_ABSENT = object()
 
 
 def find_proxy(*values: Any) -> Proxy | None:
@@ -67,145 +67,111 @@ def wrapped_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def seen_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One of torchlite's functions, which makes a node where an argument is a Proxy."""
-    parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters}
-    plain = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        proxy = find_proxy(args, kwargs)
-        if proxy is None:
-            return function(*args, **kwargs)
-        if plain:
-            args, kwargs = by_keyword(defaults, inspect.Parameter.empty, args, kwargs)
-        return type(proxy).__torch_function__(function, (), args, kwargs)
-
-    return wrapped
-
-
 def _wrapped_method(cls: type, name: str) -> Callable[..., Any]:
-    """As `wrapped_function`, of a method."""
+    """As `wrapped_function`, of a method. It stays with its class, and is the method itself for other values."""
     function = getattr(cls, name)
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        proxy = find_proxy(args, kwargs)
-        if proxy is None:
-            return function(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
+        trace = THREAD.trace
+        found = trace.method(name, args, kwargs) if isinstance(trace, ProgramTrace) else NotImplemented
+        return function(*args, **kwargs) if found is NotImplemented else found
 
+    wrapped._makes_nodes = True  # type: ignore[attr-defined]
     return wrapped
 
 
-def called_op(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call of an op of `torch.ops`, which makes a node of that op where an argument is a Proxy."""
+class ProgramTrace(Trace):
+    """The trace of a Tracer: what happens to a Proxy outside of torch's ops.
 
-    def wrapped(op: Any, /, *args: Any, **kwargs: Any) -> Any:
-        proxy = find_proxy(args, kwargs)
-        if proxy is None:
-            return call(op, *args, **kwargs)
-        return type(proxy).__torch_function__(op, (), args, kwargs)
+    tracer: it is asked about modules. wrapped: the ids of functions that are one call of the graph. searched: modules
+    that have some of these.
+    """
 
-    return wrapped
+    calls_modules = True
 
-
-class Patcher:
-    """What is put in the place of attributes and of globals, until `undo`."""
-
-    def __init__(self) -> None:
-        self._done: list[tuple[Any, str, Any, Any]] = []
+    def __init__(self, tracer: Any, wrapped: set[int], searched: list[ModuleType]) -> None:
+        super().__init__()
+        self.tracer, self.wrapped = tracer, wrapped
+        self._proxies: dict[str, Proxy] = {}  # by the names of the attributes that they stand for
         self._seen: set[int] = set()
+        for module in searched:
+            for value in list(vars(module).values()):
+                if callable(value) and id(value) in wrapped:
+                    self.replaced[id(value)] = wrapped_function(value)
+        self._views = {id(module) for module in searched if module.__name__ in sys.stdlib_module_names}
+        self._searched = [vars(module) for module in (*searched, functional) if id(module) not in self._views]
 
-    def attribute(self, owner: Any, name: str, value: Any) -> None:
-        """Give a class another attribute."""
-        self._done.append((owner, name, owner.__dict__.get(name, _ABSENT), value))
-        setattr(owner, name, value)
+    def __enter__(self) -> ProgramTrace:
+        super().__enter__()
+        try:
+            for (_, name), names in list(_wrapped_fns_to_patch.items()):
+                function = original(names.get(name, getattr(builtins, name, None)))
+                if function is None:
+                    raise KeyError(name)
+                self._wrap(names, name, function)
+            for names in self._searched:
+                self.search(names)
+            for cls, name in _wrapped_methods_to_patch:
+                if not getattr(getattr(cls, name), "_makes_nodes", False):
+                    setattr(cls, name, _wrapped_method(cls, name))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
-    def item(self, names: dict[str, Any], name: str, value: Any) -> None:
-        """Give a module's globals another value under a name."""
-        before = names.get(name, _ABSENT)
-        if getattr(before, "__fx_already_patched", False):
-            return
-        value.__fx_already_patched = True
-        self._done.append((names, name, before, value))
-        names[name] = value
+    def _wrap(self, names: dict[str, Any], name: str, function: Any) -> None:
+        self.replaced.setdefault(id(function), wrapped_function(function))
+        self.rebind(names, name, function)
 
-    def wrap_registered(self) -> None:
-        """Patch all that `wrap` was told of."""
-        for (_, name), names in list(_wrapped_fns_to_patch.items()):
-            function = names.get(name, getattr(builtins, name, None))
-            if function is None:
-                raise KeyError(name)
-            self.item(names, name, wrapped_function(function))
-        for cls, name in (*((Tensor, name) for name in _METHODS), *_wrapped_methods_to_patch):
-            self.attribute(cls, name, _wrapped_method(cls, name))
-
-    def wrap_found(self, names: dict[str, Any], marked: set[int], plain: set[int]) -> None:
-        """Patch the functions with these ids among a module's globals; those in `plain` the graph's code finds as they
-        are.
-        """
+    def search(self, names: dict[str, Any]) -> None:
+        """Wrap the functions that are one call among a module's globals."""
         if id(names) in self._seen:
             return
         self._seen.add(id(names))
         for name, value in list(names.items()):
-            if name.startswith("_") or not callable(value):
-                continue
-            if id(value) in marked:
-                self.item(names, name, wrapped_function(value))
-            elif id(value) in plain:
-                self.item(names, name, seen_function(value))
+            value = original(value)
+            if id(value) in self._views:
+                self.rebind(names, name, value)
+            elif not name.startswith("_") and callable(value) and id(value) in self.wrapped:
+                self._wrap(names, name, value)
 
-    def undo(self) -> None:
-        """Put everything back, in reverse."""
-        for owner, name, before, _ in reversed(self._done):
-            _assign(owner, name, before)
+    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
+        """What the tracer makes of a module's call."""
+        self.search(getattr(getattr(module, "forward", module), "__globals__", {}))
+        return self.tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
-    def redo(self) -> None:
-        """Patch once more what `undo` put back."""
-        for owner, name, _, value in self._done:
-            _assign(owner, name, value)
+    def read(self, name: str, value: Any) -> Any:
+        """What the tracer makes of a module's attribute."""
+        return self.tracer.getattr(name, value, self._proxies)
 
+    def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
+        """A node, where an argument is a Proxy. function: an op of `torch.ops`, or the name of a function of
+        torch.nn.functional, all arguments of which come by keyword.
+        """
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return NotImplemented
+        if isinstance(function, str):
+            function = vars(functional)[function]
+            defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+            args, kwargs = by_keyword(defaults, inspect.Parameter.empty, args, kwargs)
+        return type(proxy).__torch_function__(function, (), args, kwargs)
 
-def _assign(owner: Any, name: str, value: Any) -> None:
-    if isinstance(owner, dict):
-        if value is _ABSENT:
-            owner.pop(name, None)
-        else:
-            owner[name] = value
-    elif value is _ABSENT:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, value)
-
-
-_running: list[Patcher] = []
-
-
-@contextmanager
-def patching() -> Iterator[Patcher]:
-    """A Patcher that is undone at the end."""
-    patcher = Patcher()
-    _running.append(patcher)
-    try:
-        yield patcher
-    finally:
-        patcher.undo()
-        _running.remove(patcher)
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """A node, where an argument of one of Tensor's methods is a Proxy."""
+        proxy = find_proxy(args, kwargs)
+        return NotImplemented if proxy is None else proxy.tracer.create_proxy("call_method", name, args, kwargs)
 
 
 @contextmanager
 def _maybe_revert_all_patches() -> Iterator[None]:
-    """Within it, nothing is patched by the innermost tracer."""
-    patcher = _running[-1] if _running else None
-    if patcher is not None:
-        patcher.undo()
+    """Within it, this thread does not trace."""
+    before, THREAD.trace = THREAD.trace, None
     try:
         yield
     finally:
-        if patcher is not None:
-            patcher.redo()
+        THREAD.trace = before
 
 
 @compatibility(is_backward_compatible=True)

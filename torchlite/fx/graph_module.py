@@ -16,6 +16,7 @@ import torchlite as torch
 
 from .._tensor import Tensor
 from .._types.names import root as package_name
+from .._types.source import comment, identifier, is_identifier
 from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..nn.modules.conv import Conv1d, Conv2d, Conv3d
 from ..nn.modules.linear import Linear
@@ -373,28 +374,28 @@ class GraphModule(Module):
         lines = [
             *(imported_here(builtin.import_str) for builtin in _custom_builtins.values()),
             "", f"from {ours}.nn import *",
-            f"class {module_name}(torch.nn.Module):", "    def __init__(self):", f"{tab}super().__init__()",
+            f"class {identifier(module_name)}(torch.nn.Module):", "    def __init__(self):", f"{tab}super().__init__()",
         ]  # fmt: skip
         whole: list[str] = []
         plain = (Linear, Conv1d, Conv2d, Conv3d, BatchNorm1d, BatchNorm2d, BatchNorm3d)
-        for name, child in self.named_children():
-            if type(child) in plain:
-                made = repr(child)
-            else:
+        for number, (name, child) in enumerate(self.named_children()):
+            made, note = repr(child), ""
+            if type(child) not in plain:
                 whole.append(name)
-                torch.save(child, where / f"{name}.pt")
-                made = f"torch.load(r'{where / f'{name}.pt'}', weights_only=False)"
-            note = "" if type(child) in plain else f"  # {' '.join(repr(child).split())}"
-            lines.append(f"{tab}setattr(self, '{name}', {made}){note}")
+                file = where / (f"{name}.pt" if is_identifier(name) or name.isdecimal() else f"_child_{number}.pt")
+                torch.save(child, file)
+                made = f"torch.load({str(file)!r}, weights_only=False)"
+                note = f"  {comment(' '.join(repr(child).split()))}"
+            lines.append(f"{tab}setattr(self, {name!r}, {made}){note}")
         for name, value in self._buffers.items():
             if value is not None:
                 empty = f"torch.empty({list(value.shape)}, dtype={value.dtype})"
-                lines.append(f"{tab}self.register_buffer('{name}', {empty})")
+                lines.append(f"{tab}self.register_buffer({name!r}, {empty})")
         for name, weight in self._parameters.items():
             if weight is not None:
                 empty = f"torch.empty({list(weight.shape)}, dtype={weight.dtype})"
-                lines.append(f"{tab}setattr(self, '{name}', torch.nn.Parameter({empty}))")
-        lines.append(f"{tab}self.load_state_dict(torch.load(r'{where / 'state_dict.pt'}'))")
+                lines.append(f"{tab}setattr(self, {name!r}, torch.nn.Parameter({empty}))")
+        lines.append(f"{tab}self.load_state_dict(torch.load({str(where / 'state_dict.pt')!r}))")
         (where / "module.py").write_text("\n".join(lines) + f"\n{_addindent(self.code, 4)}\n")
         (where / "__init__.py").write_text("from .module import *")
         if whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,50 +27,62 @@ _COPY_META_FIELDS = [
     "from_node",
     "custom",
 ]
-current_meta: dict[str, Any] = {}
-should_preserve_node_meta = False
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.current_meta: dict[str, Any] = {}
+        self.should_preserve_node_meta = False
+
+
+_STATE = _State()
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("current_meta", "should_preserve_node_meta"):
+        return getattr(_STATE, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
     """Within it, `Interpreter` gives the nodes that a tracer makes the `meta` of those it runs."""
-    global should_preserve_node_meta, current_meta
-    before, before_meta = should_preserve_node_meta, current_meta
+    before, before_meta = _STATE.should_preserve_node_meta, _STATE.current_meta
     try:
-        should_preserve_node_meta, current_meta = enable, current_meta.copy()
+        _STATE.should_preserve_node_meta, _STATE.current_meta = enable, _STATE.current_meta.copy()
         yield
     finally:
-        should_preserve_node_meta, current_meta = before, before_meta
+        _STATE.should_preserve_node_meta, _STATE.current_meta = before, before_meta
 
 
 @compatibility(is_backward_compatible=False)
 def has_preserved_node_meta() -> bool:
     """Whether new nodes take over what is known of the running one."""
-    return should_preserve_node_meta
+    return _STATE.should_preserve_node_meta
 
 
 @compatibility(is_backward_compatible=False)
 def set_stack_trace(stack: list[str]) -> None:
     """Say where the program is, for nodes that are made now."""
-    if should_preserve_node_meta and stack:
-        current_meta["stack_trace"] = "".join(stack)
+    if _STATE.should_preserve_node_meta and stack:
+        _STATE.current_meta["stack_trace"] = "".join(stack)
 
 
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
     """Within it, nodes that are made get these keys in their `meta["custom"]`."""
-    before = current_meta.get("custom")
-    had = "custom" in current_meta
+    before = _STATE.current_meta.get("custom")
+    had = "custom" in _STATE.current_meta
     try:
-        current_meta["custom"] = {**(before or {}), **annotation_dict}
+        _STATE.current_meta["custom"] = {**(before or {}), **annotation_dict}
         yield
     finally:
         if had:
-            current_meta["custom"] = before
+            _STATE.current_meta["custom"] = before
         else:
-            current_meta.pop("custom", None)
+            _STATE.current_meta.pop("custom", None)
 
 
 @compatibility(is_backward_compatible=False)
@@ -91,29 +104,29 @@ def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[..., Any]
 @compatibility(is_backward_compatible=False)
 def set_grad_fn_seq_nr(seq_nr: int) -> None:
     """Say which node of autograd runs backward."""
-    if should_preserve_node_meta:
-        current_meta["grad_fn_seq_nr"] = [*current_meta.get("grad_fn_seq_nr", []), seq_nr]
-        current_meta["in_grad_fn"] = current_meta.get("in_grad_fn", 0) + 1
+    if _STATE.should_preserve_node_meta:
+        _STATE.current_meta["grad_fn_seq_nr"] = [*_STATE.current_meta.get("grad_fn_seq_nr", []), seq_nr]
+        _STATE.current_meta["in_grad_fn"] = _STATE.current_meta.get("in_grad_fn", 0) + 1
 
 
 @compatibility(is_backward_compatible=False)
 def reset_grad_fn_seq_nr() -> None:
     """Undo the last `set_grad_fn_seq_nr`."""
-    if should_preserve_node_meta:
-        level = current_meta.get("in_grad_fn", 0)
+    if _STATE.should_preserve_node_meta:
+        level = _STATE.current_meta.get("in_grad_fn", 0)
         if level <= 0:
             raise AssertionError(f"Expected current_level > 0, got {level}")
-        current_meta["grad_fn_seq_nr"] = current_meta["grad_fn_seq_nr"][:-1]
-        current_meta["in_grad_fn"] = level - 1
+        _STATE.current_meta["grad_fn_seq_nr"] = _STATE.current_meta["grad_fn_seq_nr"][:-1]
+        _STATE.current_meta["in_grad_fn"] = level - 1
         if level == 1:
-            del current_meta["in_grad_fn"], current_meta["grad_fn_seq_nr"]
+            del _STATE.current_meta["in_grad_fn"], _STATE.current_meta["grad_fn_seq_nr"]
 
 
 @compatibility(is_backward_compatible=False)
 def format_stack() -> list[str]:
     """Where the program is: what was said, else the Python stack."""
-    if should_preserve_node_meta:
-        return [current_meta.get("stack_trace", "")]
+    if _STATE.should_preserve_node_meta:
+        return [_STATE.current_meta.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
 
 
@@ -121,31 +134,30 @@ def format_stack() -> list[str]:
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
     """Within it, a node is the one that runs."""
-    global current_meta
-    if not (should_preserve_node_meta and node.meta):
+    if not (_STATE.should_preserve_node_meta and node.meta):
         yield
         return
-    before = current_meta
+    before = _STATE.current_meta
     try:
-        current_meta = node.meta.copy()
-        current_meta["from_node"] = [*node.meta.get("from_node", []), (node.name, node.target)]
+        _STATE.current_meta = node.meta.copy()
+        _STATE.current_meta["from_node"] = [*node.meta.get("from_node", []), (node.name, node.target)]
         yield
     finally:
-        current_meta = before
+        _STATE.current_meta = before
 
 
 @compatibility(is_backward_compatible=False)
 def get_current_meta() -> dict[str, Any]:
     """What is known of the node that runs."""
-    return current_meta
+    return _STATE.current_meta
 
 
 def kept(node: Node) -> None:
     """Give a new node what is known of the one that runs."""
-    if current_meta.get("stack_trace"):
-        node.stack_trace = current_meta["stack_trace"]
+    if _STATE.current_meta.get("stack_trace"):
+        node.stack_trace = _STATE.current_meta["stack_trace"]
     for field in _COPY_META_FIELDS:
-        if field in current_meta:
-            node.meta[field] = copy.copy(current_meta[field])
-    if current_meta.get("in_grad_fn", 0) > 0:
-        node.meta["seq_nr"] = current_meta["grad_fn_seq_nr"][-1]
+        if field in _STATE.current_meta:
+            node.meta[field] = copy.copy(_STATE.current_meta[field])
+    if _STATE.current_meta.get("in_grad_fn", 0) > 0:
+        node.meta["seq_nr"] = _STATE.current_meta["grad_fn_seq_nr"][-1]

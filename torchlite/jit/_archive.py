@@ -11,8 +11,11 @@ from typing import Any
 
 from .._serialization.archive import Reader, corrupt
 
-# What text may be deflated to, for it is parsed into some hundred times its size.
-_FREE, _RATIO, _MOST = 1 << 18, 200, 1 << 28
+# Bytes that the text and the deflated records of a file may be long together: some, and these times its length. Of
+# programs that PyTorch and torchlite write they are twice its length at most. A byte of a text costs some 4 us.
+_FREE, _TIMES = 1 << 18, 4
+# Bytes of one definition, which is parsed as a whole into up to four hundred times as many.
+_FREE_DEFINITION, _SHARE = 1 << 17, 4
 
 
 class ProgramReader(Reader):
@@ -20,32 +23,32 @@ class ProgramReader(Reader):
 
     def __init__(self, stream: Any, mapped: str = ""):
         super().__init__(stream, mapped=mapped)
-        self._texts = 0
+        self._room = _FREE + _TIMES * self.length
+        self.longest = _FREE_DEFINITION + self.length // _SHARE
+
+    def _spend(self, name: str, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise corrupt(f"file {name}", "the record is longer than a file of this length can have")
 
     def text(self, name: str) -> str:
-        """A record of text, deflated or not. What all of them are long together is bounded by the file's length."""
-        info = self._records.get(name)
-        if info is None:
-            raise corrupt(f"file {name}", "file not found")
-        self._texts += info.file_size
-        if self._texts > min(_MOST, _FREE + _RATIO * self.length):
-            raise corrupt(f"file {name}", "the program's text is longer than a file of this length can have")
-        data = self.inflated(name)
+        """A record of text, deflated or not."""
+        data = self.inflated(name, is_text=True)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError:
             raise corrupt(f"file {name}", "it is no text") from None
 
-    def inflated(self, name: str) -> bytes:
+    def inflated(self, name: str, is_text: bool = False) -> bytes:
         """The bytes of a record that may be deflated."""
         info = self._records.get(name)
         if info is None or info.compress_type == zipfile.ZIP_STORED:
+            if info is not None and is_text:
+                self._spend(name, info.file_size)
             return self.bytes(name)
         if info.compress_type != zipfile.ZIP_DEFLATED or info.flag_bits & 1:
             raise corrupt(f"file {name}", "the record is compressed in an unknown way, or encrypted")
-        limit = min(_MOST, _FREE + _RATIO * self.length)
-        if info.file_size > limit:
-            raise corrupt(f"file {name}", "the record is longer than a file of this length can have")
+        self._spend(name, info.file_size)
         machine = zlib.decompressobj(-15)
         try:
             out = machine.decompress(self._deflated(name, info), info.file_size + 1)

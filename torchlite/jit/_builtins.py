@@ -7,7 +7,6 @@ of `torch.ops.aten` whose schema they fit. What was chosen is kept by the classe
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
+from .._aten.allowed import check_pieces, limited, packet_of
 from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
 from .._types import dtypes
@@ -23,12 +23,10 @@ from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
-from ._runtime import LOOKUP, METHODS, fail
-from ._scalars import SCALARS, shown
+from ._runtime import LOOKUP, METHODS, fail, iterate
+from ._scalars import SCALARS, hashed, list_of, shown
 
 TENSORS = (Tensor, torch.nn.Parameter)
-# What reads or writes files, or other processes' memory, is no operator of a program here.
-_DENIED = frozenset(("from_file", "save", "load"))
 _CODES: dict[str, Callable] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
 _NUMBERS = (int, float, bool, complex)
 
@@ -141,7 +139,7 @@ class Operator:
         if found is not None:
             return found
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
-        raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds})")
+        raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds[:500]})")
 
     def _copied(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
         """The operator into a tensor that is there, where the library has no overload for that."""
@@ -244,8 +242,8 @@ class Plan:
         overload = self.overload
         run = overload._run or overload._found()
         if named and overload._by_position:
-            return overload
-        return overload._plain if self.is_plain else run
+            return limited(overload, overload)
+        return limited(overload, overload._plain if self.is_plain else run)
 
     def code(self, name: str) -> Any:
         """What a keyword argument is converted by, where its number stands for something."""
@@ -313,11 +311,12 @@ def _autocast(*rest: Any) -> bool:
 
 
 def _list_of(x: Any) -> list:
-    return list(x) if isinstance(x, Tensor) else SCALARS["list"](x)
+    return list(iterate(x)) if isinstance(x, Tensor) else SCALARS["list"](x)
 
 
-def _seed(seed: int) -> Any:
-    return torch.manual_seed(seed)
+def _as_lists(x: Tensor) -> Any:
+    check_pieces(x, x.numel())
+    return x.tolist()
 
 
 def _fast_path() -> bool:
@@ -407,7 +406,6 @@ _OWN: dict[str, Callable] = {
     "is_tracing": lambda: False,
     "wait": lambda future: future.wait(),
     "list": _list_of,
-    "manual_seed": _seed,
     "to": _scripted_to,
     "backends.mha.get_fastpath_enabled": _fast_path,
     "__is__": lambda a, b: a is b,
@@ -424,7 +422,7 @@ _OWN: dict[str, Callable] = {
     "is_complex": lambda x: x.is_complex(),
     "equal": _equals,
     "storage_offset": lambda x: x.storage_offset(),
-    "tolist": lambda x: x.tolist(),
+    "tolist": _as_lists,
     "index": _index,
     "is_contiguous": lambda x, memory_format=None: (
         x.is_contiguous() if memory_format is None else x.is_contiguous(memory_format=format_of(memory_format))
@@ -465,9 +463,8 @@ _OWN: dict[str, Callable] = {
         torch.autograd.grad(outputs, inputs, grads, keep, create, unused)
     ),
     "sym_size": _size,
-    "hash": id,
+    "hash": hashed,
     "get_num_threads": lambda: torch.get_num_threads(),
-    "initial_seed": lambda: torch.initial_seed(),
 }
 
 
@@ -520,7 +517,7 @@ _PRIM: dict[str, Callable] = {
     "is_ipu": lambda x: False,
     "is_maia": lambda x: False,
     "is_mtia": lambda x: False,
-    "rangelist": lambda n: list(range(n)),
+    "rangelist": lambda n: list_of(range(n)),
     "TupleUnpack": tuple,
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
@@ -576,37 +573,32 @@ _OLD: dict[str, tuple[int, Callable]] = {
 }
 
 
-@functools.cache
+_KNOWN: dict[str, Any] = {}  # operators by their names, once they were asked for
+
+
 def _found(path: str) -> Any:
+    found = _KNOWN.get(path)
+    if found is None:
+        found = _looked_up(path)
+        if found is not None:  # an op that is not there may be registered later
+            _KNOWN[path] = found
+    return found
+
+
+def _looked_up(path: str) -> Any:
     root, _, name = path.partition(".")
     if root == "ops":
         space, _, name = name.partition(".")
         if space == "prim":
             return _PRIM.get(name)
         if space != "aten":
-            return _of_library(space, name)
-    if name in _DENIED or not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
+            return packet_of(space, name)
+    if not name.replace(".", "").isidentifier() or name.startswith("__") and name not in SCALARS:
         return None
-    packet = None
-    if "." not in name:
-        try:
-            packet = getattr(torch.ops.aten, name)
-            packet = packet if packet.overloads() else None
-        except AttributeError:
-            packet = None
+    packet = packet_of("aten", name)
     if packet is None and name not in _OWN and name not in SCALARS:
         return None
     return Operator(name, packet, _OWN.get(name))
-
-
-def _of_library(space: str, name: str) -> Any:
-    """An op that a program's package added to `torch.ops`."""
-    if not space.isidentifier() or not name.isidentifier() or space.startswith("_") or name.startswith("_"):
-        return None
-    try:
-        return getattr(getattr(torch.ops, space), name)
-    except (AttributeError, RuntimeError):
-        return None
 
 
 def lookup(path: str, version: int) -> Any:

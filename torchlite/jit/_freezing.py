@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from .._dispatch.call import Tensor
+from .._types.source import is_identifier
 from . import _folding
 from ._dissolving import Cannot, Dissolver, at, path_of, statements
 from ._modules import RecursiveScriptModule, ScriptMethod
@@ -247,10 +248,10 @@ class _Building:
             done.add(path)
             text = self._texts.get(path)
             if text is None:
-                node, module = self._whole.definition(path), path.rpartition(".")[0]
+                node = self._whole.definition(path)
                 if node is None:
                     continue
-                text = _LISTED.sub(r"\1[]", self._whole.text_of(module, node))
+                text = _LISTED.sub(r"\1[]", self._whole.text_of(path, node))
                 self._texts[path] = text
             order.append(path)
             for found in _NAMED.findall(text):
@@ -290,7 +291,7 @@ class _Building:
 
 
 def _field(name: str, kind: str) -> str:
-    return f"  {name} : {kind}" if name.isidentifier() else f"  __annotations__[{name!r}] = {kind}"
+    return f"  {name} : {kind}" if is_identifier(name) else f"  __annotations__[{name!r}] = {kind}"
 
 
 def _detached(value: Any) -> Any:

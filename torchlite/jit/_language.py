@@ -14,8 +14,9 @@ import math
 import types
 from typing import Any
 
+from .._types.source import compile_code
 from ._holes import HOLE
-from ._lifetimes import with_deletions
+from ._lifetimes import walk, with_deletions
 
 _DEEPEST = 150  # forms inside each other
 _INT64 = 1 << 63
@@ -90,19 +91,20 @@ class Translator:
     def function(self, node: ast.FunctionDef, method: bool = False) -> types.FunctionType:
         """The Python function of a definition. Its globals are those of `names`."""
         arguments, defaults = self._parameters(node)
-        self._locals = _stored(node) | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
+        stored = _stored(node)
+        self._locals = stored | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
         if method and arguments.args:
             first = arguments.args[0].arg
-            self._self = first if first not in _stored(node) else None
+            self._self = first if first not in stored else None
         body = with_deletions(self._block(node.body))
         made = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
         tree = ast.Module([made], [])
-        for part in ast.walk(tree):
+        for part in walk(tree):
             if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(part, "lineno"):
                 part.lineno, part.col_offset = 1, 0
                 part.end_lineno, part.end_col_offset = 1, 0
         try:
-            code = compile(tree, f"<TorchScript {self._where}>", "exec")
+            code = compile_code(tree, f"<TorchScript {self._where}>")
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, TypeError) as error:
             raise self.wrong(node, f"does not compile: {str(error)[:200]}") from None
         inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
@@ -233,6 +235,8 @@ class Translator:
 
     def _annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
         if node.value is None:
+            if isinstance(node.target, ast.Name):
+                self._check_name(node.target, node.target.id)
             return [ast.Pass()]
         return self._store(node.target, self._cast(node.annotation, self.expression(node.value)))
 
@@ -270,7 +274,9 @@ class Translator:
         if node.orelse:
             raise self.wrong(node, "a loop has no else in TorchScript")
         source = self.expression(node.iter)
-        if not isinstance(node.iter, ast.Call) or dotted(node.iter.func) != "range":
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "own.range":
+            source.func = self._global("plain.range")
+        else:
             source = self._own("iterate", source)
         if isinstance(node.target, ast.Name):
             self._check_name(node.target, node.target.id)
@@ -376,12 +382,11 @@ class Translator:
         return ast.Constant(self._checked(node))
 
     def _name(self, node: ast.Name) -> ast.expr:
-        if node.id in self._locals and not node.id.startswith("__"):
+        if node.id in self._locals:
+            self._check_name(node, node.id)
             return ast.Name(node.id, ast.Load())
         if node.id in _NUMBERS:
             return self._global(f"number.{node.id}")
-        if node.id in self._locals:
-            return ast.Name(node.id, ast.Load())
         raise self.wrong(node, f"undefined value {node.id[:100]}")
 
     def _attribute(self, node: ast.Attribute) -> ast.expr:
@@ -543,10 +548,10 @@ class Translator:
             self._check_name(node, k.arg or "")
         if name == "fork":
             return ast.Call(self._global("own.fork"), args, keywords)
-        if name in self._locals and not name.startswith("__"):
-            return ast.Call(self._global("own.invoke"), [ast.Name(name, ast.Load()), *args], keywords)
         if name in self._locals:
-            return ast.Call(ast.Name(name, ast.Load()), args, keywords)
+            return ast.Call(self._global("own.invoke"), [ast.Name(name, ast.Load()), *args], keywords)
+        if name == "range":
+            return ast.Call(self._global("own.range"), args, keywords)
         if name in PLAIN:
             return ast.Call(self._global(f"plain.{name}"), args, keywords)
         raise self.wrong(node, f"undefined value {name[:100]}")
@@ -578,8 +583,9 @@ def _item(node: ast.expr, given: list[ast.expr], folds: bool, changes: bool) -> 
 def _stored(node: ast.AST) -> set[str]:
     """The names that a function's body binds, inner functions' too."""
     found = set()
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+    declared = {id(part.target) for part in walk(node) if isinstance(part, ast.AnnAssign) and part.value is None}
+    for part in walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and id(part) not in declared:
             found.add(part.id)
         elif isinstance(part, ast.FunctionDef) and part is not node:
             found.add(part.name)

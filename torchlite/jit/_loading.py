@@ -9,6 +9,7 @@ import os
 import pickle
 from typing import Any
 
+from .._serialization.files import checked, opened
 from .._serialization.reading import ArchiveStorages, Reading
 from .._types.devices import device as device_type
 from ._archive import ProgramReader
@@ -41,10 +42,10 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
             raise ValueError(f"The provided filename {path} does not exist")
         if os.path.isdir(path):
             raise ValueError(f"The provided filename {path} is a directory")
-        opened: Any = open(path, "rb")  # noqa: SIM115  closed by the block below
+        file: Any = opened(path)
     else:
-        opened = contextlib.nullcontext(f)
-    with opened as stream:
+        file = contextlib.nullcontext(checked(f))
+    with file as stream:
         return read(_seekable(stream), where, _extra_files)
 
 
@@ -76,6 +77,7 @@ def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
         if name.startswith("code/") and name.endswith(".py"):
             sources[name[5:-3].replace("/", ".")] = reader.text(name)
     program = Program(sources, (), reader.version(), getattr(stream, "name", ""))
+    program.longest = reader.longest
     constants = _unpickled(reader, "constants.pkl", "constants", program, how)
     if type(constants) is not tuple:
         raise RuntimeError("the constants are no tuple (in the record constants.pkl)")

@@ -8,7 +8,8 @@ import keyword
 from typing import Any
 
 from . import _builtins, _runtime, _sites, _type_text
-from ._language import BadProgram, Translator, dotted, parse
+from ._language import BadProgram, Translator, dotted
+from ._pieces import Definitions, Piece, pieces
 
 
 class ScriptClass:
@@ -23,8 +24,7 @@ class ScriptClass:
         self.methods: dict[str, Any] = {}
         self.properties: dict[str, tuple[str | None, str | None]] = {}
         self.texts: dict[str, str] = {}  # of methods, as are their definitions
-        self.nodes: dict[str, Any] = {}
-        self.node: ast.ClassDef | None = None
+        self.nodes = Definitions()
         self.program: Program | None = None
         self._tensors: dict[str, tuple | None] = {}
         self._members: dict[tuple[str, str], Any] = {}
@@ -86,9 +86,10 @@ class Program:
         self.device: Any = None
         self.ignored: list[str] = []  # functions of the program that only Python has
         self.unknown: dict[str, str] = {}  # what has no text here, by its name: why
+        self.longest: int | None = None  # letters of one definition
         self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
-        self._trees: dict[str, dict[str, ast.stmt]] = {}
+        self._pieces: dict[str, dict[str, Piece]] = {}
         self._found: dict[str, Any] = {}
         self._tables_of: dict[str, dict[str, str]] = {}
         self._waiting: list[tuple[str, Any]] = []
@@ -159,13 +160,11 @@ class Program:
 
     def has_method(self, owner: ScriptClass, name: str) -> bool:
         """Whether a class of modules has a method, which then has a global name."""
-        node = self.definition(owner.name)
-        if not isinstance(node, ast.ClassDef) or not any(
-            isinstance(part, ast.FunctionDef) and part.name == name for part in node.body
-        ):
-            return False
         path = f"{owner.name}.{name}"
         if path not in self.globals:
+            piece = self._piece(owner.name)
+            if piece is None or all(method.name != name for method in piece.methods):
+                return False
             self.globals[path] = _runtime.Later(self.globals, path)
         return True
 
@@ -254,35 +253,31 @@ class Program:
         """A class, function, enumeration or named tuple by its whole name; None where there is none."""
         if path in self._found:
             return self._found[path]
-        module, _, name = path.rpartition(".")
-        node = self._tree(module).get(name)
-        if node is None:
+        piece = self._piece(path)
+        if piece is None:
             return None
-        if isinstance(node, ast.ClassDef):
-            self._class(path, node)
+        if piece.is_class:
+            self._class(path, piece)
         else:
             self._found[path] = _runtime.Later(self.globals, path)
-            self._waiting.append((path, node))
+            self._waiting.append((path, piece))
         self._work()
         return self._found[path]
 
     def defined(self) -> list[str]:
         """The whole names of all classes and functions."""
-        return [f"{module}.{name}" for module in self.sources for name in self._tree(module)]
+        return [f"{module}.{name}" for module in self.sources for name in self._pieces_of(module)]
 
-    def _tree(self, module: str) -> dict[str, ast.stmt]:
-        if module not in self._trees:
+    def _pieces_of(self, module: str) -> dict[str, Piece]:
+        if module not in self._pieces:
             text = self.sources.get(module)
-            self._trees[module] = {}
-            if text is not None:
-                record = "code/" + module.replace(".", "/") + ".py"
-                found: dict[str, ast.stmt] = {}
-                for node in parse(text, f"the record {record}").body:
-                    if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-                        raise BadProgram(f"a program has classes and functions only (in the record {record})")
-                    found[node.name] = node
-                self._trees[module] = found
-        return self._trees[module]
+            record = "code/" + module.replace(".", "/") + ".py"
+            self._pieces[module] = {} if text is None else pieces(text, f"the record {record}", self.longest)
+        return self._pieces[module]
+
+    def _piece(self, path: str) -> Piece | None:
+        module, _, name = path.rpartition(".")
+        return self._pieces_of(module).get(name)
 
     def _work(self) -> None:
         if self._busy:  # what asks is being compiled itself
@@ -290,13 +285,13 @@ class Program:
         self._busy = True
         try:
             while self._waiting:
-                path, node = self._waiting.pop()
-                if isinstance(node, ast.FunctionDef):
-                    made = self._translated(path, Translator(self, self._place(path)), node)
+                path, piece = self._waiting.pop()
+                if isinstance(piece, Piece):
+                    made = self._translated(path, Translator(self, self._place(path)), piece.parsed())
                     self._found[path] = self.globals[path] = made
                     made.__qualname__ = path
                 else:
-                    self._methods(*node)
+                    self._method(*piece)
         except BaseException:
             self._waiting.clear()
             raise
@@ -318,18 +313,18 @@ class Program:
 
     def definition(self, path: str) -> Any:
         """The definition of a function or class in the program's text."""
-        module, _, name = path.rpartition(".")
-        return self._tree(module).get(name)
+        piece = self._piece(path)
+        return None if piece is None else piece.parsed()
 
-    def text_of(self, module: str, node: ast.AST) -> str:
-        """The lines of a definition."""
-        lines = self.sources[module].split("\n")[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
-        indent = len(lines[0]) - len(lines[0].lstrip())
-        return "\n".join(line[indent:] for line in lines) + "\n"
+    def text_of(self, path: str, node: ast.AST) -> str:
+        """The lines of a definition, which is `node`."""
+        piece = self._piece(path)
+        return "" if piece is None else piece.lines(node)
 
     # -- classes ------------------------------------------------------------------------------
 
-    def _class(self, path: str, node: ast.ClassDef) -> None:
+    def _class(self, path: str, piece: Piece) -> None:
+        node = piece.header()
         bases = [dotted(base) for base in node.bases]
         place = self._place(path)
         if node.decorator_list or node.keywords or len(bases) > 1:
@@ -344,13 +339,12 @@ class Program:
             made = ScriptClass(path, kind)
             made.program = self
             self._found[path] = made
-            self._fields(made, node, place)
+            self._fields(made, node, place, piece.methods)
         else:
             raise BadProgram(f"Unknown base {str(base)[:100]} of a class: {place}")
 
-    def _fields(self, made: ScriptClass, node: ast.ClassDef, place: str) -> None:
+    def _fields(self, made: ScriptClass, node: ast.ClassDef, place: str, methods: list[Piece]) -> None:
         reader = Translator(self, place)
-        functions = []
         for part in node.body:
             if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
                 kind = ast.unparse(part.annotation)
@@ -360,13 +354,10 @@ class Program:
                 made.types[part.target.id] = kind
             elif isinstance(part, ast.Assign) and len(part.targets) == 1:
                 self._listed(made, part, reader)
-            elif isinstance(part, ast.FunctionDef):
-                functions.append(part)
             elif not isinstance(part, ast.Pass):
                 raise BadProgram(f"there is no {type(part).__name__} in a class of TorchScript: {place}")
         if made.kind != "interface":
-            for part in functions:
-                self._waiting.append((f"{made.name}.{part.name}", (made, part)))
+            self._waiting += [(f"{made.name}.{method.name}", (made, method)) for method in methods]
 
     def _listed(self, made: ScriptClass, part: ast.Assign, reader: Translator) -> None:
         target = part.targets[0]
@@ -384,15 +375,14 @@ class Program:
         else:
             raise reader.wrong(part, "there is no such assignment in a class of TorchScript")
 
-    def _methods(self, made: ScriptClass, node: ast.FunctionDef) -> None:
-        path = f"{made.name}.{node.name}"
-        module = made.name.rpartition(".")[0]
+    def _method(self, made: ScriptClass, piece: Piece) -> None:
+        path, node = f"{made.name}.{piece.name}", piece.parsed()
         translator = Translator(self, self._place(made.name) + f", {node.name}", made)
         function = self._translated(path, translator, node, True)
         function.__qualname__ = path
         made.methods[node.name] = self.globals[path] = function
-        made.texts[node.name] = self.text_of(module, node)
-        made.nodes[node.name] = node
+        made.texts[node.name] = piece.lines(node)
+        made.nodes[node.name] = piece
         for suffix, place in (("_getter", 0), ("_setter", 1)):
             if node.name.startswith("__") and node.name.endswith(suffix):
                 name = node.name[2 : -len(suffix)]

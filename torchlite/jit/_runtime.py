@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from .._aten.allowed import check_pieces
 from .._dispatch.call import Tensor
 from .._types.devices import device as device_type
 from ..futures import Future
@@ -271,7 +272,8 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
     name = path.rpartition(".")[2]
 
     def show(self: Any) -> str:
-        return f"{name}(" + ", ".join(f"{n}={v!r}" for n, v in zip(names, self, strict=True)) + ")"
+        shown = [repr(v) if v.__class__ is str else _scalars.shown(v) for v in self]
+        return f"{name}(" + ", ".join(f"{n}={text}" for n, text in zip(names, shown, strict=True)) + ")"
 
     def as_dict(self: Any) -> dict:
         """The values by the fields' names."""
@@ -342,12 +344,16 @@ def _arguments(*values: Any) -> list:
     return [value.item() if isinstance(value, Tensor) else value for value in values]
 
 
-_ITERABLE = (list, tuple, str, range, Tensor, enumerate, zip)
+_ITERABLE = (list, tuple, str, Tensor, enumerate, zip)
 
 
 def iterate(value: Any) -> Any:
     """What a loop goes over."""
     cls = value.__class__
+    if cls is range:
+        return _scalars.list_of(value)
+    if isinstance(value, Tensor) and value.ndim:
+        check_pieces(value, len(value))
     if isinstance(value, _ITERABLE):
         return value
     if cls is dict:
@@ -370,7 +376,7 @@ def context(value: Any) -> Any:
 
 def failed(said: Any) -> None:
     """What an assertion that does not hold raises."""
-    fail(f"AssertionError: {said}")
+    fail(f"AssertionError: {_scalars.shown(said)}")
 
 
 _HEAD = (
@@ -399,8 +405,7 @@ def change(name: str, value: Any, other: Any) -> Any:
     """`value += other` and its like: tensors and lists are changed where they are."""
     inside = name + "_" if isinstance(value, Tensor) and name in _IN_PLACE else name
     if value.__class__ is list and name == "add":
-        value.extend(other)
-        return value
+        return _scalars.SCALARS["add_"](value, other)
     function = operator_of(f"torch.{inside}")
     return function(value, other)
 
@@ -414,6 +419,11 @@ def _print(*values: Any) -> None:
 
 def _range(*values: Any) -> range:
     return range(*_arguments(*values))
+
+
+def _short_range(*values: Any) -> list:
+    """A range that no loop goes over: as the list that it becomes."""
+    return _scalars.list_of(_range(*values))
 
 
 def _length(value: Any) -> int:
@@ -483,6 +493,7 @@ GLOBALS: dict[str, Any] = {
     "plain.str": _scalars.text,
     "plain.print": _print,
     "plain.range": _range,
+    "own.range": _short_range,
     "plain.len": _length,
     "plain.min": _pick("min"),
     "plain.max": _pick("max"),
@@ -495,7 +506,7 @@ GLOBALS: dict[str, Any] = {
     "plain.zip": _zip,
     "plain.reversed": lambda items: list(iterate(items))[::-1],
     "plain.round": _through("round"),
-    "plain.hash": hash,
+    "plain.hash": _scalars.hashed,
     "plain.ord": ord,
     "plain.chr": chr,
     "plain.hex": hex,

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_LONGEST = 1 << 24  # items of a list, letters of a text, that `*` and padding make
+_LONGEST = 1 << 21  # items of a list, letters of a text, that other lists and texts make
+_REPEATED = 1 << 19  # those that a number alone makes: `*`, padding, ranges
 
 
 def wrapped(value: Any) -> Any:
@@ -25,7 +26,16 @@ def wrapped(value: Any) -> Any:
 
 def add(a: Any, b: Any, alpha: Any = 1) -> Any:
     """Numbers, text or lists."""
+    if isinstance(a, (list, str, tuple)):
+        _checked(len(a) + len(b))
+        return a + b
     return wrapped(a + (b if alpha == 1 else wrapped(b * alpha)))
+
+
+def _checked(length: int) -> None:
+    """RuntimeError where a list or text would be too long."""
+    if length > _LONGEST:
+        raise RuntimeError(f"a list or text of {length} items would be too long")
 
 
 def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -35,15 +45,15 @@ def sub(a: Any, b: Any, alpha: Any = 1) -> Any:
 
 def mul(a: Any, b: Any) -> Any:
     """Numbers, or a list or text so many times."""
-    if isinstance(a, (list, str)) or isinstance(b, (list, str)):
-        items, times = (a, b) if isinstance(a, (list, str)) else (b, a)
+    if isinstance(a, (list, str, tuple)) or isinstance(b, (list, str, tuple)):
+        items, times = (a, b) if isinstance(a, (list, str, tuple)) else (b, a)
         return repeated(items, times)
     return wrapped(a * b)
 
 
 def repeated(items: Any, times: Any) -> Any:
     """A list or text so many times. RuntimeError where that is too long."""
-    if len(items) * max(0, times) > _LONGEST:
+    if times > 1 and len(items) * times > _REPEATED:
         raise RuntimeError(f"a list or text of {len(items)} items cannot be repeated {times} times")
     return items * times
 
@@ -69,6 +79,22 @@ def power(a: Any, b: Any) -> Any:
         return math.inf
     except ValueError:
         return math.nan
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """The remainder of numbers, or text with values in it."""
+    return percent(a, b) if isinstance(a, str) else a % b
+
+
+def hashed(value: Any) -> int:
+    """A hash that says nothing of where a value lies. RuntimeError for values that only have their place."""
+    if value is None:
+        return 0
+    if value.__class__ is tuple:
+        return hash(tuple(map(hashed, value)))
+    if value.__class__ in (int, float, bool, complex, str):
+        return hash(value)
+    raise RuntimeError(f"unhashable type: '{value.__class__.__name__}'")
 
 
 def shift_left(a: int, b: int) -> int:
@@ -108,7 +134,8 @@ def shown(value: Any) -> str:
         return "(" + ", ".join(map(shown, value)) + (",)" if len(value) == 1 else ")")
     if kind is dict:
         return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
-    return str(value)
+    # The text of any other object is Python's, which says where it lies.
+    return f"<{kind.__name__}>" if kind.__repr__ is object.__repr__ or callable(value) else str(value)
 
 
 def _shortly(value: float) -> str:
@@ -169,7 +196,7 @@ def _padding(name: str) -> Callable:
     method = getattr(str, name)
 
     def pad(value: str, width: int, *fill: str) -> str:
-        if width > _LONGEST:
+        if width > _REPEATED:
             raise RuntimeError(f"text cannot be {width} letters wide")
         return method(value, width, *fill)
 
@@ -178,8 +205,7 @@ def _padding(name: str) -> Callable:
 
 def _replace(value: str, old: str, new: str, count: int = -1) -> str:
     found = value.count(old)
-    if len(value) + found * max(0, len(new) - len(old)) > _LONGEST + len(value):
-        raise RuntimeError("text would be too long")
+    _checked(len(value) + found * max(0, len(new) - len(old)))
     return value.replace(old, new, count)
 
 
@@ -189,14 +215,14 @@ def _find(name: str) -> Callable:
 
 
 def _join(separator: str, parts: list) -> str:
-    if len(separator) * len(parts) > 16 * _LONGEST:
-        raise RuntimeError("text would be too long")
+    _checked(len(separator) * len(parts) + sum(map(len, parts)))
     return separator.join(parts)
 
 
 def _expandtabs(value: str, size: int = 8) -> str:
-    if value.count("\t") * size > _LONGEST:
-        raise RuntimeError("text would be too long")
+    _checked(max(0, value.count("\t") * size))
+    if size > _REPEATED:
+        raise RuntimeError(f"text cannot be {size} letters wide")
     return value.expandtabs(size)
 
 
@@ -244,7 +270,7 @@ def _sort(items: list, reverse: bool = False) -> None:
 
 def sorted_(items: Any, reverse: bool = False) -> list:
     """The items of a list in order."""
-    return sorted(items, reverse=reverse)
+    return sorted(list_of(items), reverse=reverse)
 
 
 def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
@@ -274,10 +300,15 @@ def dict_of(items: Any = (), *rest: Any, **named: Any) -> dict:
     return {**dict(items), **named}
 
 
+def _length(items: range) -> int:
+    """The length of a range, which `len` has no place for where it is 2**63 and more."""
+    return max(0, -(-(items.stop - items.start) // items.step))
+
+
 def list_of(items: Any = ()) -> list:
     """A list of what a list, text or range has. RuntimeError for a range that is too long."""
-    if items.__class__ is range and len(items) > _LONGEST:
-        raise RuntimeError(f"a list of {len(items)} numbers would be too long")
+    if items.__class__ is range and _length(items) > _REPEATED:
+        raise RuntimeError(f"a list of {_length(items)} numbers would be too long")
     return list(items)
 
 
@@ -348,7 +379,7 @@ SCALARS: dict[str, Callable] = {
     "div": div,
     "floordiv": lambda a, b: wrapped(a // b),
     "floor_divide": lambda a, b: wrapped(a // b),
-    "remainder": operator.mod,
+    "remainder": remainder,
     "pow": power,
     "neg": lambda a: wrapped(-a),
     "add_": lambda a, b, alpha=1: _extended(a, b),
@@ -380,7 +411,7 @@ SCALARS: dict[str, Callable] = {
     "_set_item": set_item,
     "Delete": delete,
     "append": _append,
-    "extend": lambda items, more: items.extend(more),
+    "extend": lambda items, more: _extended(items, more) and None,
     "insert": _insert,
     "pop": _pop,
     "remove": _remove,
@@ -419,11 +450,11 @@ SCALARS: dict[str, Callable] = {
     "hex": hex,
     "oct": oct,
     "bin": bin,
-    "hash": hash,
-    "floor": lambda a: math.floor(a),
-    "ceil": lambda a: math.ceil(a),
+    "hash": hashed,
+    "floor": lambda a: wrapped(math.floor(a)),
+    "ceil": lambda a: wrapped(math.ceil(a)),
     "round": _round,
-    "trunc": math.trunc,
+    "trunc": lambda a: wrapped(math.trunc(a)),
     "sum": lambda items, *rest: wrapped(sum(items)),
     "any": lambda items: any(items),
     "all": lambda items: all(items),
@@ -446,7 +477,7 @@ SCALARS: dict[str, Callable] = {
     "imag": lambda a: a.imag,
     "angle": lambda a: math.atan2(a.imag, a.real),
     "conj": lambda a: a.conjugate(),
-    "Int": lambda a: int(a),
+    "Int": lambda a: wrapped(int(a)),
     "Float": lambda a: float(a),
     "Bool": lambda a: bool(a),
     "item": lambda a: a,
@@ -456,6 +487,7 @@ SCALARS: dict[str, Callable] = {
 def _extended(a: Any, b: Any) -> Any:
     """`a += b`: a list gets the items."""
     if a.__class__ is list:
+        _checked(len(a) + len(b))
         a.extend(b)
         return a
     return add(a, b)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._types.devices import device
+from .._types.source import compile_source, identifier
 from ._builtins import TENSORS, Gathering, Operator, Plan
 from ._codes import dtype_of
 from ._holes import HOLE, Hole
@@ -125,9 +126,8 @@ def _cache(number: int) -> Callable:
       {kinds} = {classes}
     return found({given})
   return place"""
-    space: dict[str, Any] = {"__builtins__": {}, "Hole": Hole, "unstable": _UNSTABLE}
-    exec(text, space)
-    return space["make"]
+    space = {"__builtins__": {}, "Hole": Hole, "unstable": _UNSTABLE}
+    return compile_source(text, f"<TorchScript: call of {number} arguments>", space)["make"]
 
 
 def _bound(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable:
@@ -284,7 +284,7 @@ class _Text:
         else:
             inner = self._item(item)
             text = inner if convert is None else f"{self._literal(convert)}({inner})"
-        self.parts.append(text if key is None else f"{key}={text}")
+        self.parts.append(text if key is None else f"{identifier(key)}={text}")
 
     def call(self, run: Callable) -> Callable:
         """The function of the arguments that calls another one."""
@@ -346,6 +346,5 @@ def _filled(run: Callable, items: list[Item], keywords: list) -> Callable:
 def _made(call_text: str, holes: int, literals: tuple[str, ...]) -> Callable:
     """A maker of functions that call `run` with numbered arguments and literals."""
     given = ", ".join(f"a{i}" for i in range(holes))
-    space: dict[str, Any] = {"__builtins__": {}}
-    exec(f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})", space)
-    return space["make"]
+    text = f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})\n"
+    return compile_source(text, f"<TorchScript: run({call_text})>", {"__builtins__": {}})["make"]

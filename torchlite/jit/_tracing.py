@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import keyword
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
+from .._types.source import attribute, is_identifier, quoted
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
 from ._recorder import WATCHING, Recorder, TracedSize
@@ -110,9 +110,9 @@ class _Checking:
 def class_name(cls: type) -> str:
     """The name of a class of modules in a program that is made now: no other one has it."""
     module = "__torch__" if cls.__module__ == "__main__" else f"__torch__.{cls.__module__}"
-    module = ".".join(p if p.isidentifier() and not keyword.iskeyword(p) else "_" for p in module.split("."))
+    module = ".".join(p if is_identifier(p) else "_" for p in module.split("."))
     module = module.replace("__torch__.torchlite.", "__torch__.torch.", 1)
-    name = cls.__name__ if cls.__name__.isidentifier() and not keyword.iskeyword(cls.__name__) else "Module"
+    name = cls.__name__ if is_identifier(cls.__name__) else "Module"
     return f"{module}.___torch_mangle_{next(_numbers)}.{name}"
 
 
@@ -120,15 +120,13 @@ def path_of(names: tuple[str, ...], root: str = "self") -> str:
     """The expression of an attribute of attributes."""
     text = root
     for name in names:
-        plain = name.isidentifier() and not keyword.iskeyword(name)
-        text = f"{text}.{name}" if plain else f'getattr({text}, "{name}")'
+        text = attribute(text, name)
     return text
 
 
 def declared(name: str, kind: str) -> str:
     """The line of a class that declares an attribute."""
-    plain = name.isidentifier() and not keyword.iskeyword(name)
-    return f"  {name} : {kind}\n" if plain else f'  __annotations__["{name}"] = {kind}\n'
+    return f"  {name} : {kind}\n" if is_identifier(name) else f"  __annotations__[{quoted(name)}] = {kind}\n"
 
 
 def head_of(module: Any, name: str) -> list[str]:
@@ -137,7 +135,7 @@ def head_of(module: Any, name: str) -> list[str]:
     parameters = [n for n, p in module._parameters.items() if p is not None]
     buffers = [n for n, b in module._buffers.items() if b is not None]
     for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
-        lines.append(f"  {label} = [" + "".join(f'"{n}", ' for n in found) + "]\n")
+        lines.append(f"  {label} = [" + "".join(f"{quoted(n)}, " for n in found) + "]\n")
     lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
     absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
     return [*lines, *(declared(n, "NoneType") for n in absent), "  training : bool\n"]
@@ -238,7 +236,7 @@ def _object(module: Any, classes: _Classes, program: Program, made: dict[int, An
 
 def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _Checking) -> Any:
     name = getattr(func, "__name__", "forward")
-    name = name if name.isidentifier() and not keyword.iskeyword(name) else "_lambda"
+    name = name if is_identifier(name) else "_lambda"
     try:
         signature = inspect.signature(func)
     except (TypeError, ValueError):
@@ -254,10 +252,10 @@ def function_of(program: Program, path: str) -> Any:
     """A function of a program, for Python to call."""
     function = program.find(path)
     script = ScriptClass(path, "function")
-    module, _, name = path.rpartition(".")
+    name = path.rpartition(".")[2]
     script.program = program
     script.nodes[name] = program.definition(path)
-    script.texts[name] = program.text_of(module, script.nodes[name])
+    script.texts[name] = program.text_of(path, script.nodes[name])
     script.methods[name] = function
     return ScriptFunction._made(program.globals[path], script, name)
 

@@ -6,7 +6,6 @@ import collections
 import dataclasses
 import enum
 import inspect
-import linecache
 import re
 import textwrap
 import types
@@ -20,6 +19,7 @@ from .._jit_internal import is_ignored_fn
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
+from .._types.source import compile_function, is_identifier
 from ._nn_texts import FUNCTIONS
 from ._sources import Definition
 from ._state import of_library
@@ -75,10 +75,7 @@ def _initializer(cls: Any, generated: Any) -> Any:
     lines += ["    self.__post_init__()"] * hasattr(cls, "__post_init__") or ["    pass"] * (not names)
     text = "\n".join(lines) + "\n"
     place = f"<__init__ of {cls.__module__}.{cls.__qualname__}>"
-    linecache.cache[place] = (len(text), None, text.splitlines(True), place)
-    space: dict[str, Any] = {}
-    exec(compile(text, place, "exec"), dict(generated.__globals__), space)
-    made = space["__init__"]
+    made = compile_function("__init__", text, place, dict(generated.__globals__))
     hints = {field.name: field.type for field in dataclasses.fields(cls)}
     made.__annotations__ = {name: hints[name] for name in names}
     return made
@@ -122,8 +119,8 @@ class Writer:
         parts = ["__torch__", *(() if module == "__main__" else module.split("."))]
         if parts[1:2] == ["torchlite"]:
             parts[1] = "torch"
-        parts = [p if p.isidentifier() else "_" for p in parts]
-        last = obj.__name__ if obj.__name__.isidentifier() else "_lambda"
+        parts = [p if is_identifier(p) else "_" for p in parts]
+        last = obj.__name__ if is_identifier(obj.__name__) else "_lambda"
         whole = ".".join([*parts, last])
         count = self._taken.get(whole, 0)
         self._taken[whole] = count + 1

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.codegen import in_place_method
+from torchlite._dispatch.tracing import TRACES as _TRACES
+from torchlite._dispatch.tracing import handled as _handled
 from torchlite._ops.embedding import check_indices
 from torchlite._types.refused import refusing
 
@@ -74,61 +76,93 @@ def _in_place(name: str):
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """`torch.relu`; in place with ``inplace=True``."""
+    if _TRACES and (found := _handled("relu", **locals())) is not NotImplemented:
+        return found
     return input.relu_() if inplace else F.relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``, elementwise."""
+    if _TRACES and (found := _handled("relu6", **locals())) is not NotImplemented:
+        return found
     return _in_place("relu6")(input) if inplace else F.relu6(input)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
+    if (
+        _TRACES
+        and (found := _handled("leaky_relu", input, negative_slope=negative_slope, inplace=inplace))
+        is not NotImplemented
+    ):
+        return found
     return _in_place("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` limited to ``[min_val, max_val]``."""
+    if (
+        _TRACES
+        and (found := _handled("hardtanh", input, min_val=min_val, max_val=max_val, inplace=inplace))
+        is not NotImplemented
+    ):
+        return found
     return _in_place("hardtanh")(input, min_val, max_val) if inplace else F.hardtanh(input, min_val, max_val)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above ``threshold``, ``value`` elsewhere."""
+    if _TRACES and (found := _handled("threshold", **locals())) is not NotImplemented:
+        return found
     return _in_place("threshold")(input, threshold, value) if inplace else F.threshold(input, threshold, value)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
+        return found
     return _in_place("elu")(input, alpha) if inplace else F.elu(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising ``elu``."""
+    if _TRACES and (found := _handled("selu", **locals())) is not NotImplemented:
+        return found
     return _in_place("selu")(input) if inplace else F.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
+    if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
+        return found
     return _in_place("celu")(input, alpha) if inplace else F.celu(input, alpha)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``."""
+    if _TRACES and (found := _handled("silu", **locals())) is not NotImplemented:
+        return found
     return _in_place("silu")(input) if inplace else F.silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
+    if _TRACES and (found := _handled("mish", **locals())) is not NotImplemented:
+        return found
     return _in_place("mish")(input) if inplace else F.mish(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * hardsigmoid(input)``."""
+    if _TRACES and (found := _handled("hardswish", **locals())) is not NotImplemented:
+        return found
     return _in_place("hardswish")(input) if inplace else F.hardswish(input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input + 3, 0), 6) / 6``."""
+    if _TRACES and (found := _handled("hardsigmoid", **locals())) is not NotImplemented:
+        return found
     return _in_place("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
 
 
@@ -136,6 +170,12 @@ def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
     """Leaky relu with a random slope in training."""
+    if (
+        _TRACES
+        and (found := _handled("rrelu", input, lower=lower, upper=upper, training=training, inplace=inplace))
+        is not NotImplemented
+    ):
+        return found
     return _in_place("rrelu")(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
 
 
@@ -155,16 +195,26 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """``torch.softmax``; without ``dim`` the first dimension of 1-d and 3-d inputs and the second of others is taken,
     with a warning.
     """
+    if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
+        return found
     return F.softmax(input, _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """The logarithm of ``softmax``."""
+    if (
+        _TRACES
+        and (found := _handled("log_softmax", input, dim=dim, _stacklevel=_stacklevel, dtype=dtype))
+        is not NotImplemented
+    ):
+        return found
     return F.log_softmax(input, _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """``softmax(-input)``."""
+    if _TRACES and (found := _handled("softmin", **locals())) is not NotImplemented:
+        return found
     return F.softmax(-input, _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
@@ -184,6 +234,24 @@ def batch_norm(
     """Batch norm over every dimension but 1; see `torch.batch_norm`. In training the running statistics are updated in
     place.
     """
+    if (
+        _TRACES
+        and (
+            found := _handled(
+                "batch_norm",
+                input,
+                running_mean,
+                running_var,
+                weight=weight,
+                bias=bias,
+                training=training,
+                momentum=momentum,
+                eps=eps,
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if training:
         _check_several(input.shape)
         if eps <= 0.0:
@@ -211,6 +279,24 @@ def instance_norm(
     eps: float = 1e-05,
 ) -> Tensor:
     """Batch norm of each sample on its own."""
+    if (
+        _TRACES
+        and (
+            found := _handled(
+                "instance_norm",
+                input,
+                running_mean=running_mean,
+                running_var=running_var,
+                weight=weight,
+                bias=bias,
+                use_input_stats=use_input_stats,
+                momentum=momentum,
+                eps=eps,
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size torch.Size({list(input.shape)})"
@@ -222,6 +308,12 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
     """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample."""
+    if (
+        _TRACES
+        and (found := _handled("group_norm", input, num_groups, weight=weight, bias=bias, eps=eps))
+        is not NotImplemented
+    ):
+        return found
     if input.ndim >= 2:
         groups = input.shape[0] * num_groups
         if input.numel() and input.numel() == groups:
@@ -259,6 +351,23 @@ def embedding(
     tensor([[2.],
             [1.]])
     """
+    if (
+        _TRACES
+        and (
+            found := _handled(
+                "embedding",
+                input,
+                weight,
+                padding_idx=padding_idx,
+                max_norm=max_norm,
+                norm_type=norm_type,
+                scale_grad_by_freq=scale_grad_by_freq,
+                sparse=sparse,
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_indices(input, "embedding")
@@ -288,6 +397,27 @@ def embedding_bag(
 
     A 2-d ``input`` has a bag in each row; a 1-d one has bags that begin at ``offsets``.
     """
+    if (
+        _TRACES
+        and (
+            found := _handled(
+                "embedding_bag",
+                input,
+                weight,
+                offsets=offsets,
+                max_norm=max_norm,
+                norm_type=norm_type,
+                scale_grad_by_freq=scale_grad_by_freq,
+                mode=mode,
+                sparse=sparse,
+                per_sample_weights=per_sample_weights,
+                include_last_offset=include_last_offset,
+                padding_idx=padding_idx,
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if weight.dtype is torch.int64 and input.dtype.is_floating_point:
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
@@ -471,6 +601,41 @@ def multi_head_attention_forward(
     Returns the output and, with ``need_weights``, the attention weights: (batch, target, source), or with heads in
     dimension 1 when not averaged; else None.
     """
+    if (
+        _TRACES
+        and (
+            found := _handled(
+                "multi_head_attention_forward",
+                query,
+                key,
+                value,
+                embed_dim_to_check,
+                num_heads,
+                in_proj_weight,
+                in_proj_bias,
+                bias_k,
+                bias_v,
+                add_zero_attn,
+                dropout_p,
+                out_proj_weight,
+                out_proj_bias,
+                training=training,
+                key_padding_mask=key_padding_mask,
+                need_weights=need_weights,
+                attn_mask=attn_mask,
+                use_separate_proj_weight=use_separate_proj_weight,
+                q_proj_weight=q_proj_weight,
+                k_proj_weight=k_proj_weight,
+                v_proj_weight=v_proj_weight,
+                static_k=static_k,
+                static_v=static_v,
+                average_attn_weights=average_attn_weights,
+                is_causal=is_causal,
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     batched = query.ndim == 3
     if not batched:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._serialization.files import checked, opened
 from . import _ops
 from ._building import SPECIAL, Model, Scope, input_node, missing, versions
 from ._ops.registry import Op
@@ -21,9 +22,9 @@ def read(f: Any) -> tuple[Message, str | None]:
     if isinstance(f, (bytes, bytearray, memoryview)):
         return parse(f), None
     if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as stream:
+        with opened(f) as stream:
             return parse(stream.read()), os.path.dirname(os.path.abspath(os.fspath(f)))
-    data = f.read()
+    data = checked(f).read()
     if not isinstance(data, (bytes, bytearray)):
         raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
     name = getattr(f, "name", None)

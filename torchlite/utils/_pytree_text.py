@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ._pytree_spec import LEAF, SUPPORTED_NODES, TreeSpec
@@ -86,7 +87,7 @@ def _write(spec):
     return {"type": node.serialized_type_name, "context": context, "children_spec": children}
 
 
-def _read(entry):
+def _read(entry, classes):
     name = entry["type"]
     if name is None:
         return LEAF
@@ -94,11 +95,13 @@ def _read(entry):
         raise NotImplementedError(f"Deserializing {name} in pytree is not registered.")
     kind = BY_NAME[name]
     node = BY_TYPE[kind]
-    if node.from_dumpable_context is not None:
+    if kind is namedtuple and entry["context"] in classes:
+        context = classes[entry["context"]]
+    elif node.from_dumpable_context is not None:
         context = node.from_dumpable_context(entry["context"])
     else:
         context = json.loads(entry["context"], object_hook=_revive)
-    return TreeSpec(kind, context, [_read(child) for child in entry["children_spec"]])
+    return TreeSpec(kind, context, [_read(child, classes) for child in entry["children_spec"]])
 
 
 def dumps(spec: TreeSpec, protocol: int | None = None) -> str:
@@ -109,15 +112,17 @@ def dumps(spec: TreeSpec, protocol: int | None = None) -> str:
     return json.dumps((protocol, _write(spec)), cls=_Encoder)
 
 
-def loads(serialized: str) -> TreeSpec:
-    """The spec of a text."""
+def loads(serialized: str, classes: Mapping[str, type] = MappingProxyType({})) -> TreeSpec:
+    """The spec of a text. classes: classes of named tuples, by their names, beside those that are registered."""
     protocol, entry = json.loads(serialized)
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
-    return _read(entry)
+    return _read(entry, classes)
 
 
-def _name_of_namedtuple(kind):
+def name_of_namedtuple(kind):
+    if kind not in BY_TYPE and isinstance(getattr(kind, "_serialized_type_name", None), str):
+        return kind._serialized_type_name
     if kind not in BY_TYPE:
         raise NotImplementedError(UNREGISTERED_NAMEDTUPLE.format(kind))
     name = BY_TYPE[kind].serialized_type_name
@@ -156,6 +161,6 @@ for _kind in (list, tuple, dict):
 register(OrderedDict, "collections.OrderedDict", None, None)
 register(deque, "collections.deque", None, None)
 register(defaultdict, "collections.defaultdict", _write_factory, _read_factory)
-register(namedtuple, "collections.namedtuple", _name_of_namedtuple, _namedtuple_of_name)
+register(namedtuple, "collections.namedtuple", name_of_namedtuple, _namedtuple_of_name)
 assert set(BY_TYPE) == set(SUPPORTED_NODES)
 del _kind

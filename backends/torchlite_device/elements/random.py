@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 
+from torchlite._settings import forks
 from torchlite_kernels.kinds import KINDS
 from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, from_memory, integers, numbers
 
@@ -34,12 +35,13 @@ class Engine:
     """A stream of Philox4x32-10: its seed, and as `offset` the number of blocks of four words that have been used."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.lock = threading.Lock()
+        self.lock = forks.hold(threading.RLock())
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
         """Start the stream of `seed`, an unsigned 64-bit integer."""
-        self.initial_seed, self.offset = seed, 0
+        with self.lock:
+            self.initial_seed, self.offset = seed, 0
 
     def seed(self) -> int:
         """Start an unforeseeable stream; returns its seed (53 bits)."""
@@ -63,7 +65,8 @@ class Engine:
         return self.offset
 
     def set_offset(self, offset: int) -> None:
-        self.offset = offset & _MASK64
+        with self.lock:
+            self.offset = offset & _MASK64
 
     def take(self, blocks: int) -> tuple[int, int, int]:
         """(low word of the seed, high word, first block) of the next `blocks` blocks."""

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..._types.source import compile_source
 from . import pages, tables
 from .machine import cpu_name
 
@@ -83,8 +84,7 @@ def cut(function: Any, arguments: tuple) -> list[tuple[str, Callable]]:
 
 def _compiled(text: str, function: Any) -> Any:
     names = {**function.__globals__, _HERE: object()}
-    made: dict[str, Any] = {}
-    exec(compile(text, "<bench>", "exec"), names, made)
+    made = compile_source(text, f"<bench {function.__name__}>", names, {})
     (call,) = (made[name] for name in made if callable(made[name]))
     call.__defaults__, call.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return call
@@ -111,9 +111,7 @@ def _loop(count: int) -> Callable:
         f"    for _ in range(count): call({names[2:]})\n"
         "    return clock() - start"
     )
-    made: dict[str, Any] = {"clock": time.perf_counter}
-    exec(text, made)
-    return made["loop"]
+    return compile_source(text, f"<bench loop of {count} arguments>", {"clock": time.perf_counter})["loop"]
 
 
 def _loop_alone(count: int) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from ..plan import is_output, saved_key
 from ..record import Formula, Op, Param
-from .source import Listing, Piece, Source, compile_source, joined, tuple_of
+from .source import Listing, Piece, Source, compile_op, joined, tuple_of
 
 
 def backward_function(op: Op) -> Callable:
     """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
     if op._backward is None:
         constants = {f"{op.name}__vjp{i}": formula.function for i, formula in enumerate(op.formulas)}
-        op._backward = compile_source(op, "backward", backward_text(op), constants, "backward")
+        op._backward = compile_op(op, "backward", backward_text(op), constants, "backward")
     return op._backward
 
 

@@ -8,6 +8,7 @@ import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._types.source import compile_source
 from ..record import Op
 from ..runtime import GLOBALS
 
@@ -138,17 +139,14 @@ class Source:
         return len(self._indent) + len(text) <= WIDTH
 
 
-def compile_source(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
+def compile_op(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
     """The function `name` of a generated text, which may name the constants. `variant` says which of an op's functions
     it is, where it is not the public one.
     """
     place = f"{op.file.rpartition('/')[2]}:{op.line}"
     filename = f"<torchlite op {op.name}, declared at {place}{variant and f' ({variant})'}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     GLOBALS.update(constants)
-    scope: dict[str, Any] = {}
-    exec(compile(text, filename, "exec"), GLOBALS, scope)
-    return scope[name]
+    return compile_source(text, filename, GLOBALS, {})[name]
 
 
 def text_of(function: Callable) -> str:

@@ -11,6 +11,7 @@ import itertools
 import math
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -200,6 +201,8 @@ class WatchedParameter(_Watched, Parameter):
 
 _WATCHED = {Tensor: WatchedTensor, Parameter: WatchedParameter}
 _PLAIN = {watched: plain for plain, watched in _WATCHED.items()}
+_watchers = WeakIdKeyDictionary()  # how many recorders watch a tensor, under the lock
+_lock = threading.RLock()
 for _watched in _PLAIN:
     _watched.__name__ = _watched.__qualname__ = _PLAIN[_watched].__name__
 
@@ -238,10 +241,13 @@ class Recorder(DispatchMode):
 
     def track(self, tensor: Any, node: Node) -> None:
         """Say which node a tensor is the value of."""
-        watched = _WATCHED.get(tensor.__class__)
-        if watched is not None:
-            tensor.__class__ = watched
-        self.nodes[tensor] = node
+        with _lock:
+            watched = _WATCHED.get(tensor.__class__)
+            if watched is not None:
+                tensor.__class__ = watched
+            if tensor.__class__ in _PLAIN and tensor not in self.nodes:
+                _watchers[tensor] = _watchers.get(tensor, 0) + 1
+            self.nodes[tensor] = node
         if watched is not None or tensor.__class__ in _PLAIN:
             self._know(tensor._data, tensor._node, node)
 
@@ -266,10 +272,16 @@ class Recorder(DispatchMode):
 
     def release(self) -> None:
         """Give tensors their own classes back."""
-        for tensor in self.nodes:
-            plain = _PLAIN.get(tensor.__class__)
-            if plain is not None:
-                tensor.__class__ = plain
+        with _lock:
+            for tensor in self.nodes:
+                plain = _PLAIN.get(tensor.__class__)
+                if plain is None:
+                    continue
+                count = _watchers.pop(tensor, 1) - 1
+                if count:  # a recorder of another thread, or around this one, still has it
+                    _watchers[tensor] = count
+                else:
+                    tensor.__class__ = plain
 
     def argument(self, value: Any) -> Any:
         """An argument as a node has it."""

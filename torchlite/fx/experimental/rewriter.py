@@ -9,6 +9,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
+from ..._types.source import compile_source
 from ...nn.modules.module import Module
 from .._symbolic_trace import Tracer
 from ..graph import Graph
@@ -37,8 +38,7 @@ class AST_Rewriter(ast.NodeTransformer):
             shell = ast.parse(f"def _outer({', '.join(free)}):\n    pass\n    return {definition.name}")
             shell.body[0].body[0] = definition  # type: ignore[attr-defined]
             tree = ast.fix_missing_locations(shell)
-        names: dict[str, Any] = {}
-        exec(compile(tree, inspect.getsourcefile(fn) or "", "exec"), dict(fn.__globals__), names)
+        names = compile_source(tree, inspect.getsourcefile(fn) or "", dict(fn.__globals__), {})
         made = names["_outer"](*[None] * len(free)) if free else names[definition.name]
         by_name = dict(zip(free, fn.__closure__ or (), strict=True))
         cells = tuple(by_name[name] for name in made.__code__.co_freevars)

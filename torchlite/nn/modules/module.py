@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torchlite as torch
 from torchlite import __future__ as future
+from torchlite._dispatch.tracing import THREAD, TRACES
 from torchlite.nn.parameter import Buffer, Parameter
 
 from . import _module_hooks
@@ -172,6 +173,13 @@ else:
     _Parts = object
 
 
+def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
+    """The call of a module without the thread's trace: its compiled form if there is one, else with its hooks."""
+    if module._compiled_call_impl is not None:
+        return module._compiled_call_impl(*args, **kwargs)
+    return module._call_impl(*args, **kwargs)
+
+
 class Module(_Parts):
     """The base class of all layers and models: holds parameters, buffers and submodules, and is called like a function.
 
@@ -253,6 +261,7 @@ class Module(_Parts):
                 or _global_forward_pre_hooks
                 or _global_backward_hooks
                 or _global_backward_pre_hooks
+                or TRACES
                 or "_compiled_call_impl" in own
             )
         except KeyError:
@@ -263,9 +272,9 @@ class Module(_Parts):
                 return self.forward(*args, **kwargs)
             # One argument, as most have, takes the interpreter's short way into a function.
             return self.forward(args[0]) if len(args) == 1 else self.forward(*args)
-        if self._compiled_call_impl is not None:
-            return self._compiled_call_impl(*args, **kwargs)
-        return self._call_impl(*args, **kwargs)
+        if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
+            return trace.call_module(self, _untraced_call, args, kwargs)
+        return _untraced_call(self, *args, **kwargs)
 
     __call__ = _wrapped_call_impl
 
@@ -291,6 +300,8 @@ class Module(_Parts):
             if kind in attributes:
                 registry = attributes[kind]
                 if name in registry:
+                    if TRACES and (trace := THREAD.trace) is not None and trace.calls_modules:
+                        return trace.read(name, registry[name])
                     return registry[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

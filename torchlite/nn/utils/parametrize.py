@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import copy
+import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings import forks
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
 
@@ -27,19 +29,22 @@ __all__ = [
 
 _cache_depth = 0
 _cache: dict = {}
+_cache_lock = forks.hold(threading.Lock())
 
 
 @contextmanager
 def cached() -> Any:
     """Within this context a parametrized tensor is computed once, when it is first read."""
     global _cache, _cache_depth
-    _cache_depth += 1
+    with _cache_lock:
+        _cache_depth += 1
     try:
         yield
     finally:
-        _cache_depth -= 1
-        if not _cache_depth:
-            _cache = {}
+        with _cache_lock:
+            _cache_depth -= 1
+            if not _cache_depth:
+                _cache = {}
 
 
 def _register_tensor(module, name, tensor):
@@ -200,9 +205,10 @@ def _inject_property(module, name):
         if not _cache_depth:
             return self.parametrizations[name]()
         key = (id(self), name)
-        if key not in _cache:
-            _cache[key] = self.parametrizations[name]()
-        return _cache[key]
+        cache = _cache  # another thread that leaves the last context puts an empty one in its place
+        if key not in cache:
+            return cache.setdefault(key, self.parametrizations[name]())
+        return cache[key]
 
     def write(self, value):
         self.parametrizations[name].right_inverse(value)

@@ -1,0 +1,27 @@
+"""Ranks that disagree in a collective or a message: errors on all of them, and nothing that nobody sent."""
+
+import sys
+
+import pytest
+
+from tests.distributed.ranks import finish, mpiexec, needs_mpi
+
+
+def run(size, program, debug):
+    command = [mpiexec(), "-n", str(size), sys.executable, "-m", f"tests.distributed.{program}"]
+    ended = finish(command, 100, TORCH_DISTRIBUTED_DEBUG=debug)
+    assert ended.returncode == 0 and ended.stdout.count("agrees") == size, ended.stdout
+    return ended.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("debug", ["OFF", "DETAIL"])
+@pytest.mark.parametrize("size", [2, 4])
+def test_collectives_that_differ(size, debug):
+    assert int(run(size, "disagreeing", debug).split(" disagreements")[0].split()[-1]) > 200
+
+
+@needs_mpi
+@pytest.mark.parametrize("size, debug", [(2, "OFF"), (2, "DETAIL"), (3, "OFF")])
+def test_messages_that_do_not_fit(size, debug):
+    run(size, "disagreeing_messages", debug)

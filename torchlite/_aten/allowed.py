@@ -1,0 +1,92 @@
+"""The ops that a program out of a file may name, whatever the file's format: the one list for all of them.
+
+A name is looked up among records, never among attributes: an op is an overload that PyTorch's library declares, one of
+torchlite's own records, or an op that the user registered. Whatever else `torch.ops` has is no op.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._library.operators import DEFINED
+from .._library.overloads import OpOverload, OpOverloadPacket
+from . import OWN, ops
+from .table import entries
+
+# Ops of the library that read or change more than their arguments: they open files, or set the random numbers that
+# the host draws. A program may draw such numbers.
+REFUSED = frozenset(("from_file", "manual_seed", "seed", "initial_seed"))
+
+
+def packet_of(space: str, name: str) -> OpOverloadPacket | None:
+    """The op of a library's name; None for what is no op, or none that a file's program may call."""
+    if space == "profiler":
+        space = ops.profiler.name  # which declares its ops
+    if space == "aten" and name in REFUSED or not name.isidentifier():
+        return None
+    found = DEFINED.get((space, name))
+    if found is None and (space == OWN or space == "aten" and entries(name)):
+        found = getattr(getattr(ops, space), name, None)
+    return found if isinstance(found, OpOverloadPacket) and found._namespace == space else None
+
+
+def overload_of(space: str, name: str, overload: str) -> OpOverload | None:
+    """An overload of such an op; None where it has none of this name."""
+    packet = packet_of(space, name)
+    if packet is None or overload not in packet.overloads():
+        return None
+    found = getattr(packet, overload)
+    return found if isinstance(found, OpOverload) else None
+
+
+# -- what an op of a program may repeat ----------------------------------------------------------
+
+# Whole numbers by which ops repeat their work, or make tensors, whatever their inputs' sizes are: the most of each.
+_COUNTS: dict[str, tuple[str, int]] = {
+    **{
+        f"special_{name}": ("n", 1 << 12)
+        for name in (
+            "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
+            "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
+            "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l "
+            "legendre_polynomial_p"
+        ).split()
+    },
+    "combinations": ("r", 64), "mvlgamma": ("p", 1 << 12), "special_multigammaln": ("p", 1 << 12),
+    "tensor_split": ("sections", 1 << 20),
+}  # fmt: skip
+_PIECES = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
+
+
+def check_pieces(tensor: Any, count: int) -> None:
+    """RuntimeError where a tensor is to become more pieces than there are bytes behind it, and than a million."""
+    if count > 1 << 20 and count > tensor.untyped_storage().nbytes():
+        raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
+
+
+def limited(overload: OpOverload, run: Any) -> Any:
+    """What computes an overload for a program, as far as whole numbers that it repeats its work by are bounded."""
+    name = overload._opname
+    if overload.namespace != "aten" or name not in _COUNTS and name not in _PIECES:
+        return run
+    places = [argument.name for argument in overload._schema.positional]
+    if name in _PIECES:
+
+        def cut(*args: Any, **kwargs: Any) -> Any:
+            given = dict(zip(places, args, strict=False)) | kwargs
+            tensor, dim, step = given.get("self"), given.get("dim", 0), given.get("split_size", 1)
+            shape = getattr(tensor, "shape", ())
+            if isinstance(dim, int) and -len(shape) <= dim < len(shape) and isinstance(step, int) and step > 0:
+                check_pieces(tensor, min(shape[dim], given.get("chunks", shape[dim])) // step)
+            return run(*args, **kwargs)
+
+        return cut
+    counted, most = _COUNTS[name]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        number = (dict(zip(places, args, strict=False)) | kwargs).get(counted)
+        if isinstance(number, (int, float)) and number > most:
+            raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
+        return run(*args, **kwargs)
+
+    return checked

@@ -1,0 +1,200 @@
+"""What a thread traces.
+
+A trace sees calls of modules, of wrapped functions and of a few methods. These ask `TRACES`, which is empty while no
+thread traces, and then the `trace` of their own thread: no class and no library of Python's is changed, and other
+threads run as they do without a trace. Names in the globals of traced code stand for other values while traces are
+open: `Trace.rebind`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from types import FunctionType, ModuleType
+from typing import Any
+
+# The traces that are open in any thread. Hot paths ask whether there is one (append and remove are atomic).
+TRACES: list[Trace] = []
+_ABSENT = object()
+
+
+class _Thread(threading.local):
+    trace: Trace | None = None  # the innermost that is open
+
+
+THREAD = _Thread()
+
+
+class Trace:
+    """What happens to the calls of a thread, while entered.
+
+    replaced: by the ids of functions, what is called in their place by code whose names are rebound.
+    """
+
+    calls_modules = False  # whether calls of modules come to `call_module`, and their attributes to `read`
+
+    def __init__(self) -> None:
+        self.replaced: dict[int, Any] = {}
+        self._rebound: list[_Rebound] = []
+        self._known: set[tuple[int, str]] = set()
+        self._thread = threading.get_ident()
+
+    def __enter__(self) -> Trace:
+        self._before, THREAD.trace = THREAD.trace, self
+        TRACES.append(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        TRACES.remove(self)
+        THREAD.trace = self._before
+        with _lock:
+            for one in reversed(self._rebound):
+                one.release(self)
+        self._rebound = []
+
+    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
+        """What a call of a module gives. call: its call without the trace."""
+        return call(module, *args, **kwargs)
+
+    def read(self, name: str, value: Any) -> Any:
+        """What a module's attribute with this name and value reads as."""
+        return value
+
+    def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
+        """What a call of one of torchlite's functions gives; NotImplemented where it is to run as it does."""
+        return NotImplemented
+
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """As `handle`, of a method."""
+        return NotImplemented
+
+    def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
+        """A tensor of numbers that the trace knows; None for others."""
+        return None
+
+    def rebind(self, names: dict[str, Any], name: str, value: Any) -> None:
+        """Let a name in the globals of traced code stand for a function, or for the functions of a module, that are
+        `replaced` in threads that trace and themselves in all others. It is given back by the last trace that wants it.
+        """
+        key = id(names), name
+        if key in self._known:
+            return
+        self._known.add(key)
+        with _lock:
+            found = _rebound.get(key)
+            if found is None:
+                found = _rebound[key] = _Rebound(names, name, value)
+            found.owners.append(self)
+            self._rebound.append(found)
+
+
+class _Rebound:
+    """A name in the globals of code that some traces run."""
+
+    def __init__(self, names: dict[str, Any], name: str, value: Any) -> None:
+        self.names, self.name = names, name
+        self.owners: list[Trace] = []
+        self.before = names.get(name, _ABSENT)
+        self.value = view_of(value) if isinstance(value, ModuleType) else _stand_in(value)
+        names[name] = self.value
+
+    def release(self, owner: Trace) -> None:
+        """Give the name back when no trace wants it; what the program has assigned meanwhile stays."""
+        self.owners.remove(owner)
+        if self.owners:
+            return
+        _rebound.pop((id(self.names), self.name), None)
+        if self.names.get(self.name) is self.value:
+            if self.before is _ABSENT:
+                del self.names[self.name]
+            else:
+                self.names[self.name] = self.before
+
+
+_lock = threading.RLock()
+_rebound: dict[tuple[int, str], _Rebound] = {}  # by the globals and the name, under the lock
+
+
+def _stand_in(function: Any) -> Any:
+    """A function that calls what stands for another one in this thread."""
+
+    @functools.wraps(function)
+    def stand_in(*args: Any, **kwargs: Any) -> Any:
+        trace = THREAD.trace
+        found = function if trace is None else trace.replaced.get(id(function), function)
+        return found(*args, **kwargs)
+
+    stand_in._original = function  # type: ignore[attr-defined]
+    return stand_in
+
+
+class ModuleView(ModuleType):
+    """A module whose functions are those that stand for them in this thread."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        ModuleType.__setattr__(self, "_original", module)
+
+    def __getattribute__(self, name: str) -> Any:
+        module = ModuleType.__getattribute__(self, "_original")
+        if name == "_original":
+            return module
+        value, trace = getattr(module, name), THREAD.trace
+        return value if trace is None else trace.replaced.get(id(value), value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._original, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._original)
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+
+@functools.cache
+def view_of(module: ModuleType) -> ModuleView:
+    """The view of a module."""
+    return ModuleView(module)
+
+
+def original(value: Any) -> Any:
+    """A value of a program's globals as the program wrote it."""
+    if isinstance(value, ModuleView):
+        return value._original
+    if isinstance(value, FunctionType) and value.__code__ is _CODE:
+        return vars(value)["_original"]
+    return value
+
+
+_CODE = _stand_in(len).__code__
+
+
+def handled(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """What the thread's trace makes of a call of a function of torchlite's; NotImplemented where it makes nothing."""
+    trace = THREAD.trace
+    return NotImplemented if trace is None else trace.handle(function, args, kwargs)
+
+
+def handled_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """As `handled`, of a method."""
+    trace = THREAD.trace
+    return NotImplemented if trace is None else trace.method(name, args, kwargs)
+
+
+def _after_fork() -> None:
+    """In a forked child: traces of the parent's other threads are none of its own."""
+    global _lock
+    _lock = threading.RLock()
+    here = threading.get_ident()
+    for trace in [trace for trace in TRACES if trace._thread != here]:
+        TRACES.remove(trace)
+        for one in reversed(trace._rebound):
+            one.release(trace)
+
+
+os.register_at_fork(after_in_child=_after_fork)

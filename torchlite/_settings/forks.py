@@ -1,0 +1,105 @@
+"""Locks and imports of other threads when a process forks.
+
+A child has the forking thread alone: a lock that another thread holds at that moment stays locked there, and a module
+that it imports stays half made. So a fork waits, for `LIMIT` seconds at most, until no other thread is within a short
+section that is held over forks (`hold`) or within an import of one of this project's packages. Locks under which
+threads work for long, such as that of a compiler's runs, are not waited for: they are made anew in the child (`renew`).
+"""
+
+from __future__ import annotations
+
+import _imp
+import importlib
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+LIMIT = 5.0  # seconds that a fork waits at most
+_TURN = 0.01  # seconds that it waits for one lock before it gives way and begins again
+_PACKAGES = "torchlite"  # what the names of all packages of this project begin with
+
+_locks: dict[int, weakref.ref] = {}
+_gate = threading.RLock()  # one fork at a time
+_taken: list[Any] = []  # what the fork in progress holds; guarded by the gate
+
+
+def hold(lock: Any) -> Any:
+    """Have forks wait until no thread has the lock, whose sections are short. Returns the lock."""
+    key = id(lock)
+    _locks[key] = weakref.ref(lock, lambda _: _locks.pop(key, None))
+    return lock
+
+
+def renew(lock: Any) -> Any:
+    """Have the lock made anew in forked children. Returns the lock."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)
+    return lock
+
+
+def importing() -> bool:
+    """Whether another thread imports a module of this project. The caller has the lock of the import system."""
+    here = threading.get_ident()
+    for name, reference in list(getattr(importlib._bootstrap, "_module_locks", {}).items()):  # type: ignore[attr-defined]
+        lock = reference()
+        if lock is not None and name.startswith(_PACKAGES) and lock.owner not in (None, here):
+            return True
+    return False
+
+
+def _take() -> bool:
+    """Take all locks, and the import system's while no module of this project is imported; else none of them."""
+    for reference in list(_locks.values()):
+        lock = reference()
+        if lock is None:
+            continue
+        if not lock.acquire(timeout=_TURN):
+            return False
+        _taken.append(lock)
+    _imp.acquire_lock()
+    if importing():
+        _imp.release_lock()
+        return False
+    return True
+
+
+def _release() -> None:
+    while _taken:
+        _taken.pop().release()
+
+
+_imports_held = False
+
+
+def _before() -> None:
+    global _imports_held
+    _gate.acquire(timeout=LIMIT)
+    until = time.monotonic() + LIMIT
+    while not (held := _take()) and time.monotonic() < until:
+        _release()  # who has what is missing may wait for what was taken
+        time.sleep(_TURN / 10)
+    _imports_held = held
+
+
+def _after_in_parent() -> None:
+    if _imports_held:
+        _imp.release_lock()
+    _release()
+    _gate.release()
+
+
+def _after_in_child() -> None:
+    if _imports_held:
+        _imp.release_lock()
+    _taken.clear()
+    _gate._at_fork_reinit()  # type: ignore[attr-defined]
+    for reference in list(_locks.values()):
+        lock = reference()
+        if lock is not None:
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
