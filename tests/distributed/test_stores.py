@@ -277,6 +277,30 @@ def test_a_fork_speaks_on_a_connection_of_its_own():
     assert os.waitpid(child, 0)[1] == 0 and master.add("n", 0) == 400
 
 
+def test_a_fork_does_not_keep_the_masters_connections():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    store = dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20))
+    (reading, writing), port = os.pipe(), master.port
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        os.read(reading, 1)
+        os._exit(0)
+    try:
+        del master
+        gc.collect()
+        with pytest.raises(dist.DistNetworkError, match="does not answer"):
+            store.set("a", "1")
+        again = dist.TCPStore("127.0.0.1", port, None, True, timedelta(seconds=20))
+        assert again.add("n", 1) == 1
+    finally:
+        os.write(writing, b"x")
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+
+
 def test_accept_survives_errors(monkeypatch):
     from torchlite.distributed import _store_server
 

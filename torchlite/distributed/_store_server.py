@@ -16,6 +16,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from typing import Any
 
 from ._store_table import COMMANDS, Refused, Table, pack, unpack
@@ -71,6 +72,7 @@ class Server:
         for listener in listeners:
             listener.setblocking(False)
             self._selector.register(listener, selectors.EVENT_READ, listener)
+        _all.add(self)
         self._thread = threading.Thread(target=self._serve, name="torchlite store", daemon=True)
         self._thread.start()
 
@@ -83,6 +85,13 @@ class Server:
             self._wake.send(b"x")
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
+
+    def _leave(self) -> None:
+        """Close what a forked child has of the connections, which would keep them open after the master's end."""
+        for channel in (*self._listeners, *(p.socket for p in (*self._strangers, *self._peers))):
+            with contextlib.suppress(OSError):
+                channel.close()
+        self._closed = True
 
     def _serve(self) -> None:
         while not self._closed:
@@ -253,6 +262,18 @@ class Server:
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(peer.socket)
         peer.socket.close()
+
+
+_all: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for server in list(_all):
+        server._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
