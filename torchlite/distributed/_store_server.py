@@ -40,11 +40,11 @@ class _Gone(Exception):
 class _Peer:
     """One connection: what has arrived, and what is still to be sent."""
 
-    __slots__ = ("end", "inside", "known", "nonce", "outside", "socket")
+    __slots__ = ("end", "inside", "known", "nonce", "outside", "socket", "writing")
 
     def __init__(self, channel: socket.socket) -> None:
         self.socket, self.inside, self.outside = channel, bytearray(), memoryview(b"")
-        self.known, self.nonce = False, secrets.token_bytes(NONCE)
+        self.known, self.writing, self.nonce = False, False, secrets.token_bytes(NONCE)
         self.end: float | None = time.monotonic() + _HANDSHAKE
 
 
@@ -240,9 +240,10 @@ class Server:
             sent = 0
         self._held -= sent
         peer.outside = peer.outside[sent:]
-        wanted = selectors.EVENT_WRITE if peer.outside else selectors.EVENT_READ
-        if self._selector.get_key(peer.socket).events != wanted:
-            self._selector.modify(peer.socket, wanted, peer)
+        writing = bool(peer.outside)
+        if peer.writing != writing:
+            peer.writing = writing
+            self._selector.modify(peer.socket, selectors.EVENT_WRITE if writing else selectors.EVENT_READ, peer)
 
     def _send(self, peer: _Peer) -> None:
         self._push_out(peer)

@@ -87,24 +87,34 @@ class Channel:
         if len(message) > MAX_FRAME:
             raise ValueError(f"a message of {len(message)} bytes: at most {MAX_FRAME} are sent")
         self._write(struct.pack("<I", len(message)) + message, end)
-        (size,) = struct.unpack("<I", self._read(4, end))
+        data = bytearray()
+        while len(data) < 4:
+            data += self._part(1 << 16, end)
+        (size,) = struct.unpack_from("<I", data)
         if size > MAX_REPLY:
             raise ConnectionError(f"it declares an answer of {size} bytes")
-        return bytes(self._read(size, end))
+        while len(data) < 4 + size:  # memory grows with what arrives, not with what was declared
+            data += self._part(4 + size - len(data), end)
+        if len(data) > 4 + size:
+            raise ConnectionError("it sent more than an answer")
+        return bytes(memoryview(data)[4:])
 
     def _write(self, data: bytes, end: float) -> None:
         self._socket.settimeout(_left(end))
         self._socket.sendall(data)
 
     def _read(self, size: int, end: float) -> bytearray:
-        data = bytearray()  # it grows with what arrives, not with what was declared
+        data = bytearray()
         while len(data) < size:
-            self._socket.settimeout(_left(end))
-            part = self._socket.recv(min(size - len(data), 1 << 20))
-            if not part:
-                raise ConnectionError("it closed the connection")
-            data += part
+            data += self._part(size - len(data), end)
         return data
+
+    def _part(self, most: int, end: float) -> bytes:
+        self._socket.settimeout(_left(end))
+        part = self._socket.recv(min(most, 1 << 20))
+        if not part:
+            raise ConnectionError("it closed the connection")
+        return part
 
     def close(self) -> None:
         """End the connection."""
