@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchlite._settings import rank_state
+
 if TYPE_CHECKING:
     from .communicator import Communicator
 
@@ -112,6 +114,7 @@ class Engine:
         return MPI
 
     def _begin(self, MPI: Any) -> None:
+        rank_state.tell(rank_state.INSIDE)
         if self._process is None:
             self._process = os.getpid()
             atexit.register(self._end, MPI)
@@ -123,9 +126,11 @@ class Engine:
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
+            rank_state.tell(rank_state.WAITING)
             # Where no launcher ends the others when one fails, it may not come.
             if Request(MPI.COMM_WORLD.Ibarrier(), ()).wait(_FAREWELL if self._joined else None):
                 MPI.Finalize()
+                rank_state.tell(rank_state.OUTSIDE)
 
     def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
         """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""

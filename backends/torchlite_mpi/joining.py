@@ -26,7 +26,7 @@ def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
     deadline = time.monotonic() + limit
     start = os.path.join(_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])
     own = f"{start}-{rank}"
-    listener = _listening(own)
+    listener = _listening(own, rank)
     try:
         process = -1
         if rank == 0:
@@ -56,15 +56,21 @@ def _folder() -> str:
     return folder
 
 
-def _listening(path: str) -> socket.socket:
+def _listening(path: str, rank: int) -> socket.socket:
+    taken = RuntimeError(
+        f"another process of this machine waits to be rank {rank} of the same world ({path}): give each process a rank "
+        "of its own, or take another port"
+    )
     if _answers(path):
-        raise RuntimeError(
-            f"another process of this machine waits to be the same rank of the same world ({path}): take another port"
-        )
+        raise taken
     if os.path.lexists(path):  # of a process that was killed
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
+    try:
+        listener.bind(path)
+    except OSError:  # two came at once
+        listener.close()
+        raise taken from None
     listener.listen()
     return listener
 

@@ -113,3 +113,39 @@ def test_the_older_launcher_gives_the_local_rank(tmp_path):
         ended = finish([*command, str(program), "--lr", "1"], seconds=60)
         expected = [repr([word.format(rank) for word in words]) for rank in range(2)]
         assert sorted(ended.stdout.split("\n")[:2]) == sorted(expected), ended.stdout
+
+
+LEAVING = str(ROOT / "tests" / "distributed" / "leaving.py")
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    "how, where, code, words",
+    [
+        ("os._exit", "collective", 1, "ended with exit code 0 while its process group existed"),
+        ("os._exit", "barrier", 1, "ended with exit code 0 while its process group existed"),
+        ("os._exit", "store", 1, "ended with exit code 0 while its process group existed"),
+        ("status", "store", 7, "ended with exit code 7"),
+        ("kill", "barrier", 137, "was killed by SIGKILL"),
+    ],
+)
+def test_a_rank_that_leaves_while_others_wait_is_named(how, where, code, words):
+    ended = run(LEAVING, how, where)
+    assert ended.returncode == code, ended.stdout
+    said = ended.stdout[ended.stdout.index("torchlite-run: rank 1 (local rank 1 on") :]
+    assert words in said
+
+
+@needs_mpi
+def test_a_rank_that_ends_while_others_wait_for_it_is_named(tmp_path):
+    ended = run(LEAVING, "sys.exit", "collective")
+    assert ended.returncode == 1 and "Timed out waiting 3000ms for allreduce on rank" in ended.stdout
+    assert "had come to the end of the program, which others may wait for: [1]" in ended.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize("how, where", [("os._exit", "destroyed"), ("sys.exit", "nowhere"), ("none", "secret")])
+def test_a_rank_that_leaves_properly_has_not_failed(how, where):
+    ended = run(LEAVING, how, where)
+    assert ended.returncode == 0 and "torchlite-run" not in ended.stdout, ended.stdout
+    assert where != "secret" or ended.stdout.count("secret 64") == 3

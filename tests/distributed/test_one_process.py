@@ -2,6 +2,9 @@
 
 import functools
 import io
+import os
+import tempfile
+import time
 from datetime import timedelta
 
 import pytest
@@ -203,3 +206,42 @@ def test_a_modules_state_of_one_process():
     _sync_module_states(net, dist.group.WORLD, 1 << 20, 0)
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     dist.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    "rank, size, words",
+    [
+        ("0", "0", "TCPStore world size cannot be 0"),
+        ("5", "2", "rank 5 is not in a world of 2 processes"),
+        ("2", "2", "rank 2 is not in a world of 2 processes"),
+        ("1", "1", "rank 1 is not in a world of 1 process"),
+        ("-1", "2", "RANK must not be negative, but it is -1"),
+        ("0", "-3", "WORLD_SIZE must not be negative, but it is -3"),
+        ("x", "2", "RANK must be an integer: invalid literal for int.. with base 10: 'x'"),
+        ("0", "1.5", "WORLD_SIZE must be an integer: invalid literal for int.. with base 10: '1.5'"),
+        ("", "2", "RANK must be an integer"),
+    ],
+)
+def test_places_that_no_world_has_are_refused_at_once(monkeypatch, rank, size, words):
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "29609")
+    begin = time.monotonic()
+    for say in (lambda: dist.init_process_group("gloo"), lambda: next(dist.rendezvous("env://"))):
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv("WORLD_SIZE", size)
+        with pytest.raises(ValueError, match=words):
+            say()
+    if rank.isdigit() and size.isdigit():
+        monkeypatch.delenv("RANK")
+        monkeypatch.delenv("WORLD_SIZE")
+        with pytest.raises(ValueError, match=words):
+            dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29609", rank=int(rank), world_size=int(size))
+    assert time.monotonic() - begin < 5 and not dist.is_initialized()
+
+
+def test_two_processes_of_one_rank_are_told():
+    joining = pytest.importorskip("torchlite_mpi.joining")
+    folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
+    own = os.path.join(folder.name, "meeting-1")
+    with folder, joining._listening(own, 1), pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"):
+        joining._listening(own, 1)

@@ -1,11 +1,21 @@
 """Stores, alone and with several that have the same values."""
 
+import contextlib
+import errno
+import fcntl
+import gc
+import os
+import socket
+import struct
 import threading
+import time
+import warnings
 from datetime import timedelta
 
 import pytest
 
 import torchlite.distributed as dist
+from torchlite.distributed import _store_wire
 
 SHORT = timedelta(seconds=0.05)
 
@@ -96,8 +106,7 @@ def test_a_master_that_is_not_there_and_messages_that_no_store_sends():
     with pytest.raises(dist.DistNetworkError, match="failed to listen"):
         dist.TCPStore("localhost", master.port, None, True)
     for message in (b"", b"\xff" * 20, b"\x03" + b"\x00" * 7 + b"abc", b"x"):
-        master._connection.send_bytes(message)
-        assert b"a message that no store sends" in master._connection.recv_bytes()
+        assert b"a message that no store sends" in master._channel.ask(message, time.monotonic() + 10)
     master.set("a", "1")
     assert master.get("a") == b"1"
     with pytest.raises(dist.DistStoreError, match="1/2 clients joined"):
@@ -112,3 +121,240 @@ def test_rendezvous(tmp_path):
     assert (rank, size) == (0, 1) and store.add("n", 3) == 3
     with pytest.raises(RuntimeError, match="No rendezvous handler for smoke://"):
         next(dist.rendezvous("smoke://x"))
+
+
+def test_a_secret_keeps_out_those_who_do_not_know_it(monkeypatch):
+    monkeypatch.setenv("TORCHLITE_STORE_SECRET", "ours")
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=10))
+    master.set("a", "1")
+    assert dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=10)).get("a") == b"1"
+    assert master.clone().get("a") == b"1"
+    for other in ("theirs", ""):
+        monkeypatch.setenv("TORCHLITE_STORE_SECRET", other)
+        with pytest.raises(dist.DistNetworkError, match="has another secret than TORCHLITE_STORE_SECRET"):
+            dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=10))
+    assert master.get("a") == b"1"
+
+
+def listening(port):
+    """The local addresses of this process's listening sockets on a port."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/self/net/{name}") as file:
+            for line in list(file)[1:]:
+                local, state = line.split()[1], line.split()[3]
+                address, _, number = local.partition(":")
+                if state == "0A" and int(number, 16) == port:
+                    found.add(address)
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="reads Linux's table of sockets")
+def test_a_master_listens_where_it_was_asked_to():
+    everywhere = {"00000000", "0" * 32}
+    loopback = {"0100007F", "0" * 24 + "01000000"}
+    for host in ("127.0.0.1", "localhost"):
+        store = dist.TCPStore(host, 0, None, True, timedelta(seconds=10))
+        assert listening(store.port) and listening(store.port) <= loopback
+    store = dist.TCPStore("0.0.0.0", 0, None, True, timedelta(seconds=10))
+    assert listening(store.port) == {"00000000"} and listening(store.port) <= everywhere
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("192.0.2.1", 0, None, True, SHORT)  # an address of no machine
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("no.such.host.invalid", 0, None, True, SHORT)
+
+
+def test_limits_of_keys_values_and_their_number(monkeypatch):
+    from torchlite.distributed import _store_table
+
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    with pytest.raises(dist.DistStoreError, match="a key of 8193 bytes"):
+        master.set("k" * 8193, "1")
+    with pytest.raises(dist.DistStoreError, match="a value of 8388609 bytes"):
+        master.set("k", bytes((8 << 20) + 1))
+    with pytest.raises(dist.DistStoreError, match="at most 33554432 are sent"):
+        master.set("k", bytes(33 << 20))
+    master.set("k", bytes(8 << 20))
+    with pytest.raises(dist.DistStoreError, match="a value of 8388609 bytes"):
+        master.append("k", "1")
+    master.set("n", str(2**63 - 1))
+    with pytest.raises(dist.DistStoreError, match="does not fit into 64 bits"):
+        master.add("n", 1)
+    monkeypatch.setattr(_store_table, "MAX_KEYS", 3)
+    master.set("third", "1")
+    with pytest.raises(dist.DistStoreError, match="the store is full: it has 3 keys"):
+        master.set("fourth", "1")
+    assert master.delete_key("third") and master.add("n", -1) == 2**63 - 2
+    monkeypatch.setattr(_store_table, "MAX_TOTAL", 9 << 20)
+    with pytest.raises(dist.DistStoreError, match="the store is full: it has"):
+        master.set("fourth", bytes(1 << 20))
+    assert master.num_keys() == 2
+
+
+class Peer:
+    """Listens as a master would, shakes hands, and answers as `answer` says."""
+
+    def __init__(self, answer):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.answer = self.listener.getsockname()[1], answer
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        channel, _ = self.listener.accept()
+        with channel, self.listener, contextlib.suppress(OSError):
+            nonce = bytes(_store_wire.NONCE)
+            channel.sendall(_store_wire.MAGIC + _store_wire.OPEN + nonce)
+            theirs = channel.recv(_store_wire.NONCE + 32, socket.MSG_WAITALL)
+            channel.sendall(_store_wire.proof(b"", b"server", nonce, theirs[: _store_wire.NONCE]))
+            channel.recv(4096)
+            self.answer(channel)
+
+
+def trickle(channel):
+    for byte in struct.pack("<I", 1000) + bytes(1000):
+        channel.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (trickle, "did not answer set within 300ms"),
+        (lambda channel: None, "closed the connection"),
+        (lambda channel: channel.sendall(struct.pack("<I", 2**32 - 1)), "declares an answer of 4294967295 bytes"),
+        (lambda channel: channel.sendall(struct.pack("<IQ", 8, 2**62)), "a damaged message"),
+        (lambda channel: channel.sendall(struct.pack("<I", 0)), "an empty answer"),
+    ],
+)
+def test_masters_that_are_slow_leave_or_lie(answer, words):
+    peer = Peer(answer)
+    store = dist.TCPStore("127.0.0.1", peer.port, None, False, timedelta(seconds=0.3))
+    begin = time.monotonic()
+    with pytest.raises(dist.DistError, match=words):
+        store.set("a", "1")
+    assert time.monotonic() - begin < 3
+    peer.thread.join(10)
+
+
+def test_a_master_that_closes_gives_one_error_and_its_port_back():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    port = master.port
+    store = dist.TCPStore("127.0.0.1", port, None, False, timedelta(seconds=20))
+    got = []
+
+    def wait():
+        with pytest.raises(dist.DistNetworkError, match="does not answer") as caught:
+            store.get("never")
+        got.append(caught.value)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    time.sleep(0.05)
+    del master
+    gc.collect()
+    waiter.join(10)
+    assert len(got) == 1
+    again = dist.TCPStore("127.0.0.1", port, None, True, timedelta(seconds=20))
+    store.set("a", "1")  # a new connection
+    assert again.get("a") == b"1"
+
+
+def test_a_fork_speaks_on_a_connection_of_its_own():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            for _ in range(200):
+                master.add("n", 1)
+            code = 0
+        os._exit(code)
+    for _ in range(200):
+        master.add("n", 1)
+    assert os.waitpid(child, 0)[1] == 0 and master.add("n", 0) == 400
+
+
+def test_a_fork_does_not_keep_the_masters_connections():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    store = dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20))
+    (reading, writing), port = os.pipe(), master.port
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        os.read(reading, 1)
+        os._exit(0)
+    try:
+        del master
+        gc.collect()
+        with pytest.raises(dist.DistNetworkError, match="does not answer"):
+            store.set("a", "1")
+        again = dist.TCPStore("127.0.0.1", port, None, True, timedelta(seconds=20))
+        assert again.add("n", 1) == 1
+    finally:
+        os.write(writing, b"x")
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+
+
+def test_accept_survives_errors(monkeypatch):
+    from torchlite.distributed import _store_server
+
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    left = [errno.ECONNABORTED, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EINTR, errno.EPERM]
+
+    class Failing:
+        def __init__(self, listener):
+            self.listener = listener
+
+        def fileno(self):
+            return self.listener.fileno()
+
+        def accept(self):
+            if left:
+                raise OSError(left.pop(), "an error of accept")
+            return self.listener.accept()
+
+        def close(self):
+            self.listener.close()
+
+    accept = _store_server.Server._accept
+    monkeypatch.setattr(_store_server.Server, "_accept", lambda self, listener: accept(self, Failing(listener)))
+    assert dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20)).add("n", 1) == 1
+    assert not left
+
+
+def test_files_of_a_file_store(tmp_path):
+    path = tmp_path / "values"
+    store = dist.FileStore(str(path), 1)
+    store.set("a", "1")
+    assert path.stat().st_mode & 0o777 == 0o600
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:12], b"\xff" * 40, struct.pack("<Q", 2**62), whole + whole[:10], b"x"):
+        path.write_bytes(damaged)
+        with pytest.raises(dist.DistStoreError, match="is damaged, or no store's"):
+            store.get("a")
+        assert path.read_bytes() == damaged
+    path.write_bytes(whole)
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("link", "pipe", "folder", "absent/values"):
+        with pytest.raises(dist.DistStoreError, match="cannot be opened|is not a regular file"):
+            dist.FileStore(str(tmp_path / name), 1).set("a", "2")
+    os.truncate(path, 2 << 30)  # a file with a hole
+    with pytest.raises(dist.DistStoreError, match="has over 1073741824 bytes"):
+        store.get("a")
+    path.write_bytes(whole)
+    with open(path) as held:  # as a process that stopped would
+        fcntl.flock(held, fcntl.LOCK_EX)
+        store.set_timeout(timedelta(seconds=0.1))
+        with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms"):
+            store.get("a")
+        with pytest.raises(dist.DistNetworkError, match="holds the lock"):
+            store.set("a", "2")
+    assert store.get("a") == b"1"

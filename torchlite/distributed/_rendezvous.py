@@ -41,19 +41,20 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
             store, rank, size = next(_handlers[url.scheme](init_method, rank=rank, world_size=size, timeout=timeout))
         elif url.scheme != "env":
             rank, size = _of_url(url, init_method, rank, size)
+    _check_place(rank, size)
     explicit = size > 0
     if not started:
         rank, size = _of_environment(rank, size, backend != "mpi")
+        _check_place(rank, size)
         if size > 1:
             _join(messages, rank, size, _meeting(init_method, store), timeout)
             rank, size = messages.place()
             return Place(rank, size, store)
-        if rank:
-            raise ValueError(f"rank {rank} is not in a world of one process")
         return Place(0, 1, store)
     if explicit and size == 1:
         return Place(0, 1, store)
     rank, size = _of_environment(rank, size, False)
+    _check_place(rank, size)
     why = messages.why_not()
     if why:
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
@@ -96,11 +97,30 @@ def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta)
         raise DistNetworkError(f"Timed out after {round(timeout.total_seconds())} seconds: {error}") from None
 
 
+def _check_place(rank: int, size: int) -> None:
+    """ValueError for a rank that a world of this size does not have; negative numbers are not known yet."""
+    if size == 0:
+        raise ValueError("TCPStore world size cannot be 0")
+    if 0 < size <= rank:
+        raise ValueError(f"rank {rank} is not in a world of {size} {'process' if size == 1 else 'processes'}")
+
+
+def _number(name: str, text: str) -> int:
+    """What a variable or a parameter of an address says, which is no negative number."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise ValueError(f"{name} must be an integer: invalid literal for int() with base 10: {text!r}") from None
+    if value < 0:
+        raise ValueError(f"{name} must not be negative, but it is {text}")
+    return value
+
+
 def _of_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
     found = []
     for value, name in ((rank, "RANK"), (size, "WORLD_SIZE")):
         if value < 0 and name in os.environ:
-            value = int(os.environ[name])
+            value = _number(name, os.environ[name])
         if value < 0 and needed:
             raise ValueError(
                 "Error initializing torch.distributed using env:// rendezvous: environment variable "
@@ -116,8 +136,8 @@ def _of_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
     if url.scheme not in ("tcp", "file"):
         raise RuntimeError(f"No rendezvous handler for {url.scheme}://")
     query = parse_qs(url.query)
-    rank = int(query["rank"][0]) if "rank" in query else rank
-    size = int(query["world_size"][0]) if "world_size" in query else size
+    rank = _number("rank", query["rank"][0]) if "rank" in query else rank
+    size = _number("world_size", query["world_size"][0]) if "world_size" in query else size
     if url.scheme == "tcp" and url.port is None:
         raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
     if not engine("mpi").started():
@@ -135,24 +155,29 @@ def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) ->
         return HashStore()
     if communicator is None:
         return None  # a backend of somebody else's
+    import secrets
     import socket
     import tempfile
 
     near = engine("mpi").neighbours()[1] == size
+    secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:
         if near:
             address = os.path.join(tempfile.gettempdir(), f"torchlite_store_{uuid.uuid4().hex}")
         else:
-            served = TCPStore(socket.gethostname(), 0, None, True, timeout, wait_for_workers=False)
-            address = f"{served.host}:{served.port}"
+            served = TCPStore("0.0.0.0", 0, None, True, timeout, wait_for_workers=False, _secret=secret.encode())
+            address = f"{secret}@{socket.gethostname()}:{served.port}"
         message[: len(address.encode())] = list(address.encode())
     communicator.broadcast(message, 0).wait(timeout.total_seconds())
     address = bytes(message).rstrip(b"\0").decode()
     if near:
         return _once(lambda: FileStore(address, size))
-    host, _, port = address.rpartition(":")
-    return served if served is not None else _once(lambda: TCPStore(host, int(port), None, False, timeout))
+    if served is not None:
+        return served
+    secret, _, place = address.partition("@")  # rank 0's, which nobody but the ranks has seen
+    host, _, port = place.rpartition(":")
+    return _once(lambda: TCPStore(host, int(port), None, False, timeout, _secret=secret.encode()))
 
 
 def _once(make: Callable[[], Store]) -> Callable[[], Store]:
@@ -181,9 +206,11 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     timeout = kwargs.get("timeout", timedelta(minutes=5))
     if parsed.scheme == "env":
         rank, world_size = _of_environment(rank, world_size, True)
+        _check_place(rank, world_size)
         host, port = os.environ.get("MASTER_ADDR", "localhost"), int(os.environ.get("MASTER_PORT", "29500"))
     else:
         rank, world_size = _of_url(parsed, url, rank, world_size)
+        _check_place(rank, world_size)
         if parsed.scheme == "file":
             yield FileStore(parsed.path, world_size), rank, world_size
             return

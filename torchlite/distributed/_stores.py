@@ -1,106 +1,36 @@
 """Stores: values that processes leave each other under names.
 
-All do their work on a `_Table`, one command at a time: `HashStore` has it in this process, `FileStore` in a file under
+All do their work on a `Table`, one command at a time: `HashStore` has it in this process, `FileStore` in a file under
 a lock, `TCPStore` in the process that is master. What comes over a connection is byte strings and their lengths.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
-import struct
+import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ._store_table import COMMANDS, Refused, Table, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
+if TYPE_CHECKING:
+    import socket
+
+    from ._store_server import Server
+    from ._store_wire import Channel
+
 _LIMIT = timedelta(seconds=300)
-_QUEUE = b"q"  # before the names of queues; those of values have _VALUE
-_VALUE = b"v"
+_MOMENT = 0.01  # seconds that the last question of a wait has at least
+_MAX_FILE = 1 << 30  # bytes of a FileStore's file
 
 
 def _bytes(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
-
-
-def _pack(parts: list[bytes]) -> bytes:
-    return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
-
-
-def _unpack(data: bytes) -> list[bytes]:
-    parts, at = [], 0
-    while at < len(data):
-        (size,) = struct.unpack_from("<Q", data, at)
-        if size > len(data) - at - 8:
-            raise ValueError("a damaged message")
-        parts.append(data[at + 8 : at + 8 + size])
-        at += 8 + size
-    return parts
-
-
-class _Table:
-    """Values by name, and what can be done to them. Every command takes byte strings and returns a list of them."""
-
-    def __init__(self, entries: dict[bytes, bytes] | None = None) -> None:
-        self.entries = {} if entries is None else entries
-
-    def set(self, key: bytes, value: bytes) -> list[bytes]:
-        self.entries[_VALUE + key] = value
-        return []
-
-    def get(self, *keys: bytes) -> list[bytes]:
-        """The values, none where one is missing."""
-        found = [self.entries.get(_VALUE + key) for key in keys]
-        return [] if None in found else [value for value in found if value is not None]
-
-    def add(self, key: bytes, amount: bytes) -> list[bytes]:
-        total = b"%d" % (int(self.entries.get(_VALUE + key, b"0")) + int(amount))
-        self.entries[_VALUE + key] = total
-        return [total]
-
-    def append(self, key: bytes, value: bytes) -> list[bytes]:
-        self.entries[_VALUE + key] = self.entries.get(_VALUE + key, b"") + value
-        return []
-
-    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
-        now = self.entries.get(_VALUE + key)
-        if now == expected or (now is None and not expected):
-            self.entries[_VALUE + key] = now = desired
-        return [expected if now is None else now]
-
-    def check(self, *keys: bytes) -> list[bytes]:
-        return [b"%d" % all(_VALUE + key in self.entries or _QUEUE + key in self.entries for key in keys)]
-
-    def delete(self, key: bytes) -> list[bytes]:
-        return [b"%d" % (self.entries.pop(_VALUE + key, None) is not None)]
-
-    def keys(self) -> list[bytes]:
-        return [key[1:] for key in self.entries if key[:1] == _VALUE]
-
-    def push(self, key: bytes, value: bytes) -> list[bytes]:
-        self.entries[_QUEUE + key] = self.entries.get(_QUEUE + key, b"") + _pack([value])
-        return []
-
-    def pop(self, key: bytes) -> list[bytes]:
-        """The oldest value, none where the queue is empty."""
-        waiting = _unpack(self.entries.get(_QUEUE + key, b""))
-        if not waiting:
-            return []
-        if len(waiting) == 1:
-            del self.entries[_QUEUE + key]
-        else:
-            self.entries[_QUEUE + key] = _pack(waiting[1:])
-        return waiting[:1]
-
-    def length(self, key: bytes) -> list[bytes]:
-        return [b"%d" % len(_unpack(self.entries.get(_QUEUE + key, b"")))]
-
-
-_COMMANDS = {name.encode(): getattr(_Table, name) for name in vars(_Table) if not name.startswith("_")}
 
 
 class Store:
@@ -110,8 +40,8 @@ class Store:
     _timeout = _LIMIT
     _prefix = b""
 
-    def _do(self, command: str, *parts: bytes) -> list[bytes]:
-        """Run a command of the table."""
+    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+        """Run a command of the table, which may take `limit` seconds, or the store's `timeout`. `_Late` after it."""
         raise NotImplementedError(f"{type(self).__name__} has no {command}")
 
     def _key(self, key: Any) -> bytes:
@@ -158,7 +88,7 @@ class Store:
 
     def num_keys(self) -> int:
         """How many names have values."""
-        return len(self._do("keys"))
+        return int(self._do("count")[0])
 
     def list_keys(self) -> list[str]:
         """The names that have values."""
@@ -181,17 +111,12 @@ class Store:
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue, which is waited for. QueueEmptyError without `block`."""
-        end = time.monotonic() + self.timeout.total_seconds()
-        for pause in _pauses():
-            found = self._do("pop", self._key(key))
-            if found:
-                return found[0]
-            if not block:
-                raise QueueEmptyError(f"queue {key} is empty")
-            if time.monotonic() > end:
-                raise self._late([self._key(key)], self.timeout)
-            time.sleep(pause)
-        raise AssertionError("pauses do not end")
+        if block:
+            return self._ask_until("pop", [self._key(key)], self.timeout)[0]
+        found = self._do("pop", self._key(key))
+        if not found:
+            raise QueueEmptyError(f"queue {key} is empty")
+        return found[0]
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has."""
@@ -221,19 +146,34 @@ class Store:
         self.wait([f"{key}/all"], timeout)
 
     def _wait_for(self, keys: list[bytes], limit: timedelta) -> list[bytes]:
+        return self._ask_until("get", keys, limit) if keys else []
+
+    def _ask_until(self, command: str, keys: list[bytes], limit: timedelta) -> list[bytes]:
+        """Ask until there is an answer. DistStoreError after a time, which is that of all questions together."""
         end = time.monotonic() + limit.total_seconds()
         for pause in _pauses():
-            found = self._do("get", *keys)
-            if found or not keys:
+            try:
+                found = self._do(command, *keys, limit=max(end - time.monotonic(), _MOMENT))
+            except _Late:
+                raise self._late(keys, limit) from None
+            if found:
                 return found
-            if time.monotonic() > end:
-                raise self._late(keys, limit)
-            time.sleep(pause)
-        raise AssertionError("pauses do not end")
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            time.sleep(min(pause, left))
+        raise self._late(keys, limit)
 
     def _late(self, keys: list[bytes], limit: timedelta) -> DistStoreError:
         names = ", ".join("/" + key.decode(errors="replace") for key in keys)
         return DistStoreError(f"wait timeout after {round(limit.total_seconds() * 1000)}ms, keys: {names}")
+
+
+class _Late(DistNetworkError):
+    """A command took longer than it may."""
+
+    __module__ = "torch.distributed"
+    __qualname__ = "DistNetworkError"
 
 
 def _pauses() -> Iterator[float]:
@@ -248,11 +188,11 @@ class HashStore(Store):
     """Values in this process, for its threads."""
 
     def __init__(self) -> None:
-        self._table, self._lock = _Table(), threading.Lock()
+        self._table, self._lock = Table(), threading.Lock()
 
-    def _do(self, command: str, *parts: bytes) -> list[bytes]:
+    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         with self._lock:
-            return _COMMANDS[command.encode()](self._table, *parts)
+            return COMMANDS[command.encode()](self._table, *parts)
 
 
 class FileStore(Store):
@@ -266,21 +206,50 @@ class FileStore(Store):
         """The file's name."""
         return self._path
 
-    def _do(self, command: str, *parts: bytes) -> list[bytes]:
+    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         import fcntl
 
-        with open(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # it ends with the file
+        end = time.monotonic() + (self.timeout.total_seconds() if limit is None else limit)
+        with open(self._descriptor(), "r+b") as file:
+            for pause in _pauses():
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it ends with the file
+                    break
+                except BlockingIOError:  # a process that stopped may have it for ever
+                    if time.monotonic() > end:
+                        raise _Late(
+                            f"{command}: another process holds the lock of the store's file {self._path}"
+                        ) from None
+                    time.sleep(pause)
+            if os.fstat(file.fileno()).st_size > _MAX_FILE:
+                raise DistStoreError(f"the store's file {self._path} has over {_MAX_FILE} bytes")
             before = file.read()
-            cells = _unpack(before)
-            table = _Table(dict(zip(cells[::2], cells[1::2], strict=True)))
-            answer = _COMMANDS[command.encode()](table, *parts)
-            after = _pack([cell for pair in table.entries.items() for cell in pair])
+            try:
+                cells = unpack(before)
+                table = Table(dict(zip(cells[::2], cells[1::2], strict=True)))
+                answer = COMMANDS[command.encode()](table, *parts)
+            except Refused as error:
+                raise DistStoreError(str(error)) from None
+            except ValueError as error:
+                raise DistStoreError(f"the store's file {self._path} is damaged, or no store's: {error}") from None
+            after = pack([cell for pair in table.entries.items() for cell in pair])
             if after != before:
                 file.seek(0)
                 file.write(after)
                 file.truncate()
         return answer
+
+    def _descriptor(self) -> int:
+        """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
+        try:
+            made = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        except OSError as error:
+            raise DistStoreError(f"the store's file {self._path} cannot be opened: {error.strerror}") from None
+        about = os.fstat(made)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+            os.close(made)
+            raise DistStoreError(f"the store's file {self._path} is not a regular file of this user's")
+        return made
 
 
 class PrefixStore(Store):
@@ -312,12 +281,17 @@ class PrefixStore(Store):
     def _key(self, key: Any) -> bytes:
         return self._inner._key(self._prefix + _bytes(key))
 
-    def _do(self, command: str, *parts: bytes) -> list[bytes]:
-        return self._inner._do(command, *parts)
+    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+        return self._inner._do(command, *parts, limit=limit)
 
 
 class TCPStore(Store):
-    """Values in the process that is master, which others reach at a host and a port (0 picks one: `port`)."""
+    """Values in the process that is master, which others reach at a host and a port (0 picks one: `port`).
+
+    The master listens on the addresses of `host_name` and no other; "0.0.0.0" and "::" stand for all. Where the
+    variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that they
+    know it. Every call ends within `timeout`.
+    """
 
     def __init__(
         self,
@@ -330,29 +304,41 @@ class TCPStore(Store):
         multi_tenant: bool = False,
         master_listen_fd: int | None = None,
         use_libuv: bool = True,
+        *,
+        _secret: bytes | None = None,
     ) -> None:
+        from ._store_wire import secret_of_environment
+
         if not isinstance(timeout, timedelta):
             raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+        if world_size == 0:
+            raise ValueError("TCPStore world size cannot be 0")
         if world_size is not None and world_size < 0:
             world_size = None
-        self._timeout, self._host, self._lock = timeout, host_name, threading.Lock()
-        self._server = _serve(host_name, port, multi_tenant, master_listen_fd) if is_master else None
+        self._secret = secret_of_environment() if _secret is None else _secret
+        self._timeout, self._host = timeout, host_name
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._server = _serve(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
+        if self._server is not None and not multi_tenant:
+            weakref.finalize(self, self._server.close).atexit = False
         self._port = self._server.port if self._server is not None else port
-        self._connection = _connected(host_name, self._port, timeout)
+        end = time.monotonic() + timeout.total_seconds()
+        self._channel: Channel | None = self._connected(end, patient=True)
         if world_size is not None and wait_for_workers:
-            came = self.add("init/", 1)
-            if is_master:
-                end = time.monotonic() + timeout.total_seconds()
-                for pause in _pauses():
-                    if came >= world_size:
-                        break
-                    if time.monotonic() > end:
-                        raise DistStoreError(
-                            f"Timed out after {round(timeout.total_seconds())} seconds waiting for clients. "
-                            f"{came}/{world_size} clients joined."
-                        )
-                    time.sleep(pause)
-                    came = self.add("init/", 0)
+            self._wait_for_workers(world_size, is_master, end)
+
+    def _wait_for_workers(self, size: int, is_master: bool, end: float) -> None:
+        came = self.add("init/", 1)
+        for pause in _pauses():
+            if came >= size or not is_master:
+                return
+            if time.monotonic() > end:
+                raise DistStoreError(
+                    f"Timed out after {round(self._timeout.total_seconds())} seconds waiting for clients. "
+                    f"{came}/{size} clients joined."
+                )
+            time.sleep(pause)
+            came = self.add("init/", 0)
 
     @property
     def host(self) -> str:
@@ -366,99 +352,96 @@ class TCPStore(Store):
 
     @property
     def libuvBackend(self) -> bool:
-        """Whether libuv serves: Python's threads do."""
+        """Whether libuv serves: a thread of Python's does."""
         return False
 
     def clone(self) -> Store:
         """Another connection to the same master."""
-        return TCPStore(self._host, self._port, None, False, self._timeout)
+        return TCPStore(self._host, self._port, None, False, self._timeout, _secret=self._secret)
 
-    def _do(self, command: str, *parts: bytes) -> list[bytes]:
-        with self._lock:
+    def _connected(self, end: float, patient: bool) -> Channel:
+        """A connection; a patient caller tries until it is late."""
+        from ._store_wire import SECRET, Channel, WrongSecret
+
+        begin = time.monotonic()
+        for pause in _pauses():
             try:
-                self._connection.send_bytes(_pack([command.encode(), *parts]))
-                answer = _unpack(self._connection.recv_bytes())
-            except (OSError, EOFError) as error:
-                raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
-        if answer[0] != b"":
-            raise DistStoreError(answer[0].decode(errors="replace"))
+                return Channel.connect(self._host, self._port, self._secret, end)
+            except WrongSecret:
+                raise DistNetworkError(
+                    f"The store at ({self._host}, {self._port}) has another secret than {SECRET} of this process says"
+                ) from None
+            except OSError as error:
+                if time.monotonic() + pause > end:
+                    raise _Late(
+                        f"The client socket has timed out after {round((end - begin) * 1000)}ms while trying to "
+                        f"connect to ({self._host}, {self._port}): {error}"
+                    ) from None
+                if not patient and isinstance(error, ConnectionRefusedError):
+                    raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
+                time.sleep(pause)
+        raise AssertionError("pauses do not end")
+
+    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+        limit = self._timeout.total_seconds() if limit is None else limit
+        end = time.monotonic() + limit
+        if self._process != os.getpid():  # a fork must not speak on its parent's connection
+            self._lock, self._process, self._channel = threading.Lock(), os.getpid(), None
+        if not self._lock.acquire(timeout=min(max(limit, 0), threading.TIMEOUT_MAX)):
+            raise _Late(self._words(command, limit))
+        try:
+            answer = self._answer(command, parts, limit, end)
+        finally:
+            self._lock.release()
+        if not answer or answer[0] != b"":
+            raise DistStoreError((answer or [b"an empty answer"])[0].decode(errors="replace"))
         return answer[1:]
 
+    def _answer(self, command: str, parts: tuple[bytes, ...], limit: float, end: float) -> list[bytes]:
+        """The answer to one message. After an error the next call makes a new connection."""
+        channel, self._channel = self._channel or self._connected(end, patient=False), None
+        try:
+            answer = unpack(channel.ask(pack([command.encode(), *parts]), end))
+        except TimeoutError:
+            channel.close()
+            raise _Late(self._words(command, limit)) from None
+        except OSError as error:
+            channel.close()
+            raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
+        except ValueError as error:
+            channel.close()
+            raise DistStoreError(f"{command}: {error}") from None
+        except BaseException:  # an interrupt leaves half a message
+            channel.close()
+            raise
+        self._channel = channel
+        return answer
 
-class _Server:
-    """A table, and a thread for each connection to it. All end with the process."""
-
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener, self._table, self._lock = listener, _Table(), threading.Lock()
-        self.port = listener.getsockname()[1]
-        threading.Thread(target=self._accept, name="torchlite store", daemon=True).start()
-
-    def _accept(self) -> None:
-        from multiprocessing.connection import Connection
-
-        while True:
-            try:
-                channel, _ = self._listener.accept()
-            except OSError:
-                return  # it was closed
-            channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._answer, args=(Connection(channel.detach()),), daemon=True).start()
-
-    def _answer(self, connection: Any) -> None:
-        with contextlib.suppress(OSError, EOFError), connection:
-            while True:
-                message = connection.recv_bytes()
-                try:
-                    command, *parts = _unpack(message)
-                    run: Callable[..., list[bytes]] = _COMMANDS[command]
-                    with self._lock:
-                        answer = [b"", *run(self._table, *parts)]
-                except (KeyError, TypeError, ValueError, struct.error) as error:
-                    answer = [f"a message that no store sends: {error!r}".encode()]
-                connection.send_bytes(_pack(answer))
-
-    def close(self) -> None:
-        """Take no more connections."""
-        self._listener.close()
+    def _words(self, command: str, limit: float) -> str:
+        return f"the store at {self._host}:{self._port} did not answer {command} within {round(limit * 1000)}ms"
 
 
-_servers: dict[int, _Server] = {}  # of `multi_tenant`, which several stores of a process share
+_servers: dict[int, Server] = {}  # of `multi_tenant`, which several stores of a process share
 
 
-def _serve(host: str, port: int, shared: bool, descriptor: int | None) -> _Server:
+def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> Server:
+    from ._store_server import Server, listen
+
     if shared and port in _servers:
         return _servers[port]
     try:
-        if descriptor is not None:
-            listener = socket.socket(fileno=descriptor)
-        else:
-            listener = socket.create_server(("", port))
+        made = Server(listen(host, port) if descriptor is None else [_given(descriptor)], secret)
     except OSError as error:
         raise DistNetworkError(
-            f"The server socket has failed to listen on any local network address. port: {port}, error: {error}"
+            f"The server socket has failed to listen on any local network address. port: {port}, host: {host}, "
+            f"error: {error}"
         ) from None
-    made = _Server(listener)
     if shared:
         _servers[made.port] = made
     return made
 
 
-def _connected(host: str, port: int, timeout: timedelta) -> Any:
-    from multiprocessing.connection import Connection
+def _given(descriptor: int) -> socket.socket:
+    import socket
 
-    end = time.monotonic() + timeout.total_seconds()
-    for pause in _pauses():
-        try:
-            channel = socket.create_connection((host, port), max(0.05, end - time.monotonic()))
-        except OSError as error:
-            if time.monotonic() > end:
-                raise DistNetworkError(
-                    f"The client socket has timed out after {round(timeout.total_seconds() * 1000)}ms while trying to "
-                    f"connect to ({host}, {port}): {error}"
-                ) from None
-            time.sleep(pause)
-        else:
-            channel.settimeout(None)
-            channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return Connection(channel.detach())
-    raise AssertionError("pauses do not end")
+    return socket.socket(fileno=descriptor)

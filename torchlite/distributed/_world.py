@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings import rank_state
 
 from ._alone import Alone
 from ._backends import Backend, BackendConfig
@@ -397,6 +398,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if found is _world.default_pg:
         _world.default_pg = None
         _world.group_count = 0
+        rank_state.tell(rank_state.DESTROYED)
         if isinstance(sys.excepthook, _Hook):
             sys.excepthook = sys.excepthook._before
 

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
     clear_shared_memory()
     for restart in range(args.max_restarts + 1):
         options["restart"] = restart
-        started = Run([*before, *rank_command(options, program, not args.no_python, args.module)])
+        started = Run([*before, *rank_command(options, program, not args.no_python, args.module)], size)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda given, frame, started=started: started.send(given))
         code = started.wait()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import string
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from typing import Any, BinaryIO
 
 MARK = "\x1etorchlite-run "  # before what is said to the launcher, on the error output
@@ -48,7 +50,7 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
         "MASTER_ADDR": options["master_addr"], "MASTER_PORT": options["master_port"],
         "TORCHELASTIC_RUN_ID": options["run_id"], "TORCHELASTIC_RESTART_COUNT": options["restart"],
         "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"], "TORCHELASTIC_USE_AGENT_STORE": "False",
-        "TORCHELASTIC_ERROR_FILE": error_file,
+        "TORCHELASTIC_ERROR_FILE": error_file, "TORCHLITE_RANK_FOLDER": os.path.dirname(error_file),
     }  # fmt: skip
     made = {**os.environ, **{name: str(value) for name, value in said.items()}}
     if at["local_size"] > 1:
@@ -106,6 +108,27 @@ def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[s
     return told
 
 
+def _state(folder: str, pid: int) -> str:
+    """What the program's process has written down of itself (torchlite._settings.rank_state)."""
+    try:
+        with open(os.path.join(folder, f"state-{pid}")) as file:
+            return file.read()
+    except OSError:
+        return "outside"
+
+
+def _tell(told: dict[str, Any]) -> None:
+    sys.stderr.write(f"{MARK}{json.dumps(told)}\n")
+    sys.stderr.flush()
+
+
+def _watch(folder: str, pid: int, at: dict[str, int]) -> None:
+    """Tell the launcher when the program has come to its end, and waits for the others."""
+    while _state(folder, pid) != "waiting":
+        time.sleep(0.5)
+    _tell({**at, "code": 0, "state": "waiting"})
+
+
 def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
     at = place()
@@ -134,13 +157,19 @@ def main(options: dict[str, Any], command: list[str]) -> int:
             if source is not None:
                 carriers.append(threading.Thread(target=_carry, args=(source, target if shown else None, file, prefix)))
                 carriers[-1].start()
+        threading.Thread(target=_watch, args=(folder, child.pid, at), daemon=True).start()
         code = child.wait()
         for carrier in carriers:
             carrier.join(5)
-        if code:
-            told = _failure(code, at, child.pid, error_file)
-            sys.stderr.write(f"{MARK}{json.dumps(told)}\n")
-            sys.stderr.flush()
+        state = _state(folder, child.pid)
+        _tell({**_failure(code, at, child.pid, error_file), "state": state})
+        if code == 0 and state != "outside":
+            # MPI would end the others of a process that left. The launcher decides, and ends this one.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            shutil.rmtree(folder, ignore_errors=True)
+            while True:
+                signal.pause()
     return code if code >= 0 else 128 - code
 
 

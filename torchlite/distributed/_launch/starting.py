@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -13,9 +14,12 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchlite.distributed._store_wire import SECRET
+
 from .rank import MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
+_GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
 
 class Hosts(NamedTuple):
@@ -59,7 +63,7 @@ def mpi_command(mpiexec: str, size: int, per_node: int, hosts: Hosts | None) -> 
     where = [] if hosts is None else [",".join(f"{n}:{s}" for n, s in zip(hosts.names, hosts.slots, strict=True))]
     if "open mpi" in version.lower() or "openrte" in version.lower():
         at = [flag for names in where for flag in ("--host", names)]
-        return [mpiexec, "-n", str(size), *at, "--oversubscribe", "--bind-to", "none"]
+        return [mpiexec, "-n", str(size), *at, "--oversubscribe", "--bind-to", "none", "-x", SECRET]
     at = [flag for names in where for flag in ("-hosts", names)]
     spread = ["-ppn", str(per_node)] if hosts is None and size > per_node else []
     return [mpiexec, "-n", str(size), *at, *spread]
@@ -75,12 +79,21 @@ def rank_command(options: dict[str, Any], program: list[str], python: bool, modu
 
 
 class Run:
-    """One start of a world. `failures` has what was said of processes that failed, in order."""
+    """One start of a world. `failures` has what was said of processes that failed, in order.
 
-    def __init__(self, command: list[str]) -> None:
+    A process that ends with exit code 0 while its process group exists has failed too, unless all others come to
+    their end at the same time. It may do so after `destroy_process_group`.
+    """
+
+    def __init__(self, command: list[str], size: int) -> None:
         self.failures: list[dict[str, Any]] = []
+        self._size = size
+        self._states: dict[int, str] = {}  # by rank, of those that came to their end
+        self._left: list[dict[str, Any]] = []  # of those that ended without the others
+        self._since, self._quiet = 0.0, False
         self._process = subprocess.Popen(
             command,
+            env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},
             stderr=subprocess.PIPE,
             start_new_session=True,
             preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
@@ -93,16 +106,39 @@ class Run:
         assert self._process.stderr is not None
         for line in iter(self._process.stderr.readline, b""):
             before, mark, told = line.decode(errors="replace").partition(MARK)
-            sys.stderr.write(before)
+            if not self._quiet:
+                sys.stderr.write(before)
             if mark:
-                self.failures.append(json.loads(told))
-                self._failed.set()
+                self._heard(json.loads(told))
             sys.stderr.flush()
+
+    def _heard(self, told: dict[str, Any]) -> None:
+        if told["code"]:
+            told["ended"] = sorted(self._states)
+            self.failures.append(told)
+            self._failed.set()
+            return
+        self._states[told["rank"]] = told["state"]
+        if told["state"] == "inside":
+            self._left.append(told)
+            self._since = self._since or time.monotonic()
+
+    def _all_ended(self) -> bool:
+        """Whether all came to their end, but some without MPI's, for which the others would wait."""
+        return len(self._states) == self._size and any(state != "outside" for state in self._states.values())
 
     def wait(self) -> int:
         """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
+        since = 0.0
         while self._process.poll() is None and not self._failed.wait(0.1):
-            pass
+            since = (since or time.monotonic()) if self._all_ended() else 0.0
+            if since and time.monotonic() - since > 1.0:  # those that end as usual need no help
+                self._quiet = True
+                self.end()
+                return 0
+            if self._since and time.monotonic() - self._since > _GRACE:
+                self.end()
+                break
         deadline = time.monotonic() + _PATIENCE
         while self._failed.is_set() and self._process.poll() is None:
             if time.monotonic() > deadline:
@@ -111,6 +147,7 @@ class Run:
             time.sleep(0.05)
         code = self._process.wait()
         self._listener.join(5)
+        self.failures[:0] = self._left if code or self.failures else []
         return code
 
     def send(self, number: int) -> None:
@@ -132,7 +169,12 @@ class Run:
 def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
     how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
+    if not failure["code"]:
+        how += " while its process group existed, which the others wait for: call destroy_process_group before os._exit"
     head = (
         f"rank {failure['rank']} (local rank {failure['local_rank']} on {failure['host']}, pid {failure['pid']}) {how}"
     )
+    ended = failure.get("ended")
+    if ended:
+        head += f"\nbefore that these ranks had come to the end of the program, which others may wait for: {ended}"
     return f"{head}\n{failure['traceback']}".rstrip()

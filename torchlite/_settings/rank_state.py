@@ -1,0 +1,28 @@
+"""Where a process stands in its world, written down for the launcher: a process that ends with exit code 0 in the
+middle of the world has failed, one that ends after it has not.
+"""
+
+from __future__ import annotations
+
+import os
+
+FOLDER = "TORCHLITE_RANK_FOLDER"  # the variable with the folder that the launcher reads
+INSIDE = "inside"  # a process group exists
+DESTROYED = "destroyed"  # it was destroyed, but MPI has not ended
+WAITING = "waiting"  # the program has ended, and waits for those of the other ranks
+OUTSIDE = "outside"  # MPI has ended, or never began
+
+
+def path(folder: str, process: int) -> str:
+    """The file of a process. Its children, who have the same variable, have other numbers."""
+    return os.path.join(folder, f"state-{process}")
+
+
+def tell(state: str) -> None:
+    """Write the state of this process down, where a launcher asked for it."""
+    folder = os.environ.get(FOLDER)
+    if folder and os.path.isdir(folder):
+        name = path(folder, os.getpid())
+        with open(f"{name}.new", "w") as file:
+            file.write(state)
+        os.replace(f"{name}.new", name)

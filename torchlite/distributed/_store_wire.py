@@ -1,0 +1,128 @@
+"""How a client of a TCPStore and its server speak: the handshake, frames and their limits.
+
+The server greets with its state and a nonce. The client answers with a nonce of its own and an HMAC of both nonces
+under the secret; the server proves the same with another HMAC. Without a secret the key is empty. After that each
+message is a frame: a length of four bytes, then the message.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import socket
+import struct
+import time
+
+MAGIC = b"TLS1"
+OPEN, FULL = b"O", b"F"
+NONCE = 32
+GREETING = len(MAGIC) + 1 + NONCE
+MAX_FRAME = 32 << 20  # bytes of what a client sends
+MAX_REPLY = 257 << 20  # bytes of what a server sends
+SECRET = "TORCHLITE_STORE_SECRET"  # the variable that `torchlite-run` sets for its processes
+
+
+def secret_of_environment() -> bytes:
+    """What proves that a process belongs to this world; empty where nothing set it."""
+    return os.environ.get(SECRET, "").encode()
+
+
+def proof(secret: bytes, who: bytes, server_nonce: bytes, client_nonce: bytes) -> bytes:
+    """What only one who knows the secret can send."""
+    return hmac.digest(secret, MAGIC + who + server_nonce + client_nonce, "sha256")
+
+
+class WrongSecret(Exception):
+    """The server has another secret."""
+
+
+class _Socket(socket.socket):
+    """Closes without a warning when the store that has it goes."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Channel:
+    """A client's connection. Every method ends at a time of `time.monotonic`, with TimeoutError."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+
+    @classmethod
+    def connect(cls, host: str, port: int, secret: bytes, end: float) -> Channel:
+        """A connection to the first address of a host that answers; OSError where none does."""
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
+            channel = None
+            try:
+                channel = cls(_Socket(family, kind, protocol))
+                channel._socket.settimeout(_left(end) / left)
+                channel._socket.connect(address)
+                channel._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                channel._greet(secret, end)
+            except BaseException as error:
+                if channel is not None:
+                    channel.close()
+                if left == 1 or not isinstance(error, OSError):
+                    raise
+            else:
+                return channel
+        raise OSError(f"{host} has no address")
+
+    def _greet(self, secret: bytes, end: float) -> None:
+        greeting = self._read(GREETING, end)
+        if greeting[: len(MAGIC)] != MAGIC:
+            raise ConnectionError("what listens there is no store of torchlite")
+        if greeting[len(MAGIC) : len(MAGIC) + 1] == FULL:
+            raise ConnectionError("it has as many connections as it takes")
+        theirs, ours = bytes(greeting[-NONCE:]), secrets.token_bytes(NONCE)
+        self._write(ours + proof(secret, b"client", theirs, ours), end)
+        if not hmac.compare_digest(bytes(self._read(32, end)), proof(secret, b"server", theirs, ours)):
+            raise WrongSecret
+
+    def ask(self, message: bytes, end: float) -> bytes:
+        """Send a message and receive the answer."""
+        if len(message) > MAX_FRAME:
+            raise ValueError(f"a message of {len(message)} bytes: at most {MAX_FRAME} are sent")
+        self._write(struct.pack("<I", len(message)) + message, end)
+        data = bytearray()
+        while len(data) < 4:
+            data += self._part(1 << 16, end)
+        (size,) = struct.unpack_from("<I", data)
+        if size > MAX_REPLY:
+            raise ConnectionError(f"it declares an answer of {size} bytes")
+        while len(data) < 4 + size:  # memory grows with what arrives, not with what was declared
+            data += self._part(4 + size - len(data), end)
+        if len(data) > 4 + size:
+            raise ConnectionError("it sent more than an answer")
+        return bytes(memoryview(data)[4:])
+
+    def _write(self, data: bytes, end: float) -> None:
+        self._socket.settimeout(_left(end))
+        self._socket.sendall(data)
+
+    def _read(self, size: int, end: float) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            data += self._part(size - len(data), end)
+        return data
+
+    def _part(self, most: int, end: float) -> bytes:
+        self._socket.settimeout(_left(end))
+        part = self._socket.recv(min(most, 1 << 20))
+        if not part:
+            raise ConnectionError("it closed the connection")
+        return part
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
