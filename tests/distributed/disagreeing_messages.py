@@ -14,7 +14,7 @@ import pytest
 import torchlite as torch
 import torchlite.distributed as dist
 
-LARGE = 1 << 19
+LARGE = 1 << 16
 DETAIL = os.environ.get("TORCH_DISTRIBUTED_DEBUG") == "DETAIL"
 
 
