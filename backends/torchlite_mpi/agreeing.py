@@ -67,7 +67,7 @@ class Line:
 
     def begin(
         self,
-        head: bytes,
+        head: bytes | Header,
         start: Callable[[], MPI.Request | None] | None,
         kept: tuple[Any, ...],
         written: int = 0,
@@ -77,7 +77,7 @@ class Line:
         not (an error without it), and in any case where there is no `start`.
         """
         with self.lock:
-            said = Header(head, self.size)
+            said = Header(head, self.size) if isinstance(head, bytes) else head
             everyone = np.empty((self.size, ROOM), np.uint8)
             words = self.comm.Iallgather(said.given, [everyone, MPI.BYTE])
             made = self._queue(words, everyone, said, start, kept, written, differing)

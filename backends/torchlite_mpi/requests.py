@@ -124,8 +124,8 @@ def _sweep() -> None:
 
 
 class Receiving(Request):
-    """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its elements
-    and size; RuntimeError where it is not the one that this rank expects. The message is gone then.
+    """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its
+    elements and size. RuntimeError where it is not the one that this rank expects: the message is gone then.
     """
 
     def __init__(

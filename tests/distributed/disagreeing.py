@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+import pytest
+
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite.distributed import ReduceOp
@@ -92,16 +94,13 @@ def disagreements(calls):
 
 
 def check(name, call, group, words):
-    try:
+    with pytest.raises(RuntimeError) as caught:
         call()
-    except RuntimeError as error:
-        said = str(error)
-        if DETAIL:
-            assert type(error) is RuntimeError and "CollectiveFingerPrint(SequenceNumber=" in said, said
-        assert "Detected mismatch between collectives on ranks. " in said, said
-        assert not DETAIL or words in said, f"{name}: {said}"
-    else:
-        raise AssertionError(f"{name}: no error")
+    said = str(caught.value)
+    assert "Detected mismatch between collectives on ranks. " in said, f"{name}: {said}"
+    if DETAIL:
+        assert caught.type is RuntimeError and "CollectiveFingerPrint(SequenceNumber=" in said, f"{name}: {said}"
+        assert words in said, f"{name}: {said}"
     x = torch.tensor([dist.get_rank(group) + 1.0])
     dist.all_reduce(x, group=group)
     assert x.item() == sum(range(1, dist.get_world_size(group) + 1)), name

@@ -1,6 +1,6 @@
 """TORCH_DISTRIBUTED_DEBUG=DETAIL: ranks compare each collective in all its details before they begin it.
 
-Every rank tells the others a fingerprint (sequence number, operation, shapes, dtypes, devices, reduction, root, splits).
+Every rank tells the others a fingerprint: sequence number, operation, shapes, dtypes, devices, reduction, root, splits.
 Where fingerprints differ all ranks raise RuntimeError, in PyTorch's words, and no data moves.
 """
 
@@ -16,6 +16,7 @@ import torchlite as torch
 
 from ._messages import Messages, op_of
 from ._work import DistBackendError, Work
+
 
 class CollectiveFingerPrint(NamedTuple):
     """What a rank says of a collective that it begins."""
@@ -64,8 +65,8 @@ def _joined(shapes: list[list[int]]) -> str:
 
 def _options(device: str) -> str:
     return (
-        f"TensorOptions(dtype=float (default), device={device}, layout=Strided (default), requires_grad=false (default), "
-        "pinned_memory=false (default), memory_format=(nullopt))"
+        f"TensorOptions(dtype=float (default), device={device}, layout=Strided (default), "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
     )
 
 
@@ -109,6 +110,31 @@ class CheckedMessages(Messages):
     def prepared(self, call: str, how: Any, dtype: torch.dtype) -> Callable[..., Any] | None:
         """Messages alone have a short way: no collective goes without its check."""
         return super().prepared(call, how, dtype) if call in ("send", "receive") else None
+
+    def alltoall(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None, **more: Any
+    ) -> Work:
+        """`Messages.alltoall`, once the ranks have compared fingerprints."""
+        splits = [[tensor.numel() for tensor in tensors] for tensors in (inputs, outputs)]
+        if all(len(each) == self.size() for each in splits):
+            self._compare("ALLTOALL", list(inputs), None, splits)
+        return super().alltoall(outputs, inputs, opts, **more)
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int] = (),
+        input_split_sizes: Sequence[int] = (),
+        opts: Any = None,
+        **more: Any,
+    ) -> Work:
+        """`Messages.alltoall_base`, once the ranks have compared fingerprints."""
+        splits = [self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)]
+        self._compare("ALLTOALL_BASE", [input], None, splits)
+        return super().alltoall_base(output, input, output_split_sizes, input_split_sizes, opts, **more)
+
+    all_to_all_single = alltoall_base
 
     def _compare(
         self, op: str, tensors: Sequence[torch.Tensor], opts: Any, splits: Sequence[Sequence[int]] = ()
@@ -176,26 +202,7 @@ def _checked(method: str) -> Callable[..., Work]:
     return checked
 
 
-def _alltoall(self: CheckedMessages, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Work:
-    """`Messages.alltoall`, once the ranks have compared fingerprints."""
-    splits = [[tensor.numel() for tensor in tensors] for tensors in (inputs, outputs)]
-    if all(len(each) == self.size() for each in splits):
-        self._compare("ALLTOALL", list(inputs), None, splits)
-    return Messages.alltoall(self, outputs, inputs, *args, **kwargs)
-
-
-def _alltoall_base(
-    self: CheckedMessages, output: Any, input: Any, out_splits: Any = (), in_splits: Any = (), *args: Any, **kwargs: Any
-) -> Work:
-    """`Messages.alltoall_base`, once the ranks have compared fingerprints."""
-    splits = [self._splits(input, in_splits), self._splits(output, out_splits)]
-    self._compare("ALLTOALL_BASE", [input], None, splits)
-    return Messages.alltoall_base(self, output, input, out_splits, in_splits, *args, **kwargs)
-
-
 for _method in _CHECKED:
     setattr(CheckedMessages, _method, _checked(_method))
-CheckedMessages.alltoall = _alltoall  # type: ignore[method-assign]
-CheckedMessages.alltoall_base = CheckedMessages.all_to_all_single = _alltoall_base  # type: ignore[method-assign]
 CheckedMessages.all_gather_single = CheckedMessages._allgather_base  # type: ignore[method-assign]
 CheckedMessages.reduce_scatter_single = CheckedMessages._reduce_scatter_base  # type: ignore[method-assign]

@@ -50,8 +50,8 @@ def _room(sizes: torch.Tensor, count: int | None = None) -> int:
     total = sum(declared) if count is None else max(declared) * count
     if any(size < 0 for size in declared) or total > _most():
         raise RuntimeError(
-            f"another rank declares objects of {declared} bytes, and this machine has {_most()} bytes of memory: do all "
-            "ranks call the same function of objects?"
+            f"another rank declares objects of {declared} bytes, and this machine has {_most()} bytes of memory: do "
+            "all ranks call the same function of objects?"
         )
     return total
 
