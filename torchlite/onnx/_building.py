@@ -6,6 +6,7 @@ import copy
 import functools
 import itertools
 import keyword
+import math
 import operator
 import re
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
 from . import _ops
-from ._direct import direct
+from ._direct import direct, grown
 from ._module import LoadedModule
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
@@ -105,6 +106,7 @@ class Scope:
         self.graph, self.root = Graph(), Module()
         self.values: dict[str, Any] = {}
         self.host: set[Node] = set()
+        self.growth: dict[Node, float] = {}  # elements for one of the inputs, at most, where no function checks them
         self.paths: dict[str, Node] = {}
         self.names: set[str] = set()
         self.before: list[Message] = []
@@ -273,13 +275,15 @@ class Scope:
             count -= 1
         if op.counts and count > 1:
             kwargs["outputs"] = count
-        if not node.domain or node.domain == "ai.onnx":
-            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host)
-            if shorter is not None:
-                return [self.call(shorter[0], *shorter[1], **shorter[2])]
         tensors = [a for a in args if isinstance(a, Node)]
+        growth = max((self.growth.get(a, 1.0) for a in tensors), default=1.0)
+        growth = grown(node.op_type, values, kwargs, growth)
+        if not node.domain or node.domain == "ai.onnx":
+            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host, growth)
+            if shorter is not None:
+                return [self._grown(self.call(shorter[0], *shorter[1], **shorter[2]), growth)]
         host = node.op_type in _ON_HOST or all(a in self.host for a in tensors)
-        result = self.call(op.function, *args, host=host, **kwargs)
+        result = self._grown(self.call(op.function, *args, host=host, **kwargs), growth)
         if count == 1:
             return [result]
         if not op.counts:
@@ -288,7 +292,13 @@ class Scope:
 
     def parts(self, result: Node, count: int, host: bool) -> list[Node]:
         """The elements of a node that gives several."""
-        return [self.call(operator.getitem, result, i, host=host) for i in range(count)]
+        growth = self.growth.get(result, math.inf if host else 1.0)
+        return [self._grown(self.call(operator.getitem, result, i, host=host), growth) for i in range(count)]
+
+    def _grown(self, node: Node, growth: float) -> Node:
+        if growth != 1:
+            self.growth[node] = growth
+        return node
 
     def argument(self, value: Any, op: Op, place: int) -> Any:
         """A value as a function gets it: a constant that is a number rather than data as Python's."""

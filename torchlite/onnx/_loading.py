@@ -9,6 +9,7 @@ from typing import Any
 from .._serialization.files import checked, opened
 from . import _ops
 from ._building import SPECIAL, Model, Scope, input_node, missing, versions
+from ._ops.limits import MOST, RATIO
 from ._ops.registry import Op
 from ._ops.types import on_device_of, plain
 from ._protobuf import Message, parse
@@ -33,7 +34,7 @@ def read(f: Any) -> tuple[Message, str | None]:
 
 def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
-    custom_ops: Mapping[tuple[str, str], Callable] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
     """A module that runs an ONNX model, with its weights as parameters: a `torch.fx.GraphModule`.
 
@@ -45,6 +46,11 @@ def load(
     The module takes the model's inputs in their order, tensors or NumPy's arrays (text as arrays of strings, sequences
     as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
     and sizes, the versions of the ops, and who made the file.
+
+    `max_elements` is how many elements a result may have whose size attributes or values say, as `ConstantOfShape`,
+    `Tile` or a loop can: 2**26, or 50 for each element of the inputs or of the file's tensors where these are more.
+    Results that are products of their inputs' sizes may have 16 times as many, all of one run 64 times, and loops take
+    a step for each 512. A call that asks for more raises OnnxFileError with the op and the number.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
 
@@ -58,12 +64,12 @@ def load(
     ['0.weight', '0.bias']
     """
     model, folder = read(f)
-    return build(model, folder, parameters, custom_ops)
+    return build(model, folder, parameters, custom_ops, max_elements)
 
 
 def build(
     model: Message, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
-    custom_ops: Mapping[tuple[str, str], Callable] | None = None,
+    custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
     """The module of a model that was parsed."""
     _ops.load()
@@ -101,6 +107,9 @@ def build(
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
         "metadata": {entry.key: entry.value for entry in model.metadata_props},
     }
+    module.scales = max_elements is None
+    held = RATIO * shared.elements.count
+    module.max_elements = max(MOST, held) if max_elements is None else int(max_elements)
     return module.eval()
 
 

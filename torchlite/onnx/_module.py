@@ -8,6 +8,8 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 
+from ._ops.limits import RATIO, RUN, elements
+
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 
 
@@ -23,7 +25,24 @@ class LoadedModule(GraphModule):
 
     Its pickle holds the nodes, for they cannot be had by tracing: the inputs' check refuses a Proxy, and constants of
     the host are calls without inputs.
+
+    A call counts the elements that it makes: `max_elements` is how many a result may have whose size the file says,
+    None for a body of control flow, which counts with the call around it.
     """
+
+    max_elements: int | None = None
+    scales: bool = True  # whether inputs that are larger let results be larger
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.max_elements is None:
+            return super().__call__(*args, **kwargs)
+        run, before = RUN, (RUN.most, RUN.made, RUN.steps, RUN.counts)
+        run.most = max(self.max_elements, RATIO * elements(args)) if self.scales else self.max_elements
+        run.made, run.steps, run.counts = 0, 0, True
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            run.most, run.made, run.steps, run.counts = before
 
     def __reduce__(self) -> Any:
         numbers = {node: number for number, node in enumerate(self.graph.nodes)}

@@ -11,12 +11,14 @@ import numpy as np
 
 import torchlite as torch
 
+from .._serialization.files import opened
 from ._protobuf import Message
 from ._types import NAMES, NARROW, unpacked
 from .errors import OnnxFileError
 
 _EXTERNAL = 1  # of data_location
 _MOST_DIMS = 64
+_SHARED = 4  # tensors that may have the same bytes of another file, as tied weights do
 # Where a tensor has its elements that has no raw data.
 _FIELDS = {
     "float32": "float_data", "complex64": "float_data", "float64": "double_data", "complex128": "double_data",
@@ -36,6 +38,8 @@ class Elements:
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
+        self.count = 0  # elements of all tensors
+        self.named: dict[str, int] = {}  # by path: bytes of a file of the folder that tensors have
 
     def array(self, tensor: Message) -> tuple[np.ndarray, str]:
         """A tensor's elements and its type's name: an array, of Python's strings for text, in a wider dtype for types
@@ -58,6 +62,7 @@ class Elements:
             flat = self._of_bytes(tensor.raw_data, name, shape, where)
         else:
             flat = _of_numbers(tensor, name, shape, where)
+        self.count += flat.size
         return flat.reshape(shape), name
 
     def _text(self, tensor: Message, shape: tuple, where: str) -> np.ndarray:
@@ -90,10 +95,13 @@ class Elements:
         offset, length = (_count(about, key, default, where) for key, default in (("offset", 0), ("length", size)))
         if length != size:
             raise OnnxFileError(f"{where}: {length} bytes of {name!r} are named, and it has {size}")
-        with open(path, "rb") as stream:
+        with opened(path) as stream:
             end = os.fstat(stream.fileno()).st_size
             if offset + length > end:
                 raise OnnxFileError(f"{where}: bytes {offset} to {offset + length} of {name!r}, which has {end}")
+            self.named[path] = self.named.get(path, 0) + length
+            if self.named[path] > _SHARED * end:
+                raise OnnxFileError(f"{where}: {name!r} has {end} bytes, and tensors name {_SHARED} times as many")
             stream.seek(offset)
             data = bytearray(length)
             if stream.readinto(data) != length:

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
+from .limits import allow_product, allow_step, elements
 from .registry import number, together
 
 
@@ -23,6 +24,7 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     going = True if condition is None else bool(number(condition))
     state, step = list(carried), 0
     found: list[list] = [[] for _ in range(scanned)]
+    total = 0
     while going and (most is None or step < most):
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
@@ -30,6 +32,8 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
             kept.append(value)
+            total += elements(value)
+        allow_step("Loop", total + elements(state))
         step += 1
     return (*state, *(_stacked(values, 0) for values in found))
 
@@ -46,6 +50,7 @@ def scan(
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
+    total = 0
     for step in range(length):
         slices = [
             x.select(axis, length - 1 - step if backward else step)
@@ -56,6 +61,8 @@ def scan(
         now = list(results[: len(now)])
         for kept, value in zip(found, results[len(now) :], strict=True):
             kept.append(value)
+            total += elements(value)
+        allow_product("Scan", total + elements(now))
     outputs = (
         _stacked(values[::-1] if backward else values, axis)
         for values, axis, backward in zip(found, output_axes, output_directions, strict=True)
@@ -88,10 +95,13 @@ def _longer(x: Tensor, length: int) -> Tensor:
 def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
     """A body run over the elements of sequences."""
     found: list[list] = [[] for _ in range(count)]
+    total = 0
     for i in range(len(values[0])):
         results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
         for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
             kept.append(value)
+            total += elements(value)
+        allow_product("SequenceMap", total)
     return tuple(found)
 
 

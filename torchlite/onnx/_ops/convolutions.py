@@ -10,6 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow, allow_product
 from .registry import Ints, ints, op, together
 
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -37,6 +38,12 @@ def padding_of(
     return begin, end
 
 
+def allow_padded(what: str, x: Tensor, begin: list[int], end: list[int]) -> None:
+    """Check the elements of a tensor with what stands before and behind its dimensions."""
+    sizes = (max(n + a + b, 1) for n, a, b in zip(x.shape[2:], begin, end, strict=True))
+    allow(what, x.shape[0], x.shape[1], *sizes)
+
+
 def flat(begin: list[int], end: list[int]) -> list[int]:
     """Padding as `pad` has it, the last dimension first."""
     return [n for pair in zip(reversed(begin), reversed(end), strict=True) for n in pair]
@@ -50,6 +57,11 @@ def conv(
     rank = x.ndim - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], list(w.shape[2:]), strides, dilations)
+    allow_padded("Conv", x, begin, end)
+    reach = [(k - 1) * d for k, d in zip(w.shape[2:], dilations, strict=True)]
+    spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
+    counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
+    allow_product("Conv", x.shape[0] * w.shape[0] * math.prod(counts))
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
@@ -71,6 +83,7 @@ def conv_transpose(
         s * (n - 1) + e + (k - 1) * d + 1
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
+    allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
     wanted = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
         wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
@@ -78,6 +91,7 @@ def conv_transpose(
         total = [a - b for a, b in zip(whole, wanted, strict=True)]
         begin = [t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total]
         end = [t - a for t, a in zip(total, begin, strict=True)]
+        allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in wanted))
     if (
         begin == end
         and min(begin) >= 0
@@ -150,6 +164,7 @@ def max_pool(
     rank = x.ndim - 2
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
+    allow_padded("MaxPool", x, begin, end)
     simple = begin == end and all(2 * p <= k for p, k in zip(begin, kernel, strict=True))
     whole, shift = x, [0] * rank
     if not simple:
@@ -192,6 +207,7 @@ def average_pool(
     rank = x.ndim - 2
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
+    allow_padded("AveragePool", x, begin, end)
     if begin == end and set(dilations) == {1} and rank in _AVERAGE and all(
         2 * p <= k for p, k in zip(begin, kernel, strict=True)
     ):  # fmt: skip
@@ -221,6 +237,7 @@ def lp_pool(
     rank = x.ndim - 2
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
+    allow_padded("LpPool", x, begin, end)
     rest = _ceiled(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
     whole = F.pad(x.abs(), flat(begin, [a + b for a, b in zip(end, rest, strict=True)]))
     parts = windows(whole, kernel, strides, dilations)
@@ -240,6 +257,8 @@ def max_unpool(
     ]
     small = [*x.shape[:2], *sizes]
     whole = ints(output_shape) or small
+    allow("MaxUnpool", *(max(n, 1) for n in small))
+    allow("MaxUnpool", *(max(a, b, 1) for a, b in zip(whole, small, strict=True)))
     flat_out = torch.zeros(math.prod(small), dtype=x.dtype, device=x.device)
     out = torch.scatter(flat_out, 0, places.reshape(-1), x.reshape(-1)).reshape(small)
     if whole == small:
@@ -270,6 +289,7 @@ def global_lp_pool(x: Tensor, *, p: float = 2) -> Tensor:
 def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Tensor:
     x, rois = together(x, rois)
     rows, columns = pooled_shape
+    allow("MaxRoiPool", rois.shape[0], x.shape[1], rows, columns)
     height, width = x.shape[2:]
     out = []
     for image, x1, y1, x2, y2 in rois.tolist():

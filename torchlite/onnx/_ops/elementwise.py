@@ -10,6 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow, allow_broadcast, allow_matmul, allow_product
 from .registry import Number, number, op, together
 
 _PLAIN: dict[str, Callable] = {
@@ -43,6 +44,7 @@ def _one(name: str, function: Callable) -> Callable:
 def _both(name: str, function: Callable) -> Callable:
     def run(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
         x, y = together(x, legacy(x, y, axis, broadcast))
+        allow_broadcast(name, x, y)
         return function(x, y)
 
     run.__name__ = run.__qualname__ = name
@@ -276,7 +278,9 @@ def det(x: Tensor) -> Tensor:
 
 @op("MatMul")
 def matmul(x: Tensor, y: Tensor) -> Tensor:
-    return torch.matmul(*together(x, y))
+    x, y = together(x, y)
+    allow_matmul(x, y)
+    return torch.matmul(x, y)
 
 
 @op("Gemm")
@@ -287,18 +291,37 @@ def gemm(
     a, b, c = together(a, b, c)
     if transA:
         a = a.t()
+    right = b.t() if transB else b
+    allow_matmul(a, right)
     if alpha == 1 and beta == 1 and transB and c is not None and c.ndim == 1 and a.is_floating_point():
         return F.linear(a, b, c)
-    out = torch.matmul(a, b.t() if transB else b)
+    out = torch.matmul(a, right)
     if alpha != 1:
         out = (alpha * out).to(a.dtype)
     if c is None:
         return out
+    allow_broadcast("Gemm", out, c)
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
+
+
+def _einsum_size(equation: str, operands: tuple) -> int:
+    """The elements of an Einsum's result, as far as its letters say."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    sizes: dict[str, int] = {}
+    rest = 1
+    for term, x in zip(left.split(","), operands, strict=False):
+        before, dots, after = term.partition("...")
+        for letter, n in [*zip(before, x.shape, strict=False), *zip(after[::-1], x.shape[::-1], strict=False)]:
+            sizes[letter] = max(sizes.get(letter, 1), n)
+        if dots:
+            rest = max(rest, math.prod(x.shape[len(before) : x.ndim - len(after)]))
+    once = (c for c in sizes if left.count(c) == 1)
+    return math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once)) * (rest if "..." in equation else 1)
 
 
 @op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
+    allow_product("Einsum", _einsum_size(equation, operands))
     return torch.einsum(equation, *together(*operands))
 
 
@@ -308,5 +331,6 @@ def arange(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) 
     if c == 0:
         raise ValueError("Range: delta is zero")
     count = max(math.ceil((b - a) / c), 0)
+    allow("Range", count)
     steps = torch.arange(count, dtype=torch.float64 if start.is_floating_point() else torch.int64)
     return (a + steps * c).to(start.dtype)

@@ -12,6 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow
 from .registry import Ints, Number, ints, number, op, together
 
 
@@ -30,7 +31,9 @@ def grid_sample(
 
 @op("AffineGrid")
 def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
-    return F.affine_grid(theta, ints(size) or [], align_corners=bool(align_corners))
+    sizes = ints(size) or []
+    allow("AffineGrid", *sizes[:1], *sizes[2:], max(len(sizes), 1))
+    return F.affine_grid(theta, sizes, align_corners=bool(align_corners))
 
 
 def _sampled(image: Tensor, y: Tensor, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -55,13 +58,18 @@ def _roi_align(
     x: Tensor, rois: Tensor, images: Tensor, mode: str, rows: int, columns: int, ratio: int, scale: float, shift: float
 ) -> Tensor:
     out = []
+    allow("RoiAlign", rois.shape[0], x.shape[1], rows, columns)
     for box, image in zip(rois.tolist(), images.tolist(), strict=True):
         x1, y1, x2, y2 = (v * scale - shift for v in box)
         wide, high = x2 - x1, y2 - y1
         if not shift:
             wide, high = max(wide, 1.0), max(high, 1.0)
         down, across = high / rows, wide / columns
+        if not math.isfinite(down + across):
+            raise ValueError(f"RoiAlign: a region of {high} by {wide}")
         steps_y, steps_x = (ratio, ratio) if ratio > 0 else (math.ceil(down), math.ceil(across))
+        # Of each sample: four neighbours of every channel, and their weights.
+        allow("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0))
         y = y1 + (torch.arange(rows * steps_y, device=x.device) + 0.5) * (down / max(steps_y, 1))
         z = x1 + (torch.arange(columns * steps_x, device=x.device) + 0.5) * (across / max(steps_x, 1))
         yy, xx = (part.to(x.dtype) for part in torch.meshgrid(y, z, indexing="ij"))

@@ -10,6 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .limits import allow
 from .registry import Number, number, op, together
 
 
@@ -101,6 +102,7 @@ def tensor_scatter(
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
     indices, values = together(indices, values)
     n = int(number(depth))
+    allow("OneHot", indices.numel(), n)
     axis = axis + indices.ndim + 1 if axis < 0 else axis
     places = torch.remainder(indices.to(torch.int64), n) if n else indices.to(torch.int64)
     inside = (indices >= -n) & (indices < n)

@@ -12,6 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow, allow_product
 from .registry import Ints, op
 from .strings import texts
 
@@ -128,6 +129,7 @@ def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = Non
     found = [known.get(item if isinstance(item, str) else int(item), -1) for item in array.ravel().tolist()]
     if not zeros and -1 in found:
         raise ValueError("OneHotEncoder: a value is of no category")
+    allow_product("OneHotEncoder", len(found) * len(known))
     out = np.zeros((len(found), len(known)), np.float32)
     for i, place in enumerate(found):
         if place >= 0:
@@ -162,6 +164,7 @@ _AFTER: dict[str, Callable[[Tensor], Tensor]] = {
 def linear_regressor(
     x: Tensor, *, coefficients: Any, intercepts: Any = None, post_transform: str = "NONE", targets: int = 1
 ) -> Tensor:
+    allow_product("LinearRegressor", x.shape[0] * targets)
     weight = torch.tensor(coefficients, device=x.device).reshape(targets, -1)
     out = F.linear(x.to(torch.float32), weight)
     out = out if intercepts is None else out + torch.tensor(intercepts, device=x.device)
@@ -275,6 +278,7 @@ def tree_ensemble(
     leaf = at - count
     values = leaf_weights[leaf]
     places = torch.tensor(leaf_targetids)[leaf]
+    allow("TreeEnsemble", x.shape[0], n_targets or 1)
     out = torch.zeros(x.shape[0], n_targets or 1, dtype=x.dtype)
     kept = torch.scatter_reduce(
         out, 1, places, values.to(x.dtype), _TOGETHER[aggregate_function], include_self=aggregate_function == 1
@@ -294,15 +298,19 @@ def _old_trees(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tup
         torch.tensor([place.get((t, n), 0) for t, n in zip(trees, given[f"nodes_{way}nodeids"], strict=True)])
         for way in ("true", "false")
     )
+    first: dict[int, int] = {}  # by tree: its first node
+    for (tree, _), i in place.items():
+        first[tree] = min(i, first.get(tree, i))
     is_leaf = torch.tensor([mode == "LEAF" for mode in given["nodes_modes"]])
     modes = [_MODES.index(mode) if mode in _MODES else 0 for mode in given["nodes_modes"]]
-    roots = torch.tensor([min(i for (t, _), i in place.items() if t == tree) for tree in dict.fromkeys(trees)])
+    roots = torch.tensor(list(first.values()))
     missing = torch.tensor(given["nodes_missing_value_tracks_true"] or [0] * len(modes), dtype=torch.bool)
     splits = given["nodes_values"] if given["nodes_values"] is not None else given["nodes_values_as_tensor"].tolist()
     at = _leaves(
         x, roots, torch.tensor(given["nodes_featureids"]), torch.tensor(splits, dtype=x.dtype), modes, yes, no,
         is_leaf, missing,
     )  # fmt: skip
+    allow("a tree ensemble", len(modes) + at.numel(), targets)
     weights = torch.zeros(len(modes), targets, dtype=x.dtype)
     values = given[f"{kind}_weights"]
     values = given[f"{kind}_weights_as_tensor"].tolist() if values is None else values

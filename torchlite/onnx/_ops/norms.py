@@ -10,6 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import dtype_of
+from .limits import allow
 from .registry import Ints, Number, number, op
 
 
@@ -132,6 +133,7 @@ def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
     squares = x * x
     flat = squares.reshape(x.shape[0], 1, x.shape[1], -1)
     before = (size - 1) // 2
+    allow("LRN", flat.shape[0], x.shape[1] + max(size, 0) - 1, flat.shape[3])
     around = F.pad(flat, [0, 0, before, size - 1 - before]).unfold(2, size, 1).sum(-1).reshape(x.shape)
     return x / (bias + alpha / size * around).pow(beta)
 

@@ -9,6 +9,7 @@ from torchlite import Tensor
 
 from .._types import NAMES, Narrow, dtype_of, type_name
 from .convolutions import conv
+from .limits import allow_matmul, allow_product
 from .registry import Ints, op
 from .types import converted
 
@@ -28,6 +29,7 @@ def _spread(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
         return value.reshape(())
     if not block:
         return value.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    allow_product("a scale of blocks", value.numel() * block)
     return value.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
 
 
@@ -88,6 +90,7 @@ def _shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
 
 @op("MatMulInteger")
 def matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
+    allow_matmul(a, b)
     return torch.matmul(_shifted(a, a_zero, -2), _shifted(b, b_zero, -1)).to(torch.int32)
 
 
@@ -116,6 +119,7 @@ def qlinear_matmul(
     a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor, y_scale: Tensor,
     y_zero: Tensor,
 ) -> Tensor:  # fmt: skip
+    allow_matmul(a, b)
     out = torch.matmul(_shifted(a, a_zero, -2), _shifted(b, b_zero, -1))
     factor = a_scale.to(torch.float64) * b_scale.to(torch.float64) / y_scale.to(torch.float64)
     return _requantized(out, factor, y_zero, -1)

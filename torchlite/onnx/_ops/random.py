@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
 
 from .._types import dtype_of
+from .limits import allow
 from .registry import Ints, op
 
 
@@ -16,10 +18,12 @@ def _generator(seed: float | None) -> Any:
 
 
 def _normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any) -> Tensor:
+    allow("RandomNormal", *sizes)
     return (torch.randn(list(sizes), generator=_generator(seed)) * scale + mean).to(dtype)
 
 
 def _uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any) -> Tensor:
+    allow("RandomUniform", *sizes)
     return (torch.rand(list(sizes), generator=_generator(seed)) * (high - low) + low).to(dtype)
 
 
@@ -59,5 +63,6 @@ def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None)
 
 @op("Multinomial")
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
+    allow("Multinomial", math.prod(x.shape[:-1]), sample_size)
     found = torch.multinomial(torch.softmax(x, -1).cpu(), sample_size, True, generator=_generator(seed))
     return found.to(dtype_of(dtype)).to(x.device)

@@ -11,6 +11,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow
 from .registry import Floats, Ints, floats, ints, op, positive
 
 
@@ -132,6 +133,11 @@ def _plain(x: Tensor, sizes: list[int], scales: list[float], way: Way) -> Tensor
 
 
 def _resize(x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[float, float]], way: Way) -> Tensor:
+    for d in range(x.ndim):  # each dimension after those before it
+        allow("Resize", *sizes[: d + 1], *x.shape[d + 1 :])
+        if way.antialias and way.mode != "nearest":
+            reach = 2 * math.ceil(2 / min(scales[d], 1.0)) if scales[d] > 0 else 0
+            allow("Resize", sizes[d], reach)
     found = _plain(x, sizes, scales, way)
     if found is not None:
         return found

@@ -9,6 +9,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .limits import allow
 from .registry import Ints, Number, ints, number, op, together
 
 
@@ -62,6 +63,8 @@ def split_to_sequence(x: Any, split: Tensor | None = None, *, axis: int = 0, kee
         sizes = [1] * length
     elif split.ndim == 0:
         part = int(split.item())
+        if part < 1:
+            raise ValueError(f"SplitToSequence: parts of {part} elements")
         sizes = [min(part, length - i) for i in range(0, length, part)]
     else:
         sizes = ints(split) or []
@@ -92,6 +95,7 @@ def optional_get_element(value: Any) -> Any:
 def densified(values: Tensor, indices: Tensor, sizes: Ints) -> Tensor:
     """A sparse tensor of a file with all its elements."""
     shape = ints(sizes) or []
+    allow("a sparse tensor", *shape)
     place = indices
     if indices.ndim == 2:
         place = torch.zeros(indices.shape[0], dtype=torch.int64, device=indices.device)

@@ -12,6 +12,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import Narrow
+from .limits import allow, allow_product
 from .registry import Ints, Number, ints, number, op, positive, together
 
 
@@ -86,6 +87,7 @@ def unsqueeze(x: Any, axes: Ints = None) -> Any:
 
 @op("Concat")
 def concat(*values: Any, axis: int = 1) -> Any:
+    allow_product("Concat", sum(math.prod(x.shape) for x in values))
     if not isinstance(values[0], Tensor):
         return np.concatenate(values, axis)
     return torch.cat(together(*values), axis)
@@ -97,6 +99,8 @@ def split(x: Any, split: Ints = None, *, axis: int = 0, num_outputs: int | None 
     sizes = ints(split)
     if sizes is None:
         count = num_outputs or outputs
+        if not outputs <= count <= max(length, outputs):
+            raise ValueError(f"Split: {length} into {count} parts, of which {outputs} are outputs")
         part = -(-length // count)
         sizes = [max(min(part, length - i * part), 0) for i in range(count)]
     if sum(sizes) != length or len(sizes) < outputs:
@@ -143,6 +147,7 @@ def _bounded(value: int, n: int, step: int) -> int | None:
 def expand(x: Any, shape: Ints) -> Any:
     sizes = ints(shape) or []
     whole = np.broadcast_shapes(tuple(x.shape), tuple(sizes))
+    allow("Expand", *whole)
     return np.broadcast_to(x, whole) if isinstance(x, np.ndarray) else x.expand(whole)
 
 
@@ -150,12 +155,15 @@ def expand(x: Any, shape: Ints) -> Any:
 def tile_one_dimension(x: Tensor, tiles: Number, axis: Number) -> Tensor:
     repeats = [1] * x.ndim
     repeats[int(number(axis))] = int(number(tiles))
+    allow("Tile", x.numel(), *repeats)
     return x.repeat(repeats)
 
 
 @op("Tile", since=6)
 def tile_all(x: Tensor, repeats: Ints) -> Tensor:
-    return x.repeat(ints(repeats) or [])
+    counts = ints(repeats) or []
+    allow("Tile", x.numel(), *counts)
+    return x.repeat(counts)
 
 
 @op("Pad")
@@ -169,6 +177,7 @@ def pad(
     if len(given) != 2 * len(dims):
         raise ValueError(f"Pad: pads {given} for {len(dims)} dimensions")
     both = {d: (given[i], given[i + len(dims)]) for i, d in enumerate(dims)}
+    allow("Pad", *(max(n + sum(both.get(d, (0, 0))), 0) for d, n in enumerate(x.shape)))
     if mode == "constant":
         flat = [n for d in reversed(range(x.ndim)) for n in both.get(d, (0, 0))]
         filling = number(value)
@@ -200,6 +209,8 @@ def _mirrored(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
 def center_crop_pad(x: Tensor, shape: Ints, *, axes: Ints = None) -> Tensor:
     sizes = ints(shape) or []
     dims = positive(list(range(x.ndim)) if axes is None else axes, x.ndim)
+    wide = dict(zip(dims, sizes, strict=True))
+    allow("CenterCropPad", *(max(wide.get(d, n), n) for d, n in enumerate(x.shape)))
     for d, wanted in zip(dims, sizes, strict=True):
         n = x.shape[d]
         if n > wanted:
@@ -253,6 +264,12 @@ def col2im(
     rank = len(image)
     dilations, strides, pads = dilations or [1] * rank, strides or [1] * rank, pads or [0] * 2 * rank
     begin, end = pads[:rank], pads[rank:]
+    allow(
+        "Col2Im",
+        x.shape[0],
+        x.shape[1],
+        *(max(n, 0) + abs(a) + abs(b) for n, a, b in zip(image, begin, end, strict=True)),
+    )
     if rank == 2 and begin == end:
         return F.fold(x, image, block, dilations, begin, strides)
     n, channels = x.shape[0], x.shape[1] // math.prod(block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import Any
 
@@ -11,6 +10,8 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .limits import allow, allow_broadcast, allow_product
+from .patterns import Pattern
 from .registry import Ints, op
 
 
@@ -24,7 +25,10 @@ def texts(values: Any, shape: Any) -> np.ndarray:
 
 @op("StringConcat")
 def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    allow_broadcast("StringConcat", x, y)
     a, b = np.broadcast_arrays(x, y)
+    # Each text that both have counts, wherever broadcasting repeats it.
+    allow_product("StringConcat", a.size + sum(map(len, a.ravel())) + sum(map(len, b.ravel())))
     return texts((p + q for p, q in zip(a.ravel(), b.ravel(), strict=True)), a.shape)
 
 
@@ -32,6 +36,7 @@ def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
     parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
     width = max(map(len, parts), default=0)
+    allow_product("StringSplit", len(parts) * width)
     out = texts((word for row in parts for word in [*row, *[""] * (width - len(row))]), (*x.shape, width))
     counts = torch.tensor([len(row) for row in parts], dtype=torch.int64).reshape(x.shape)
     return out if outputs == 1 else (out, counts)
@@ -39,8 +44,8 @@ def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int |
 
 @op("RegexFullMatch")
 def regex_full_match(x: np.ndarray, *, pattern: str) -> Tensor:
-    found = re.compile(pattern)
-    return torch.tensor([found.fullmatch(item) is not None for item in x.ravel()], dtype=torch.bool).reshape(x.shape)
+    found = Pattern(pattern)
+    return torch.tensor([found.matches(item) for item in x.ravel()], dtype=torch.bool).reshape(x.shape)
 
 
 def _bare(word: str) -> str:
@@ -74,10 +79,15 @@ def tf_idf(
         for at in range(begin, end, size):
             places[tuple(pool[at : at + size])] = len(places)
     rows = x.tolist() if x.ndim == 2 else [x.tolist()]
-    out = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
+    columns = max(ngram_indexes, default=-1) + 1
+    allow("TfIdfVectorizer", len(rows), columns)
+    out = np.zeros((len(rows), columns), np.float32)
     for i, row in enumerate(rows):
-        for size in range(min_gram_length, max_gram_length + 1):
-            for skip in range(1, (max_skip_count if size > 1 else 0) + 2):
+        for size in range(max(min_gram_length, 1), min(max_gram_length, len(ngram_counts), len(row)) + 1):
+            # Longer skips lead out of the row.
+            widest = min(max_skip_count + 1, (len(row) - 1) // (size - 1)) if size > 1 else 1
+            allow_product("TfIdfVectorizer", widest * len(row) * size)
+            for skip in range(1, widest + 1):
                 for begin in range(len(row) - (size - 1) * skip):
                     entry = places.get(tuple(row[begin : begin + (size - 1) * skip + 1 : skip]))
                     if entry is not None:

@@ -10,6 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import NAMES, NARROW, NUMBERS, OLD_NAMES, Narrow, dtype_of, narrowed, type_name
+from .limits import allow
 from .registry import Ints, ints, op
 
 _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
@@ -114,6 +115,7 @@ def identity(x: Any) -> Any:
 @op("ConstantOfShape")
 def constant_of_shape(shape: Ints, *, value: Any = None) -> Any:
     sizes = ints(shape) or []
+    allow("ConstantOfShape", *sizes)
     if value is None:
         return torch.zeros(sizes)
     if isinstance(value, np.ndarray):
