@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
-import os
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,45 +12,6 @@ from ._collectives import barrier
 from ._world import get_rank
 
 _calls = 0  # of `breakpoint`
-
-
-class DebugLevel(enum.IntEnum):
-    """What TORCH_DISTRIBUTED_DEBUG says."""
-
-    OFF, INFO, DETAIL = range(3)
-
-
-_level: list[DebugLevel] = []  # that was set; empty while the environment says
-
-
-def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says, or was set since. Groups that are made with DETAIL compare collectives."""
-    if not _level:
-        return DebugLevel.__members__.get(os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper(), DebugLevel.OFF)
-    return _level[0]
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """What `get_debug_level` answers from now on.
-
-    >>> import torchlite.distributed as dist
-    >>> before = dist.get_debug_level()
-    >>> dist.set_debug_level(dist.DebugLevel.INFO)
-    >>> dist.get_debug_level().name
-    'INFO'
-    >>> dist.set_debug_level(before)
-    """
-    if not isinstance(level, DebugLevel):
-        raise TypeError(f"set_debug_level(): argument must be DebugLevel, not {type(level).__name__}")
-    _level[:] = [level]
-
-
-def set_debug_level_from_env() -> None:
-    """Take what TORCH_DISTRIBUTED_DEBUG says now. ValueError for another word than OFF, INFO or DETAIL."""
-    word = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
-    if word not in DebugLevel.__members__:
-        raise ValueError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")
-    _level[:] = [DebugLevel[word]]
 
 
 @contextlib.contextmanager

@@ -63,8 +63,9 @@ def given(tensor: torch.Tensor) -> np.ndarray:
     own = _own(tensor)
     if own is None:
         lent = _lent(tensor, False)
-        # What is lent to be read goes back with the last array on it.
-        own = _copied(tensor) if lent is None else lent.__enter__().reshape(-1)
+        # What is lent to be read goes back with the last array on it: at once, since the message may begin later, when
+        # the device's pool has given the memory of a tensor that the caller dropped to another.
+        own = _copied(tensor) if lent is None else lent.__enter__().reshape(-1).copy()
     return _plain(own)
 
 

@@ -305,7 +305,7 @@ def _make(
 
 
 def _messages(backend: str, ranks: list[int], name: str, timeout: timedelta, title: str, everyone: bool) -> Any:
-    from ._debugging import DebugLevel, get_debug_level
+    from ._debug_level import DebugLevel, get_debug_level
     from ._messages import Messages
 
     kind = Messages

@@ -40,7 +40,8 @@ from ._collectives import (
     scatter,
     supports_complex,
 )
-from ._debugging import DebugLevel, breakpoint, get_debug_level, record_comm, set_debug_level, set_debug_level_from_env
+from ._debug_level import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
+from ._debugging import breakpoint, record_comm
 from ._grad_bucket import BuiltinCommHookType as BuiltinCommHookType
 from ._grad_bucket import GradBucket
 from ._objects import _object_to_tensor as _object_to_tensor
