@@ -15,7 +15,7 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import tracing
+from torchlite._dispatch import recording, tracing
 
 PAIRS = int(os.environ.get("TORCHLITE_TRACING_PAIRS", "10"))  # 200 at night
 
@@ -328,6 +328,33 @@ def test_a_fork_beside_a_trace_has_no_trace():
     codes: list[int] = []
     symbolic(torch.ones(3, 4), meet)
     assert codes == [0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_beside_a_recorder_can_record():
+    def fork():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if not child:
+            try:
+                same = all(table.__dict__[name] is kernel for name, kernel in plain.items())
+                with recording.KernelRecorder(table):
+                    torch.ones(2).exp()
+                os._exit(0 if same and not recording.RECORDERS else 1)
+            finally:
+                os._exit(2)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    codes: list[int] = []
+    table = torch.ones(2)._table
+    plain = dict(table.__dict__)
+    with recording.KernelRecorder(table):
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join(30)
+        fork()  # the thread that records is there in the child: its recorder goes on
+    assert codes == [0, 2]
 
 
 def test_saved_programs_of_threads(quick_switches):

@@ -8,6 +8,7 @@ straight through.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -103,10 +104,24 @@ class KernelRecorder:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        del RECORDERS[self.thread]
         for table, before in self._before:
             table.__dict__.update(before)
+        del RECORDERS[self.thread]
         _lock.release()
+
+
+def _after_fork() -> None:
+    """In a forked child: a recorder of another thread of the parent ends, and its lock is free."""
+    here = threading.get_ident()
+    for thread, recorder in list(RECORDERS.items()):
+        if thread != here:
+            recorder.__exit__()
+    if not RECORDERS:
+        _lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _tables(table: Table) -> list[Table]:
