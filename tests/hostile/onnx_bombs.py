@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from torchlite.onnx._protobuf import Message
+from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._writing.writer import tensor
 
 from .onnx_files import info, model, node
@@ -38,7 +38,7 @@ def shaped(name: str, *shape: int) -> Message:
     return tensor(name, np.ones(shape, np.float32), "float32")
 
 
-def ran(nodes: list[Message], initializers: list[Message] = (), say: str = RUN, **rest: Any) -> tuple[bytes, str]:  # type: ignore[assignment]
+def ran(nodes: list[Message], initializers: Sequence[Message] = (), say: str = RUN, **rest: Any) -> tuple[bytes, str]:
     return model(nodes, rest.pop("inputs", []), rest.pop("outputs", ["y"]), list(initializers), **rest), say
 
 
@@ -56,10 +56,7 @@ def of_domain(kind: str, domain: str, inputs: list[Message], **attributes: Any) 
     def made() -> tuple[bytes, str]:
         item = node(kind, [part.name for part in inputs], ["y"], **attributes)
         item.domain = domain
-        data = model([item], [], ["y"], inputs)
-        from torchlite.onnx._protobuf import encode, parse
-
-        whole = parse(data)
+        whole = parse(model([item], [], ["y"], inputs))
         whole.opset_import.append(Message("OperatorSetId", domain=domain, version=3))
         return b"".join(encode(whole)), RUN
 
@@ -137,7 +134,7 @@ def functions(count: int, twice: bool) -> Bomb:
             found.append(
                 Message(
                     "Function", name=f"f{i}", domain="own", input=["a"], output=["b"], node=body, opset_import=imports
-                )  # fmt: skip
+                )
             )
         return ran([call(count - 1, "x", "y")], [shaped("x", 4)], functions=found)
 
@@ -186,7 +183,7 @@ def roi(box: tuple[float, ...], **attributes: Any) -> Bomb:
 
 
 _X4, _ROW = shaped("x", 1, 1, 4, 4), shaped("x", 1, 1, 4)
-_UP = dict(kernel_shape=[1, 1])
+_UP: dict[str, Any] = {"kernel_shape": [1, 1]}
 
 BOMBS: dict[str, Bomb] = {
     "onnx roi align of a large region": roi((0, 0, 2e4, 2e4)),

@@ -10,7 +10,7 @@ from ..errors import OnnxFileError
 
 MOST = 1 << 26  # elements of a result whose size attributes and values say, where `load` is given no other number
 RATIO = 50  # elements for each one of the inputs and of the file's tensors, where these are more
-_PRODUCTS = 16  # times as many elements for a result whose size follows from those of its inputs
+_PRODUCTS = 4  # times as many elements for a result whose size follows from those of its inputs
 _RESULTS = 64  # times as many elements for all results of one run whose sizes values say
 _STEP = 1024  # elements that a step of a loop stands for
 
