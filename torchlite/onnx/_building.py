@@ -6,7 +6,6 @@ import copy
 import functools
 import itertools
 import keyword
-import math
 import operator
 import re
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
 from . import _ops
-from ._direct import direct, grown
+from ._direct import CHECKED_RESULT, Known, after, direct, known_of
 from ._module import LoadedModule
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
@@ -110,7 +109,7 @@ class Scope:
         self.graph, self.root = Graph(), Module()
         self.values: dict[str, Any] = {}
         self.host: set[Node] = set()
-        self.growth: dict[Node, float] = {}  # elements for one of the inputs, at most, where no function checks them
+        self.known: dict[Node, Known] = {}
         self.paths: dict[int, Node] = {}  # by the array, which the model keeps
         self.names: set[str] = set()
         self.counts: dict[tuple[int, str], int] = {}
@@ -264,7 +263,9 @@ class Scope:
         if function is not None:
             return self.function(function, values, attributes, node, what)
         if (domain, node.op_type) in _SPECIAL:
-            return _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+            found = _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+            self.known |= {item: CHECKED_RESULT for item in found if isinstance(item, Node)}
+            return found
         version = self.opsets.get(domain)
         if version is None:
             raise OnnxFileError(f"{what}: the file says no version of the ops of {domain or 'ai.onnx'!r}")
@@ -299,14 +300,16 @@ class Scope:
         if op.counts and count > 1:
             kwargs["outputs"] = count
         tensors = [a for a in args if isinstance(a, Node)]
-        growth = max((self.growth.get(a, 1.0) for a in tensors), default=1.0)
-        growth = grown(node.op_type, values, kwargs, growth)
+        known = known_of(node.op_type, values, args, kwargs, self.known)
         if not node.domain or node.domain == "ai.onnx":
-            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host, growth)
+            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host, known)
             if shorter is not None:
-                return [self._grown(self.call(shorter[0], *shorter[1], **shorter[2]), growth)]
+                result = self.call(shorter[0], *shorter[1], **shorter[2])
+                self.known[result] = after(node.op_type, known, True)
+                return [result]
         host = node.op_type in _ON_HOST or all(a in self.host for a in tensors)
-        result = self._grown(self.call(op.function, *args, host=host, **kwargs), growth)
+        result = self.call(op.function, *args, host=host, **kwargs)
+        self.known[result] = after(node.op_type, known, False)
         if count == 1:
             return [result]
         if not op.counts:
@@ -315,13 +318,9 @@ class Scope:
 
     def parts(self, result: Node, count: int, host: bool) -> list[Node]:
         """The elements of a node that gives several."""
-        growth = self.growth.get(result, math.inf if host else 1.0)
-        return [self._grown(self.call(operator.getitem, result, i, host=host), growth) for i in range(count)]
-
-    def _grown(self, node: Node, growth: float) -> Node:
-        if growth != 1:
-            self.growth[node] = growth
-        return node
+        found = [self.call(operator.getitem, result, i, host=host) for i in range(count)]
+        self.known |= dict.fromkeys(found, self.known.get(result, CHECKED_RESULT))
+        return found
 
     def argument(self, value: Any, op: Op, place: int) -> Any:
         """A value as a function gets it: a constant that is a number rather than data as Python's."""
@@ -395,6 +394,7 @@ class Scope:
                 formal_input = inner.placeholder(item.name)
                 inner.add(item.name, formal_input, what)
                 inner.host.add(formal_input)
+                inner.known[formal_input] = CHECKED_RESULT
         reads = []
         for name in free_names(graph):
             value = self.values.get(name)
@@ -405,6 +405,7 @@ class Scope:
             else:
                 inner.values[name] = inner.placeholder(name)
                 inner.host.add(inner.values[name])
+                inner.known[inner.values[name]] = CHECKED_RESULT
                 reads.append(self.tensor(value))
         inner.initializers(graph)
         inner.nodes(graph.node)

@@ -51,9 +51,32 @@ def _both(name: str, function: Callable) -> Callable:
     return run
 
 
+def _checked(name: str, function: Callable) -> Callable:
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if x.shape != y.shape:
+            allow_broadcast(name, x, y)
+        return function(x, y)
+
+    run.__name__ = run.__qualname__ = f"checked_{function.__name__}"
+    run.__module__ = __name__
+    globals()[run.__name__] = run
+    return run
+
+
+def checked_matmul(x: Tensor, y: Tensor) -> Tensor:
+    allow_matmul(x, y)
+    return torch.matmul(x, y)
+
+
+# As DIRECT, where the result may be larger than both inputs.
+CHECKED = {name: _checked(name, f) for name, f in _TWO.items() if name != "Equal"} | {"MatMul": checked_matmul}
+
+
 def fitting(name: str, *values: Any) -> tuple:
     """Tensors of one device, None among them, whose elements are not too many where they are broadcast."""
-    allow_broadcast(name, *(v for v in values if getattr(v, "shape", None) is not None))
+    given = [v for v in values if hasattr(v, "shape")]
+    if len(given) > 1:
+        allow_broadcast(name, *given)
     return together(*values)
 
 
