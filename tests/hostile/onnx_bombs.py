@@ -257,6 +257,27 @@ BOMBS: dict[str, Bomb] = {
     "onnx outer gemm of a weight": outer("Gemm", (1 << 16, 1), (1 << 16, 1), transB=1),
     "onnx outer prelu": outer("PRelu", (1 << 16, 1), (1, 1 << 16)),
     "onnx outer sums": outer("Sum", (1 << 16, 1), (1, 1 << 16)),
+    "onnx products of weights": grown(
+        12, "MatMul", lambda v: ["f", "k"] if v == "v0" else [v, "l"], shaped("f", 1 << 10, 1), shaped("k", 1, 1 << 10),
+        shaped("l", 1 << 10, 1 << 10)),
+    "onnx channels of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("Conv", [f"c{i}", "w"], [f"d{i}"]), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 1, 1, 4, 4), shaped("w", 256, 1, 1, 1), ints("s", -1, 1, 4, 4)], SMALL),
+    "onnx columns of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("Gemm", [f"c{i}", "w"], [f"d{i}"], transB=1), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 4, 1), shaped("w", 256, 1), ints("s", -1, 1)], SMALL),
+    "onnx sums of dimensions": lambda: ran(
+        [node("Add", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(40)] + [node("Identity", ["v40"], ["y"])],
+        [shaped("v0", 1), *(shaped(f"w{i}", 2, *[1] * i) for i in range(40))], SMALL),
+    "onnx norms of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("LayerNormalization", [f"c{i}", "w"], [f"d{i}"]), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 4, 1), shaped("w", 256), ints("s", -1, 1)], SMALL),
     "onnx gather of places": simple(
         "Gather", shaped("x", 1, 1 << 16), tensor("i", np.zeros(1 << 17, np.int8).astype(np.int64), "int64")),
     "onnx doubling by concat": grown(40, "Concat", lambda v: [v, v], axis=0),

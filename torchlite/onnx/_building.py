@@ -263,9 +263,9 @@ class Scope:
         if function is not None:
             return self.function(function, values, attributes, node, what)
         if (domain, node.op_type) in _SPECIAL:
-            found = _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
-            self.known |= {item: CHECKED_RESULT for item in found if isinstance(item, Node)}
-            return found
+            results = _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+            self.known |= {item: CHECKED_RESULT for item in results if isinstance(item, Node)}
+            return results
         version = self.opsets.get(domain)
         if version is None:
             raise OnnxFileError(f"{what}: the file says no version of the ops of {domain or 'ai.onnx'!r}")

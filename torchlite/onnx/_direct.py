@@ -52,8 +52,8 @@ class Known(NamedTuple):
     """What is known of a node's result before it runs.
 
     `growth` is how many elements it has at most for each one of the program's inputs, through nodes that nothing
-    checks; a result that was checked has as many as `_CHECKED_GROWTH` says, wherever it comes from. `width` is the size of the
-    last dimension, and `matrix` the shape of a constant that was transposed.
+    checks; a result that was checked has as many as `_CHECKED_GROWTH` says, wherever it comes from. `width` is the size
+    of the last dimension, and `matrix` the shape of a constant that was transposed.
     """
 
     growth: float = 1.0
