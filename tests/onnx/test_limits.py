@@ -1,5 +1,6 @@
 """Bounds of loaded models: results that a small file may not ask for, and the same results as before for all others."""
 
+import pickle
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile.onnx_files import info, model, node
-from torchlite.onnx import OnnxFileError
+from torchlite.onnx import OnnxFileError, _loading
 from torchlite.onnx._ops.images import roi_align
 from torchlite.onnx._ops.patterns import Pattern
 from torchlite.onnx._ops.shapes import split
@@ -91,6 +92,17 @@ def test_limits_are_an_option():
     with pytest.raises(OnnxFileError, match=r"ConstantOfShape: 1001 elements, where a file may ask for 1000"):
         narrow(torch.tensor([1001]))
     assert narrow(torch.tensor([1000])).shape == (1000,)  # as it was after the error
+    with pytest.raises(OnnxFileError, match="1001 elements, where a file may ask for 1000"):
+        pickle.loads(pickle.dumps(narrow))(torch.tensor([1001]))
+
+
+def test_large_inputs_let_results_be_larger(monkeypatch):
+    data = model([node("Tile", ["x", "r"], ["y"])], [info("x", "n"), info("r", 1, kind=7)], ["y"])
+    monkeypatch.setattr(_loading, "MOST", 1000)
+    module = torch.onnx.load(data)
+    assert module(torch.ones(100), torch.tensor([50])).shape == (5000,)
+    with pytest.raises(OnnxFileError, match="Tile: 5200 elements, where a file may ask for 5050"):
+        module(torch.ones(100), torch.tensor([52]))
 
 
 def test_loops_count_their_steps_and_what_they_keep():
@@ -105,6 +117,18 @@ def test_loops_count_their_steps_and_what_they_keep():
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]
     with pytest.raises(OnnxFileError, match="Loop: more than 8 steps"):
         torch.onnx.load(data, max_elements=1 << 13)(torch.ones(4), torch.tensor(9))
+
+
+def test_a_loop_ends_where_its_state_is_too_large():
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+        node=[node("Concat", ["s", "s"], ["s2"], axis=0)], output=[info("c"), info("s2")],
+    )  # fmt: skip
+    data = model([node("Loop", ["m", "", "x"], ["y"], body=body)], [info("x", 4), info("m", kind=7)], ["y"])
+    module = torch.onnx.load(data, max_elements=1 << 16)
+    assert module(torch.ones(4), torch.tensor(12)).shape == (1 << 14,)
+    with pytest.raises(OnnxFileError, match="Loop: 32768 elements, where a file may ask for 16384"):
+        module(torch.ones(4), torch.tensor(62))
 
 
 def test_one_file_beside_the_model_is_not_read_for_each_tensor(tmp_path):

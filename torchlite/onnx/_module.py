@@ -73,5 +73,6 @@ def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple]) -> LoadedModul
     for key, value in body.items():
         if not hasattr(module, key):
             setattr(module, key, value)
+    module.max_elements, module.scales = body.get("max_elements"), body.get("scales", True)
     module.meta.update(body.get("meta", {}))
     return module

@@ -6,6 +6,7 @@ import math
 import threading
 from typing import Any
 
+from .._types import Narrow
 from ..errors import OnnxFileError
 
 MOST = 1 << 26  # elements of a result whose size attributes and values say, where `load` is given no other number
@@ -13,6 +14,7 @@ RATIO = 50  # elements for each one of the inputs and of the file's tensors, whe
 _PRODUCTS = 4  # times as many elements for a result whose size follows from those of its inputs
 _RESULTS = 64  # times as many elements for all results of one run whose sizes values say
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
+_KEPT = 4  # a loop keeps so many times fewer elements, for a step may double them before they are counted
 _STEP = 1024  # elements that a step of a loop stands for
 
 
@@ -87,8 +89,8 @@ def allow_matmul(a: Any, b: Any) -> None:
 def allow_step(what: str, kept: int) -> None:
     """Check one more step of a loop, and the elements that it keeps."""
     limits = RUN.limits or Limits(MOST)
-    if limits.exceeds(kept):
-        raise _excess(what, kept, limits.most)
+    if limits.exceeds(kept * _KEPT):
+        raise _excess(what, kept, limits.most // _KEPT)
     limits.steps += 1
     if limits.exceeds(limits.steps * _STEP):
         steps = limits.most // _STEP
@@ -99,7 +101,9 @@ def elements(value: Any) -> int:
     """The elements of a tensor, of an array of text or of all in a sequence."""
     if isinstance(value, (list, tuple)):
         return sum(map(elements, value))
-    return math.prod(getattr(getattr(value, "values", value), "shape", ()))
+    if isinstance(value, Narrow):
+        value = value.values
+    return math.prod(value.shape) if hasattr(value, "shape") else 1
 
 
 def _excess(what: str, count: int, most: int) -> OnnxFileError:
