@@ -6,7 +6,6 @@ import copy
 import functools
 import itertools
 import keyword
-import math
 import operator
 import re
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
 from . import _ops
-from ._direct import direct, grown
+from ._direct import CHECKED_RESULT, Known, after, direct, known_of
 from ._module import LoadedModule
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
@@ -68,12 +67,16 @@ class Model:
         self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
         self.versions = versions(model.opset_import)
         self.open: list[tuple] = []
-        count = len(model.graph.node) + sum(len(f.node) for f in model.functions)
+        # By the message: its constant, and by the array: its tensor, which all calls of a function share.
+        self.constants: dict[int, Constant] = {}
+        self.tensors: dict[int, tuple[Any, np.ndarray]] = {}
+        count = len(model.graph.node) + len(model.graph.input)
+        count += sum(len(f.node) + len(f.input) for f in model.functions)
         self.left = _FREE_NODES + _TIMES * count
 
-    def spend(self) -> None:
-        """Count a node. OnnxFileError where functions inside functions make too many."""
-        self.left -= 1
+    def spend(self, count: int = 1) -> None:
+        """Count nodes, or what else a graph has. OnnxFileError where functions inside functions make too many."""
+        self.left -= count
         if self.left < 0:
             raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
 
@@ -106,9 +109,10 @@ class Scope:
         self.graph, self.root = Graph(), Module()
         self.values: dict[str, Any] = {}
         self.host: set[Node] = set()
-        self.growth: dict[Node, float] = {}  # elements for one of the inputs, at most, where no function checks them
-        self.paths: dict[str, Node] = {}
+        self.known: dict[Node, Known] = {}
+        self.paths: dict[int, Node] = {}  # by the array, which the model keeps
         self.names: set[str] = set()
+        self.counts: dict[tuple[int, str], int] = {}
         self.before: list[Message] = []
 
     # What a graph has.
@@ -118,12 +122,18 @@ class Scope:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "input"
         if plain[0].isdigit() or plain[0] == "_" or keyword.iskeyword(plain) or plain in ("self", "torch"):
             plain = f"input_{plain.strip('_')}"
-        unique, count = plain, 0
-        while unique in self.names:
+        self.model.spend()
+        return self.graph.placeholder(self.unique(plain, self.names.__contains__))
+
+    def unique(self, plain: str, taken: Any, place: int = 0) -> str:
+        """A name that is not taken. `place` keeps the numbers of several modules apart."""
+        name, count = plain, self.counts.get((place, plain), 0)
+        while taken(name):
             count += 1
-            unique = f"{plain}_{count}"
-        self.names.add(unique)
-        return self.graph.placeholder(unique)
+            name = f"{plain}_{count}"
+        self.counts[place, plain] = count
+        self.names.add(name)
+        return name
 
     def call(self, function: Any, *args: Any, host: bool = False, **kwargs: Any) -> Node:
         """A new node."""
@@ -159,12 +169,12 @@ class Scope:
             part = _usable(part)
             inner = module._modules.get(part)
             if inner is None or isinstance(inner, GraphModule):
-                part = _free(module, part)
+                part = self.free(module, part)
                 inner = Module()
                 module.add_module(part, inner)
             module = inner
             places.append(part)
-        last = _free(module, _usable(last))
+        last = self.free(module, _usable(last))
         if isinstance(value, Parameter):
             module.register_parameter(last, value)
         elif isinstance(value, Module):
@@ -172,6 +182,10 @@ class Scope:
         else:
             module.register_buffer(last, value)
         return ".".join([*places, last])
+
+    def free(self, module: Module, name: str) -> str:
+        """A name that a module does not have yet."""
+        return self.unique(name, functools.partial(hasattr, module), id(module))
 
     def tensor(self, value: Any) -> Any:
         """A value as a node, constants among them."""
@@ -183,20 +197,28 @@ class Scope:
             return self.call(
                 inputs.integers, value.array.ravel().tolist(), list(value.array.shape), value.type, host=True
             )
-        key = value.name
+        key = id(value.array)
         if key not in self.paths:
-            tensor = torch.from_numpy(np.array(value.array, order="C"))
-            path = self.keep(key, Parameter(tensor) if value.trains else tensor)
+            if key not in self.model.tensors:
+                tensor = torch.from_numpy(np.array(value.array, order="C"))
+                self.model.tensors[key] = Parameter(tensor) if value.trains else tensor, value.array
+            path = self.keep(value.name, self.model.tensors[key][0])
             node = self.graph.get_attr(path)
             self.paths[key] = self.call(types.narrow, node, value.type) if value.type in NARROW else node
         return self.paths[key]
 
     def constant(self, tensor: Message, name: str = "", trains: bool = False) -> Constant:
         """A tensor of the file. Those without a name of their own get one that no other has."""
+        kept = None if name else self.model.constants.get(id(tensor))
+        if kept is not None:
+            return kept
         array, type = self.model.elements.array(tensor)
         unique = name or f"constant_{len(self.paths)}_{len(self.names)}"
         self.names.add(unique)
-        return Constant(array, type, unique, trains and type.startswith(("float", "bfloat")) and array.ndim > 0)
+        found = Constant(array, type, unique, trains and type.startswith(("float", "bfloat")) and array.ndim > 0)
+        if not name:
+            self.model.constants[id(tensor)] = found
+        return found
 
     # What a file's graph becomes.
 
@@ -241,7 +263,9 @@ class Scope:
         if function is not None:
             return self.function(function, values, attributes, node, what)
         if (domain, node.op_type) in _SPECIAL:
-            return _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+            results = _SPECIAL[domain, node.op_type](self, values, attributes, len(node.output), what)
+            self.known |= {item: CHECKED_RESULT for item in results if isinstance(item, Node)}
+            return results
         version = self.opsets.get(domain)
         if version is None:
             raise OnnxFileError(f"{what}: the file says no version of the ops of {domain or 'ai.onnx'!r}")
@@ -276,14 +300,16 @@ class Scope:
         if op.counts and count > 1:
             kwargs["outputs"] = count
         tensors = [a for a in args if isinstance(a, Node)]
-        growth = max((self.growth.get(a, 1.0) for a in tensors), default=1.0)
-        growth = grown(node.op_type, values, kwargs, growth)
+        known = known_of(node.op_type, values, args, kwargs, self.known)
         if not node.domain or node.domain == "ai.onnx":
-            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host, growth)
+            shorter = direct(node.op_type, self.opsets[""], values, args, kwargs, self.host, known)
             if shorter is not None:
-                return [self._grown(self.call(shorter[0], *shorter[1], **shorter[2]), growth)]
+                result = self.call(shorter[0], *shorter[1], **shorter[2])
+                self.known[result] = after(node.op_type, known, True)
+                return [result]
         host = node.op_type in _ON_HOST or all(a in self.host for a in tensors)
-        result = self._grown(self.call(op.function, *args, host=host, **kwargs), growth)
+        result = self.call(op.function, *args, host=host, **kwargs)
+        self.known[result] = after(node.op_type, known, False)
         if count == 1:
             return [result]
         if not op.counts:
@@ -292,13 +318,9 @@ class Scope:
 
     def parts(self, result: Node, count: int, host: bool) -> list[Node]:
         """The elements of a node that gives several."""
-        growth = self.growth.get(result, math.inf if host else 1.0)
-        return [self._grown(self.call(operator.getitem, result, i, host=host), growth) for i in range(count)]
-
-    def _grown(self, node: Node, growth: float) -> Node:
-        if growth != 1:
-            self.growth[node] = growth
-        return node
+        found = [self.call(operator.getitem, result, i, host=host) for i in range(count)]
+        self.known |= dict.fromkeys(found, self.known.get(result, CHECKED_RESULT))
+        return found
 
     def argument(self, value: Any, op: Op, place: int) -> Any:
         """A value as a function gets it: a constant that is a number rather than data as Python's."""
@@ -348,6 +370,9 @@ class Scope:
             raise OnnxFileError(f"{what}: functions inside more than 50 others")
         if len(values) > len(function.input):
             raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the function {len(function.input)}")
+        self.model.spend(
+            len(function.input) + len(function.output) + len(function.attribute_proto) + len(function.opset_import)
+        )
         bound = {item.name: item for item in function.attribute_proto}
         bound |= {name: value for name, value in attributes.items() if name in function.attribute or name in bound}
         inner = copy.copy(self)  # of the same graph, with values of its own
@@ -369,6 +394,7 @@ class Scope:
                 formal_input = inner.placeholder(item.name)
                 inner.add(item.name, formal_input, what)
                 inner.host.add(formal_input)
+                inner.known[formal_input] = CHECKED_RESULT
         reads = []
         for name in free_names(graph):
             value = self.values.get(name)
@@ -379,6 +405,7 @@ class Scope:
             else:
                 inner.values[name] = inner.placeholder(name)
                 inner.host.add(inner.values[name])
+                inner.known[inner.values[name]] = CHECKED_RESULT
                 reads.append(self.tensor(value))
         inner.initializers(graph)
         inner.nodes(graph.node)
@@ -420,15 +447,6 @@ def _usable(part: str) -> str:
     if plain.startswith("_") or keyword.iskeyword(plain):
         plain = f"w{plain}"
     return plain
-
-
-def _free(module: Module, name: str) -> str:
-    """A name that a module does not have yet."""
-    unique, count = name, 0
-    while hasattr(module, unique):
-        count += 1
-        unique = f"{name}_{count}"
-    return unique
 
 
 def plain_attribute(item: Any, what: str) -> Any:

@@ -3,60 +3,112 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torchlite as torch
 from torchlite.nn import functional as F
 
-from ._ops.elementwise import DIRECT
+from ._ops.elementwise import CHECKED, DIRECT
 
 MOST_GROWTH = 4096  # elements for one of the inputs, up to which no function of ours has to check them
-# Ops whose results are as large as values or attributes say, or many times their inputs.
-_SIZED = {
-    "ConstantOfShape", "Range", "Expand", "Tile", "Pad", "CenterCropPad", "Resize", "Upsample", "OneHot", "Multinomial",
-    "RandomNormal", "RandomUniform", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", "DFT", "STFT",
-    "Col2Im", "MaxUnpool", "ConvTranspose", "AffineGrid", "RoiAlign", "MaxRoiPool", "Loop", "Scan", "Einsum",
-    "TfIdfVectorizer", "EyeLike", "LRN",
+_CHECKED_GROWTH = 1024
+# Ops that functions of ours do, whose results are not larger than their inputs.
+_SAME = {
+    "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization",
+    "Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Cast",
+    "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "AveragePool", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid",
+    "Gelu", "Swish", "Softmax", "LogSoftmax", "DepthToSpace", "SpaceToDepth",
 }  # fmt: skip
 _CONV = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
 
 
 def direct(
-    name: str, version: int, values: list, args: list, kwargs: dict[str, Any], host: set, growth: float
+    name: str, version: int, values: list, args: list, kwargs: dict[str, Any], host: set, known: Known
 ) -> tuple[Any, tuple, dict] | None:
     """A function of torch and its arguments; None where it takes more than a call. `values` has constants as they are,
-    `host` the nodes whose tensors may be on another device than the others', `growth` the result's (`grown`).
+    `host` the nodes whose tensors may be on another device than the others', `known` what is known of the result.
     """
     if any(a in host for a in args if a.__class__.__name__ == "Node"):
         return None
-    if name in DIRECT and not kwargs and (len(args) == 1 or any(_one(v) for v in values)):
+    small = known.growth <= MOST_GROWTH
+    if name in DIRECT and not kwargs and (len(args) == 1 or small or any(_one(v) for v in values)):
         return DIRECT[name], tuple(args), {}
-    if name == "MatMul" and growth <= MOST_GROWTH:
+    if name == "MatMul" and small:
         return torch.matmul, tuple(args), {}
+    if name in CHECKED and not kwargs and len(args) == 2:
+        return CHECKED[name], tuple(args), {}
     if name in ("Softmax", "LogSoftmax") and version >= 13:
         return (torch.softmax if name == "Softmax" else torch.log_softmax), (args[0], kwargs.get("axis", -1)), {}
     if name == "Transpose" and "perm" in kwargs:
         return torch.permute, (args[0], kwargs["perm"]), {}
-    if name == "Conv" and growth <= MOST_GROWTH:
+    if name == "Conv" and small:
         return _conv(values, args, kwargs)
-    if name == "Gemm" and growth <= MOST_GROWTH:
+    if name == "Gemm" and small:
         return _gemm(values, args, kwargs)
     return None
 
 
-def grown(name: str, values: list, kwargs: dict[str, Any], growth: float) -> float:
-    """How many elements a layer's result has for each one that its input's source had, at most: its weight says it."""
+class Known(NamedTuple):
+    """What is known of a node's result before it runs.
+
+    `growth` is how many elements it has at most for each one of the program's inputs, through nodes that nothing
+    checks; a result that was checked has as many as `_CHECKED_GROWTH` says, wherever it comes from. `width` is the size
+    of the last dimension, and `matrix` the shape of a constant that was transposed.
+    """
+
+    growth: float = 1.0
+    width: int | None = None
+    matrix: tuple[int, ...] | None = None
+
+
+NOTHING, CHECKED_RESULT = Known(), Known(_CHECKED_GROWTH)
+
+
+def known_of(name: str, values: list, args: list, kwargs: dict[str, Any], known: dict[Any, Known]) -> Known:
+    """What is known of a node's result where torch's own function makes it."""
+    growth = max((known.get(a, NOTHING).growth for a in args if a.__class__.__name__ == "Node"), default=1.0)
     array = getattr(values[1], "array", None) if len(values) > 1 else None
-    if name == "Conv" and array is not None and array.ndim in _CONV:
-        rank = array.ndim - 2
-        pads, dilations = kwargs.get("pads") or [0] * 2 * rank, kwargs.get("dilations") or [1] * rank
-        reach = [(k - 1) * d for k, d in zip(array.shape[2:], dilations, strict=False)]
-        wide = any(a + b > r for a, b, r in zip(pads[:rank], pads[rank:], reach, strict=False))
-        return math.inf if wide else growth * array.shape[0] / max(array.shape[1] * kwargs.get("group", 1), 1)
-    if name in ("Gemm", "MatMul") and array is not None and array.ndim == 2:
-        after, before = array.shape if kwargs.get("transB", 0) else array.shape[::-1]
-        return growth * after / max(before, 1)
-    return math.inf if name in _SIZED or name in ("Conv", "Gemm", "MatMul") else growth
+    if name == "Transpose" and hasattr(values[0], "array") and values[0].array.ndim == 2:
+        turned = kwargs.get("perm", [1, 0]) == [1, 0]
+        return Known(growth, None, values[0].array.shape[::-1] if turned else values[0].array.shape)
+    if name == "Conv":
+        return Known(_conv_growth(array, kwargs, growth))
+    if name in ("Gemm", "MatMul"):
+        if len(args) < 2:
+            return Known(math.inf)
+        matrix = known.get(args[1], NOTHING).matrix if array is None else array.shape
+        if matrix is None or len(matrix) != 2:
+            return Known(math.inf)
+        columns, rows = matrix if kwargs.get("transB", 0) else matrix[::-1]
+        return Known(growth * columns / max(rows, 1), columns)
+    if name in CHECKED and len(args) == 2:
+        if any(_one(v) for v in values):
+            return Known(
+                growth, next((known[a].width for a in args if a.__class__.__name__ == "Node" and a in known), None)
+            )
+        for value, other in ((values[0], args[1]), (values[1], args[0])):
+            shape, width = getattr(getattr(value, "array", None), "shape", ()), known.get(other, NOTHING).width
+            if width is not None and shape == (width,):
+                return Known(growth, width)
+        return Known(math.inf)
+    return Known(growth)
+
+
+def _conv_growth(array: Any, kwargs: dict[str, Any], growth: float) -> float:
+    if array is None or array.ndim not in _CONV:
+        return math.inf
+    rank = array.ndim - 2
+    pads, dilations = kwargs.get("pads") or [0] * 2 * rank, kwargs.get("dilations") or [1] * rank
+    reach = [(k - 1) * d for k, d in zip(array.shape[2:], dilations, strict=False)]
+    wide = any(a + b > r for a, b, r in zip(pads[:rank], pads[rank:], reach, strict=False))
+    return math.inf if wide else growth * array.shape[0] / max(array.shape[1] * kwargs.get("group", 1), 1)
+
+
+def after(name: str, known: Known, plain: bool) -> Known:
+    """What is known of a node's result, by whether torch's own function makes it."""
+    if name in _SAME or name.startswith("Reduce") or plain and known.growth <= MOST_GROWTH:
+        return known
+    return known._replace(growth=_CHECKED_GROWTH)
 
 
 def _one(value: Any) -> bool:

@@ -49,8 +49,9 @@ def load(
 
     `max_elements` is how many elements a result may have whose size attributes or values say, as `ConstantOfShape`,
     `Tile` or a loop can: 2**26, or 50 for each element of the inputs or of the file's tensors where these are more.
-    Results that are products of their inputs' sizes may have 16 times as many, all of one run 64 times, and loops take
-    a step for each 512. A call that asks for more raises OnnxFileError with the op and the number.
+    Results that are products of their inputs' sizes may have 4 times as many, and all of one run 64 times. A loop may
+    keep a quarter, and take a step for each 1024. A call that asks for more raises OnnxFileError with the op and the
+    number.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
 

@@ -8,7 +8,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 
-from ._ops.limits import RATIO, RUN, elements
+from ._ops.limits import RUN, Limits
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 
@@ -36,13 +36,12 @@ class LoadedModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.max_elements is None:
             return super().__call__(*args, **kwargs)
-        run, before = RUN, (RUN.most, RUN.made, RUN.steps, RUN.counts)
-        run.most = max(self.max_elements, RATIO * elements(args)) if self.scales else self.max_elements
-        run.made, run.steps, run.counts = 0, 0, True
+        before = RUN.limits
+        RUN.limits = Limits(self.max_elements, (*args, *kwargs.values()) if self.scales else None)
         try:
             return super().__call__(*args, **kwargs)
         finally:
-            run.most, run.made, run.steps, run.counts = before
+            RUN.limits = before
 
     def __reduce__(self) -> Any:
         numbers = {node: number for number, node in enumerate(self.graph.nodes)}
@@ -74,5 +73,6 @@ def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple]) -> LoadedModul
     for key, value in body.items():
         if not hasattr(module, key):
             setattr(module, key, value)
+    module.max_elements, module.scales = body.get("max_elements"), body.get("scales", True)
     module.meta.update(body.get("meta", {}))
     return module

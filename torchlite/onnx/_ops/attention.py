@@ -10,6 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import dtype_of
+from .limits import allow_product
 from .registry import op, together
 
 
@@ -65,6 +66,7 @@ def attention(
     if past_key is None and lengths is not None:
         offset = lengths.reshape(-1) - q.shape[2]
     repeats = q.shape[1] // key.shape[1]
+    allow_product("Attention", q.shape[0] * q.shape[1] * q.shape[2] * key.shape[2])
     k, v = (x.repeat_interleave(repeats, 1) if repeats > 1 else x for x in (key, value))
     root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     plain = mask is None and lengths is None and not is_causal and left_window_size < 0 and right_window_size < 0
@@ -94,6 +96,7 @@ def flex_attention(
 ) -> Tensor:  # fmt: skip
     repeats = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(repeats, 1) if repeats > 1 else x for x in (k, v))
+    allow_product("FlexAttention", q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2])
     root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     scores = torch.matmul(q * root, (k * root).transpose(-1, -2))
     wide = torch.float64 if q.dtype is torch.float64 else torch.float32

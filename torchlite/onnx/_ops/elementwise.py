@@ -43,13 +43,41 @@ def _one(name: str, function: Callable) -> Callable:
 
 def _both(name: str, function: Callable) -> Callable:
     def run(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-        x, y = together(x, legacy(x, y, axis, broadcast))
-        allow_broadcast(name, x, y)
+        x, y = fitting(name, x, legacy(x, y, axis, broadcast))
         return function(x, y)
 
     run.__name__ = run.__qualname__ = name
     run.__module__ = __name__
     return run
+
+
+def _checked(name: str, function: Callable) -> Callable:
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if x.shape != y.shape:
+            allow_broadcast(name, x, y)
+        return function(x, y)
+
+    run.__name__ = run.__qualname__ = f"checked_{function.__name__}"
+    run.__module__ = __name__
+    globals()[run.__name__] = run
+    return run
+
+
+def checked_matmul(x: Tensor, y: Tensor) -> Tensor:
+    allow_matmul(x, y)
+    return torch.matmul(x, y)
+
+
+# As DIRECT, where the result may be larger than both inputs.
+CHECKED = {name: _checked(name, f) for name, f in _TWO.items() if name != "Equal"} | {"MatMul": checked_matmul}
+
+
+def fitting(name: str, *values: Any) -> tuple:
+    """Tensors of one device, None among them, whose elements are not too many where they are broadcast."""
+    given = [v for v in values if hasattr(v, "shape")]
+    if len(given) > 1:
+        allow_broadcast(name, *given)
+    return together(*values)
 
 
 def legacy(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
@@ -70,20 +98,21 @@ for _name, _function in _TWO.items():
 @op("Equal")
 def equal(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
     if not isinstance(x, Tensor):
+        allow_broadcast("Equal", x, y)
         return torch.from_numpy((x == y).astype(bool))
-    x, y = together(x, legacy(x, y, axis, broadcast))
+    x, y = fitting("Equal", x, legacy(x, y, axis, broadcast))
     return torch.eq(x, y)
 
 
 @op("Div")
 def div(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = together(x, legacy(x, y, axis, broadcast))
+    x, y = fitting("Div", x, legacy(x, y, axis, broadcast))
     return torch.div(x, y) if x.is_floating_point() or x.is_complex() else torch.div(x, y, rounding_mode="trunc")
 
 
 @op("Pow")
 def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = together(x, legacy(x, y, axis, broadcast))
+    x, y = fitting("Pow", x, legacy(x, y, axis, broadcast))
     if x.dtype is y.dtype:
         return torch.pow(x, y)
     return torch.pow(x, y.to(x.dtype)) if x.is_floating_point() else torch.pow(x.to(y.dtype), y).to(x.dtype)
@@ -91,13 +120,13 @@ def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) 
 
 @op("Mod")
 def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
-    x, y = together(x, y)
+    x, y = fitting("Mod", x, y)
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
 
 @op("BitShift")
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
-    x, y = together(x, y)
+    x, y = fitting("BitShift", x, y)
     bits = x.element_size() * 8
     wide = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     a, b = (x.to(torch.int64), y.to(torch.int64)) if wide else (x, y)
@@ -119,26 +148,26 @@ def _right(a: Tensor, b: Tensor, bits: int) -> Tensor:
 
 @op("Max")
 def maximum(*values: Tensor) -> Tensor:
-    return _folded(torch.maximum, values)
+    return _folded("Max", torch.maximum, values)
 
 
 @op("Min")
 def minimum(*values: Tensor) -> Tensor:
-    return _folded(torch.minimum, values)
+    return _folded("Min", torch.minimum, values)
 
 
 @op("Sum")
 def total(*values: Tensor) -> Tensor:
-    return _folded(torch.add, values)
+    return _folded("Sum", torch.add, values)
 
 
 @op("Mean")
 def mean(*values: Tensor) -> Tensor:
-    return _folded(torch.add, values) / len(values)
+    return _folded("Mean", torch.add, values) / len(values)
 
 
-def _folded(function: Callable, values: tuple) -> Tensor:
-    first, *rest = together(*values)
+def _folded(name: str, function: Callable, values: tuple) -> Tensor:
+    first, *rest = fitting(name, *values)
     for value in rest:
         first = function(first, value)
     return first
@@ -146,7 +175,7 @@ def _folded(function: Callable, values: tuple) -> Tensor:
 
 @op("Where")
 def where(condition: Tensor, x: Any, y: Any) -> Any:
-    condition, x, y = together(condition, x, y)
+    condition, x, y = fitting("Where", condition, x, y)
     if not isinstance(x, Tensor):
         import numpy as np
 
@@ -165,7 +194,7 @@ def clip_by_inputs(x: Tensor, min: Number = None, max: Number = None) -> Tensor:
     if min is None and max is None:
         return x.clone()
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        x, min, max = together(x, min, max)
+        x, min, max = fitting("Clip", x, min, max)
         if min is not None:
             x = torch.maximum(x, min if isinstance(min, Tensor) else torch.full_like(x, min))
         return x if max is None else torch.minimum(x, max if isinstance(max, Tensor) else torch.full_like(x, max))
@@ -212,6 +241,7 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @op("SwiGLU")
 def swiglu(x: Tensor, gate: Tensor, *, alpha: float = 1.0) -> Tensor:
+    x, gate = fitting("SwiGLU", x, gate)
     return swish(x, alpha=alpha) * gate
 
 
@@ -231,12 +261,13 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
     x, slope = together(x, slope)
     if slope.ndim == 1 and x.ndim > 2 and slope.shape[0] == x.shape[1]:
         slope = slope.reshape(-1, *[1] * (x.ndim - 2))
+    fitting("PRelu", x, slope)
     return torch.where(x < 0, x * slope, x)
 
 
 @op("PRelu", since=7)
 def prelu_that_broadcasts(x: Tensor, slope: Tensor) -> Tensor:
-    x, slope = together(x, slope)
+    x, slope = fitting("PRelu", x, slope)
     return torch.where(x < 0, x * slope, x)
 
 

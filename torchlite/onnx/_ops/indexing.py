@@ -10,7 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow
+from .limits import allow, allow_product
 from .registry import Number, number, op, together
 
 
@@ -22,6 +22,7 @@ def _wrapped(indices: Tensor, length: int) -> Tensor:
 
 @op("Gather")
 def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
+    allow_product("Gather", math.prod(indices.shape) * math.prod(x.shape) // max(x.shape[axis], 1))
     if isinstance(x, np.ndarray):
         return np.asarray(np.take(x, indices.cpu().numpy(), axis), object)
     x, indices = together(x, indices)
@@ -44,6 +45,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     count = math.prod(lead)
     place = _flat_places(indices.reshape(count, -1, depth), x.shape[b : b + depth])
     rest = tuple(x.shape[b + depth :])
+    allow_product("GatherND", place.numel() * math.prod(rest))
     flat = x.reshape(count, math.prod(x.shape[b : b + depth]), math.prod(rest))
     taken = torch.gather(flat, 1, place.unsqueeze(2).expand(-1, -1, flat.shape[2]))
     return taken.reshape(*lead, *indices.shape[b:-1], *rest)

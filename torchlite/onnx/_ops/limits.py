@@ -6,24 +6,42 @@ import math
 import threading
 from typing import Any
 
+from .._types import Narrow
 from ..errors import OnnxFileError
 
 MOST = 1 << 26  # elements of a result whose size attributes and values say, where `load` is given no other number
 RATIO = 50  # elements for each one of the inputs and of the file's tensors, where these are more
-_PRODUCTS = 16  # times as many elements for a result whose size follows from those of its inputs
+_PRODUCTS = 4  # times as many elements for a result whose size follows from those of its inputs
 _RESULTS = 64  # times as many elements for all results of one run whose sizes values say
-_STEP = 512  # elements that a step of a loop stands for
+_FREE = 1 << 16  # elements that results of broadcasting have unasked
+_KEPT = 4  # a loop keeps so many times fewer elements, for a step may double them before they are counted
+_STEP = 1024  # elements that a step of a loop stands for
+
+
+class Limits:
+    """What one call of a module may make: the elements of a result, all of them so far, and the steps of loops. Where
+    `inputs` are given, they let results be larger in proportion.
+    """
+
+    __slots__ = ("inputs", "made", "most", "steps")
+
+    def __init__(self, most: int, inputs: Any = None) -> None:
+        self.most, self.inputs = most, inputs
+        self.made = self.steps = 0
+
+    def exceeds(self, count: int, times: int = 1) -> bool:
+        """Whether a number is more than some times what a result may have. Inputs are counted when it matters."""
+        if count <= self.most * times:
+            return False
+        if self.inputs is not None:
+            self.most, self.inputs = max(self.most, RATIO * elements(self.inputs)), None
+        return count > self.most * times
 
 
 class _Run(threading.local):
-    """A thread's run: the elements that a result may have, those of all results so far, and the steps of its loops.
-    Results are added up while `counts`, in a call of a module that was loaded.
-    """
+    """A thread's call; None outside calls of modules that were loaded, where each result counts by itself."""
 
-    most: int = MOST
-    made: int = 0
-    steps: int = 0
-    counts: bool = False
+    limits: Limits | None = None
 
 
 RUN = _Run()
@@ -31,53 +49,61 @@ RUN = _Run()
 
 def allow(what: str, *sizes: int) -> int:
     """The elements of a shape that values or attributes say. OnnxFileError for more than a file may ask for."""
-    count = math.prod(sizes)
-    if count > RUN.most:
-        raise _excess(what, count, RUN.most)
-    if RUN.counts and count > 0:
-        RUN.made += count
-        if RUN.made > RUN.most * _RESULTS:
-            raise _excess(f"{what}, with the results before it", RUN.made, RUN.most * _RESULTS)
+    count, limits = math.prod(sizes), RUN.limits or Limits(MOST)
+    if limits.exceeds(count):
+        raise _excess(what, count, limits.most)
+    if count > 0:
+        limits.made += count
+        if limits.exceeds(limits.made, _RESULTS):
+            raise _excess(f"{what}, with the results before it", limits.made, limits.most * _RESULTS)
     return count
 
 
 def allow_product(what: str, count: int) -> None:
     """Check the elements of a result whose size follows from its inputs', which may be their sizes' product."""
-    if count > RUN.most * _PRODUCTS:
-        raise _excess(what, count, RUN.most * _PRODUCTS)
+    limits = RUN.limits or Limits(MOST)
+    if limits.exceeds(count, _PRODUCTS):
+        raise _excess(what, count, limits.most * _PRODUCTS)
 
 
-def allow_broadcast(what: str, *values: Any) -> None:
+def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
     """Check the elements of a result of tensors that are broadcast."""
-    if math.prod(max(math.prod(x.shape), 1) for x in values) > RUN.most:  # the most that it can have
-        shapes = [tuple(x.shape)[::-1] for x in values]
-        rank = max(map(len, shapes))
-        allow_product(what, math.prod(max(s[d] if d < len(s) else 1 for s in shapes) for d in range(rank)))
+    first, second = x.shape, y.shape
+    if not rest and (first == second or math.prod(first) * math.prod(second) <= _FREE):
+        return
+    shapes = [tuple(v.shape)[::-1] for v in (x, y, *rest)]
+    rank = max(map(len, shapes))
+    allow_product(what, math.prod(max(s[d] if d < len(s) else 1 for s in shapes) for d in range(rank)))
 
 
 def allow_matmul(a: Any, b: Any) -> None:
     """Check the elements of a matrix product."""
-    if math.prod(a.shape) * math.prod(b.shape) > RUN.most and a.ndim > 1 and b.ndim > 1:
-        batch = max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
-        if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
-            batch = math.prod(a.shape[:-2]) * math.prod(b.shape[:-2])
-        allow_product("MatMul", batch * a.shape[-2] * b.shape[-1])
+    first, second = a.shape, b.shape
+    if math.prod(first) * math.prod(second) > _FREE and len(first) > 1 and len(second) > 1:
+        batch = max(math.prod(first[:-2]), math.prod(second[:-2]))
+        if len(first) > 2 and len(second) > 2 and first[:-2] != second[:-2]:
+            batch = math.prod(first[:-2]) * math.prod(second[:-2])
+        allow_product("MatMul", batch * first[-2] * second[-1])
 
 
 def allow_step(what: str, kept: int) -> None:
     """Check one more step of a loop, and the elements that it keeps."""
-    if kept > RUN.most:
-        raise _excess(what, kept, RUN.most)
-    RUN.steps += 1
-    if RUN.steps * _STEP > RUN.most:
-        raise OnnxFileError(f"{what}: more than {RUN.most // _STEP} steps; onnx.load(max_elements=...) sets how many")
+    limits = RUN.limits or Limits(MOST)
+    if limits.exceeds(kept * _KEPT):
+        raise _excess(what, kept, limits.most // _KEPT)
+    limits.steps += 1
+    if limits.exceeds(limits.steps * _STEP):
+        steps = limits.most // _STEP
+        raise OnnxFileError(f"{what}: more than {steps} steps; onnx.load(max_elements=...) sets how many")
 
 
 def elements(value: Any) -> int:
     """The elements of a tensor, of an array of text or of all in a sequence."""
     if isinstance(value, (list, tuple)):
         return sum(map(elements, value))
-    return math.prod(getattr(getattr(value, "values", value), "shape", ()))
+    if isinstance(value, Narrow):
+        value = value.values
+    return math.prod(value.shape) if hasattr(value, "shape") else 1
 
 
 def _excess(what: str, count: int, most: int) -> OnnxFileError:

@@ -10,7 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import dtype_of
-from .limits import allow
+from .limits import allow, allow_broadcast
 from .registry import Ints, Number, number, op
 
 
@@ -22,6 +22,9 @@ def _batch_norm(
     x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, epsilon: float, momentum: float,
     training: bool, outputs: int,
 ) -> Any:  # fmt: skip
+    for part in (scale, bias, mean, var):
+        if part.numel() not in (1, x.shape[1] if x.ndim > 1 else 1):
+            raise ValueError(f"BatchNormalization: {list(part.shape)} for an input of {list(x.shape)}")
     if not training:
         if scale.dtype is x.dtype and mean.dtype is x.dtype and x.ndim > 1:
             out = F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
@@ -83,6 +86,7 @@ def layer_norm(
     sizes = list(x.shape[axis % x.ndim :])
     if outputs == 1 and list(scale.shape) == sizes and x.dtype is torch.float32:
         return F.layer_norm(x, sizes, scale, bias, epsilon)
+    allow_broadcast("LayerNormalization", x, scale)
     out, mean, inverse = _normed(x, axis, epsilon, stash_type, True)
     out = out * scale if bias is None else out * scale + bias
     return out if outputs == 1 else (out, mean, inverse)[:outputs]
@@ -92,6 +96,7 @@ def layer_norm(
 def rms_norm(
     x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, outputs: int = 1
 ) -> Any:
+    allow_broadcast("RMSNormalization", x, scale)
     out, _, inverse = _normed(x, axis, epsilon, stash_type, False)
     return out * scale if outputs == 1 else (out * scale, inverse)
 

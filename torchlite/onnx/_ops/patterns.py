@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 _MOST_REPEATS = 1000  # as RE2 has it
-_MOST_STATES = 10_000
+_MOST_STATES = 2_500
 _DEEPEST = 100
-_KEPT = 2_000  # sets of states whose next ones are kept
+_KEPT = 50_000  # states in the sets whose next ones are kept
 _Test = Callable[[str], bool]
 
 
@@ -52,6 +52,7 @@ class Pattern:
         self.end = self._state("end")
         self.begin = self._built(self.tree, self.end)
         self.known: dict[tuple, frozenset[int]] = {}
+        self.held = 0
 
     # The text as a tree: ("char", test), ("at", assertion), ("all", parts), ("any", parts), ("times", part, a, b).
 
@@ -272,8 +273,10 @@ class Pattern:
                 reached = self._reached(now, before, c)
                 then = frozenset(n for s in reached if callable(self.states[s][0]) and self.states[s][0](c)
                                  for n in self.states[s][1])  # fmt: skip
-                if len(self.known) >= _KEPT:
+                self.held += len(now) + len(then)
+                if self.held > _KEPT:
                     self.known.clear()
+                    self.held = 0
                 self.known[key] = then
             if not then:
                 return False

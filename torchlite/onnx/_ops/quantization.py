@@ -28,6 +28,8 @@ def _spread(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     if value.numel() == 1:
         return value.reshape(())
     if not block:
+        if value.numel() != x.shape[axis]:
+            raise ValueError(f"{value.numel()} scales for a dimension of {x.shape[axis]}")
         return value.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     allow_product("a scale of blocks", value.numel() * block)
     return value.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])

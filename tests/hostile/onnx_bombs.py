@@ -1,0 +1,312 @@
+"""Small ONNX files that ask for much work or memory, for `python -m tests.hostile.bombs`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchlite.onnx._protobuf import Message, encode, parse
+from torchlite.onnx._writing.writer import tensor
+
+from .onnx_files import info, model, node
+
+Bomb = Callable[[], tuple[bytes, str]]
+BIG, HUGE = 1 << 40, (1 << 62)
+_ML = "ai.onnx.ml"
+LOAD = "torch.onnx.load(path)"
+RUN = "torch.onnx.load(path)()"
+SMALL = "torch.onnx.load(path, max_elements=1 << 18)()"  # for what is made in many steps, each within the bound
+TEXT = "torch.onnx.load(path)(np.array(['a' * 5000 + '!'], object))"
+
+
+def ints(name: str, *values: Any) -> Message:
+    return tensor(name, np.array(values, np.int64), "int64")
+
+
+def one(name: str, value: Any) -> Message:
+    return tensor(name, np.array(value, np.int64), "int64")
+
+
+def floats(name: str, *values: Any) -> Message:
+    return tensor(name, np.array(values, np.float32), "float32")
+
+
+def shaped(name: str, *shape: int) -> Message:
+    return tensor(name, np.ones(shape, np.float32), "float32")
+
+
+def ran(nodes: list[Message], initializers: Sequence[Message] = (), say: str = RUN, **rest: Any) -> tuple[bytes, str]:
+    return model(nodes, rest.pop("inputs", []), rest.pop("outputs", ["y"]), list(initializers), **rest), say
+
+
+def simple(kind: str, *initializers: Message, outputs: tuple[str, ...] = ("y",), **attributes: Any) -> Bomb:
+    """A node whose inputs are initializers."""
+    names = [item.name for item in initializers]
+
+    def made() -> tuple[bytes, str]:
+        return ran([node(kind, names, list(outputs), **attributes)], list(initializers), outputs=[outputs[0]])
+
+    return made
+
+
+def of_domain(kind: str, domain: str, inputs: list[Message], **attributes: Any) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        item = node(kind, [part.name for part in inputs], ["y"], **attributes)
+        item.domain = domain
+        whole = parse(model([item], [], ["y"], inputs))
+        whole.opset_import.append(Message("OperatorSetId", domain=domain, version=3))
+        return b"".join(encode(whole)), RUN
+
+    return made
+
+
+def grown(count: int, kind: str, inputs: Callable[[str], list[str]], *initializers: Message, **attributes: Any) -> Bomb:
+    """A chain of nodes, each of which takes what the one before gives."""
+
+    def made() -> tuple[bytes, str]:
+        nodes = [node(kind, inputs(f"v{i}"), [f"v{i + 1}"], **attributes) for i in range(count)]
+        nodes.append(node("Identity", [f"v{count}"], ["y"]))
+        return ran(nodes, [shaped("v0", 4), *initializers], SMALL)
+
+    return made
+
+
+def looped(body: list[Message], *, scanned: bool = False, trips: int = HUGE, say: str = SMALL) -> Bomb:
+    """A loop over `s`, which its body makes `s2`."""
+
+    def made() -> tuple[bytes, str]:
+        results = ["c", "s2", "s2"] if scanned else ["c", "s2"]
+        graph = Message(
+            "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")], node=body,
+            output=[info(name) for name in results],
+        )  # fmt: skip
+        out = ["y", "z"] if scanned else ["y"]
+        return ran([node("Loop", ["m", "", "x"], out, body=graph)], [one("m", trips), shaped("x", 4)], say)
+
+    return made
+
+
+def nested_loops() -> tuple[bytes, str]:
+    def graph(level: int) -> Message:
+        inner = [node("Identity", [f"s{level}"], [f"t{level}"])]
+        if level:
+            inner = [node("Loop", ["m", "", f"s{level}"], [f"t{level}"], body=graph(level - 1))]
+        return Message(
+            "Graph", name=f"b{level}", node=inner, output=[info(f"c{level}"), info(f"t{level}")],
+            input=[info(f"i{level}", kind=7), info(f"c{level}", kind=9), info(f"s{level}")],
+        )  # fmt: skip
+
+    return ran([node("Loop", ["m", "", "x"], ["y"], body=graph(4))], [one("m", 1000), shaped("x", 4)])
+
+
+def branches(depth: int) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        def graph(level: int) -> Message:
+            nodes = [node("Identity", ["x"], [f"b{level}"])]
+            if level:
+                inner = graph(level - 1)
+                nodes = [node("If", ["k"], [f"b{level}"], then_branch=inner, else_branch=leaf)]
+            return Message("Graph", name=f"g{level}", node=nodes, output=[info(f"b{level}")])
+
+        leaf = Message("Graph", name="leaf", node=[node("Identity", ["x"], ["l"])], output=[info("l")])
+        yes = tensor("k", np.array(True), "bool")
+        return ran([node("If", ["k"], ["y"], then_branch=graph(depth), else_branch=leaf)], [yes, shaped("x", 4)])
+
+    return made
+
+
+def functions(count: int, twice: bool) -> Bomb:
+    """Functions each of which calls the one before it, once or twice."""
+
+    def made() -> tuple[bytes, str]:
+        def call(i: int, name: str, out: str) -> Message:
+            return Message("Node", op_type=f"f{i}", domain="own", input=[name], output=[out])
+
+        imports = [Message("OperatorSetId", version=20), Message("OperatorSetId", domain="own", version=1)]
+        found = []
+        for i in range(count):
+            body = [node("Neg", ["a"], ["b"])]
+            if i:
+                body = [call(i - 1, "a", "t"), call(i - 1, "t", "b")] if twice else [call(i - 1, "a", "b")]
+            found.append(
+                Message(
+                    "Function", name=f"f{i}", domain="own", input=["a"], output=["b"], node=body, opset_import=imports
+                )
+            )
+        return ran([call(count - 1, "x", "y")], [shaped("x", 4)], functions=found)
+
+    return made
+
+
+def tfidf(**changed: Any) -> Bomb:
+    given: dict[str, Any] = {
+        "max_gram_length": 2, "min_gram_length": 1, "max_skip_count": 0, "mode": "TF", "ngram_counts": [0, 2],
+        "ngram_indexes": [0, 1, 2], "pool_int64s": [1, 2, 1, 2],
+    }  # fmt: skip
+    return simple("TfIdfVectorizer", ints("x", *[1, 2] * 50), **(given | changed))
+
+
+def regex(pattern: str) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        return ran([node("RegexFullMatch", ["x"], ["y"], pattern=pattern)], say=TEXT, inputs=[info("x", "n", kind=8)])
+
+    return made
+
+
+def many_nodes(count: int) -> tuple[bytes, str]:
+    nodes = [node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
+    return ran([*nodes, node("Neg", [f"v{count}"], ["y"])], [shaped("v0", 4)], LOAD)
+
+
+def many_initializers(name: str, count: int) -> tuple[bytes, str]:
+    return ran([node("Neg", ["w"], ["y"])], [shaped("w", 4), *(shaped(name.format(i), 1) for i in range(count))], LOAD)
+
+
+def outer(kind: str, columns: tuple[int, ...], rows: tuple[int, ...], **attributes: Any) -> Bomb:
+    return simple(kind, shaped("a", *columns), shaped("b", *rows), **attributes)
+
+
+def resized(mode: str, *scales: float, **rest: Any) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        item = node("Resize", ["x", "", "s"], ["y"], mode=mode, **rest)
+        return ran([item], [shaped("x", 1, 1, 4, 4), floats("s", *scales)])
+
+    return made
+
+
+def roi(box: tuple[float, ...], **attributes: Any) -> Bomb:
+    return simple("RoiAlign", shaped("x", 1, 1, 4, 4), tensor("r", np.array([box], np.float32), "float32"),
+                  ints("i", 0), **attributes)  # fmt: skip
+
+
+_X4, _ROW = shaped("x", 1, 1, 4, 4), shaped("x", 1, 1, 4)
+_UP: dict[str, Any] = {"kernel_shape": [1, 1]}
+
+BOMBS: dict[str, Bomb] = {
+    "onnx roi align of a large region": roi((0, 0, 2e4, 2e4)),
+    "onnx roi align of a huge region": roi((0, 0, 1e30, 1e30)),
+    "onnx roi align of nan": roi((0, 0, float("nan"), 4)),
+    "onnx roi align of infinity": roi((0, 0, float("inf"), 4), mode="max"),
+    "onnx roi align sampling": roi((0, 0, 4, 4), sampling_ratio=1 << 30),
+    "onnx roi align output": roi((0, 0, 4, 4), output_height=1 << 30, output_width=1 << 30),
+    "onnx roi align scale": roi((0, 0, 4, 4), spatial_scale=1e6),
+    "onnx max roi pool": simple("MaxRoiPool", _X4, shaped("r", 1, 5), pooled_shape=[1 << 20, 1 << 20]),
+    "onnx split num_outputs": simple("Split", shaped("x", 4), outputs=("y", "z"), num_outputs=(1 << 31) - 1),
+    "onnx split of one output": simple("Split", shaped("x", 4), num_outputs=(1 << 31) - 1),
+    "onnx tfidf skips": tfidf(max_skip_count=HUGE),
+    "onnx tfidf grams": tfidf(max_gram_length=HUGE),
+    "onnx tfidf columns": tfidf(ngram_indexes=[0, 1, 1 << 40]),
+    "onnx constant of shape": simple("ConstantOfShape", ints("s", BIG)),
+    "onnx constant of many dimensions": simple("ConstantOfShape", ints("s", *[4] * 30)),
+    "onnx range": simple("Range", one("a", 0), one("b", HUGE), one("c", 1)),
+    "onnx range of small steps": simple(
+        "Range", *(tensor(n, np.array(v, np.float32), "float32") for n, v in (("a", 0), ("b", 1), ("c", 1e-30)))),
+    "onnx expand": simple("Expand", shaped("x", 1), ints("s", BIG)),
+    "onnx tile": simple("Tile", shaped("x", 4), ints("s", BIG)),
+    "onnx pad": simple("Pad", shaped("x", 4), ints("s", 0, BIG)),
+    "onnx pad edge": simple("Pad", shaped("x", 4), ints("s", 0, BIG), mode="edge"),
+    "onnx pad reflect": simple("Pad", shaped("x", 4), ints("s", BIG, 0), mode="reflect"),
+    "onnx pad wrap": simple("Pad", shaped("x", 4), ints("s", 0, BIG), mode="wrap"),
+    "onnx center crop pad": simple("CenterCropPad", shaped("x", 4), ints("s", BIG)),
+    "onnx one hot": simple("OneHot", ints("x", 1), one("d", BIG), floats("v", 0, 1)),
+    "onnx resize nearest": resized("nearest", 1, 1, 1e5, 1e5),
+    "onnx resize cubic": resized("cubic", 1, 1, 1e6, 1e6),
+    "onnx resize antialias": resized("linear", 1, 1, 1e-12, 1, antialias=1),
+    "onnx resize of crops": resized("linear", 1, 1, 1e6, 1e6, coordinate_transformation_mode="tf_crop_and_resize"),
+    "onnx random normal": simple("RandomNormal", shape=[1 << 20, 1 << 20]),
+    "onnx random uniform": simple("RandomUniform", shape=[BIG]),
+    "onnx multinomial": simple("Multinomial", shaped("x", 1, 4), sample_size=1 << 31),
+    "onnx hann window": simple("HannWindow", one("n", BIG)),
+    "onnx hamming window": simple("HammingWindow", one("n", BIG)),
+    "onnx blackman window": simple("BlackmanWindow", one("n", BIG)),
+    "onnx mel weights": simple(
+        "MelWeightMatrix", one("a", 1 << 30), one("b", 1 << 30), one("c", 8000), floats("d", 0), floats("e", 4000)),
+    "onnx dft length": simple("DFT", shaped("x", 1, 4, 1), one("n", BIG)),
+    "onnx col2im": simple("Col2Im", shaped("x", 1, 1, 1), ints("a", 1 << 20, 1 << 20), ints("b", 1, 1)),
+    "onnx max unpool": simple(
+        "MaxUnpool", _X4, tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), strides=[1 << 30, 1 << 30], **_UP),
+    "onnx max unpool output": simple(
+        "MaxUnpool", _X4, tensor("i", np.zeros((1, 1, 4, 4), np.int64), "int64"), ints("s", 1, 1, BIG, 4), **_UP),
+    "onnx conv transpose strides": simple("ConvTranspose", _X4, shaped("w", 1, 1, 2, 2), strides=[1 << 30, 1 << 30]),
+    "onnx conv transpose output": simple("ConvTranspose", _ROW, shaped("w", 1, 1, 2), output_shape=[BIG]),
+    "onnx conv transpose padding": simple("ConvTranspose", _ROW, shaped("w", 1, 1, 2), output_padding=[BIG]),
+    "onnx conv transpose dilations": simple("ConvTranspose", _ROW, shaped("w", 1, 1, 2), dilations=[BIG]),
+    "onnx conv pads": simple("Conv", _X4, shaped("w", 1, 1, 1, 1), pads=[1 << 30] * 4),
+    "onnx conv uneven pads": simple("Conv", _ROW, shaped("w", 1, 1, 1), pads=[0, BIG]),
+    "onnx max pool pads": simple("MaxPool", _X4, kernel_shape=[1, 1], pads=[1 << 30] * 4),
+    "onnx average pool pads": simple("AveragePool", _X4, kernel_shape=[1, 1], pads=[1 << 30] * 4),
+    "onnx average pool kernel": simple("AveragePool", _X4, kernel_shape=[1 << 30] * 2, pads=[1 << 30] * 4),
+    "onnx lp pool pads": simple("LpPool", _X4, kernel_shape=[1, 1], pads=[1 << 30] * 4),
+    "onnx lrn size": simple("LRN", _X4, size=BIG),
+    "onnx affine grid": simple("AffineGrid", shaped("t", 1, 2, 3), ints("s", 1, 1, 1 << 30, 1 << 30)),
+    "onnx split to parts of nothing": simple("SplitToSequence", shaped("x", 4), one("s", 0)),
+    "onnx outer sum": outer("Add", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer product": outer("MatMul", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer einsum": outer("Einsum", (1 << 16,), (1 << 16,), equation="i,j->ij"),
+    "onnx outer where": simple(
+        "Where", tensor("c", np.ones((1 << 16, 1), bool), "bool"), shaped("a", 1, 1 << 16), shaped("b", 1)),
+    "onnx outer max": outer("Max", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer power": outer("Pow", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer quotient": outer("Div", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer remainder": outer("Mod", (1 << 16, 1), (1, 1 << 16), fmod=1),
+    "onnx outer equal": outer("Equal", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer gemm": outer("Gemm", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer gemm of a weight": outer("Gemm", (1 << 16, 1), (1 << 16, 1), transB=1),
+    "onnx outer prelu": outer("PRelu", (1 << 16, 1), (1, 1 << 16)),
+    "onnx outer sums": outer("Sum", (1 << 16, 1), (1, 1 << 16)),
+    "onnx products of weights": grown(
+        12, "MatMul", lambda v: ["f", "k"] if v == "v0" else [v, "l"], shaped("f", 1 << 10, 1), shaped("k", 1, 1 << 10),
+        shaped("l", 1 << 10, 1 << 10)),
+    "onnx channels of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("Conv", [f"c{i}", "w"], [f"d{i}"]), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 1, 1, 4, 4), shaped("w", 256, 1, 1, 1), ints("s", -1, 1, 4, 4)], SMALL),
+    "onnx columns of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("Gemm", [f"c{i}", "w"], [f"d{i}"], transB=1), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 4, 1), shaped("w", 256, 1), ints("s", -1, 1)], SMALL),
+    "onnx sums of dimensions": lambda: ran(
+        [node("Add", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(40)] + [node("Identity", ["v40"], ["y"])],
+        [shaped("v0", 1), *(shaped(f"w{i}", 2, *[1] * i) for i in range(40))], SMALL),
+    "onnx norms of weights": lambda: ran(
+        [part for i in range(8) for part in (
+            node("LayerNormalization", [f"c{i}", "w"], [f"d{i}"]), node("Reshape", [f"d{i}", "s"], [f"c{i + 1}"]))]
+        + [node("Identity", ["c8"], ["y"])],
+        [shaped("c0", 4, 1), shaped("w", 256), ints("s", -1, 1)], SMALL),
+    "onnx gather of places": simple(
+        "Gather", shaped("x", 1, 1 << 16), tensor("i", np.zeros(1 << 17, np.int8).astype(np.int64), "int64")),
+    "onnx doubling by concat": grown(40, "Concat", lambda v: [v, v], axis=0),
+    "onnx tile in a chain": grown(40, "Tile", lambda v: [v, "r"], ints("r", 2)),
+    "onnx rising by sums": grown(40, "Einsum", lambda v: [v, "v0"], equation="...,i->...i"),
+    "onnx loop without an end": looped([node("Identity", ["s"], ["s2"])], say=RUN),
+    "onnx loop that doubles": looped([node("Concat", ["s", "s"], ["s2"], axis=0)]),
+    "onnx loop that keeps": looped([node("Identity", ["s"], ["s2"])], scanned=True),
+    "onnx loop that keeps doubles": looped([node("Concat", ["s", "s"], ["s2"], axis=0)], scanned=True, trips=40),
+    "onnx loops in loops": nested_loops,
+    "onnx branches in branches": branches(20),
+    "onnx branches in many branches": branches(90),
+    "onnx functions twice": functions(40, True),
+    "onnx functions in functions": functions(2000, False),
+    "onnx regex nested": regex("(a+)+$"),
+    "onnx regex alternatives": regex("(a|a|aa)+$"),
+    "onnx regex optional": regex("a?" * 30 + "a" * 30),
+    "onnx regex repeats": regex("((a{1000}){1000}){1000}"),
+    "onnx regex empty repeats": regex("((a*)*)*b"),
+    "onnx regex groups": regex("(" * 5000 + "a" + ")" * 5000),
+    "onnx regex counts": regex("a{99999999}"),
+    "onnx regex of a large machine": regex("(a?){900}(a?){900}(a|b){900}"),
+    "onnx regex of many states": regex("(a?){500}(b|a?){300}!"),
+    "onnx many nodes": functools.partial(many_nodes, 3000),
+    "onnx many initializers": functools.partial(many_initializers, "w{}", 3000),
+    "onnx initializers of one plain name": functools.partial(many_initializers, "a b{}".replace(" ", "."), 3000),
+    "onnx linear regressor": of_domain("LinearRegressor", _ML, [shaped("x", 1, 1)], coefficients=[1.0], targets=HUGE),
+}  # fmt: skip
+for _name in ("__class__", "__import__", "eval", "op", "_TABLE", "torch.add", "os.system"):
+    BOMBS[f"onnx op {_name}"] = simple(_name, shaped("x", 4))
+for _domain in ("ai.onnx.contrib", "torch", "aten", "__builtins__", "torch.ops.aten"):
+    BOMBS[f"onnx domain {_domain}"] = of_domain("from_file", _domain, [shaped("x", 4)])
