@@ -165,7 +165,7 @@ def test_what_helps_to_find_errors(monkeypatch):
     assert dist.get_debug_level() is dist.DebugLevel.OFF and dist.GroupName("a") == "a"
     monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
     assert dist.get_debug_level() is dist.DebugLevel.DETAIL
-    monkeypatch.setattr("torchlite.distributed._debugging._level", [])
+    monkeypatch.setattr("torchlite.distributed._debug_level._level", [])
     dist.set_debug_level(dist.DebugLevel.INFO)
     assert dist.get_debug_level() is dist.DebugLevel.INFO
     dist.set_debug_level_from_env()
