@@ -205,3 +205,37 @@ def test_a_value_named_self_is_refused():
     changed = {n: c.replace(b'"input"', b'"self"').replace(b'"input_1"', b'"self"') for n, c in records.items()}
     with pytest.raises(RuntimeError, match="'self' cannot be the name of a value"):
         torch.export.load(io.BytesIO(names._archive(changed)))
+
+
+def _with_true_branch(change) -> bytes:
+    """A program with a branch, whose node of `cond` is changed."""
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+    held = io.BytesIO()
+    torch.export.save(torch.export.export(Net(), (torch.ones(3),)), held)
+    records = names._zipped(held.getvalue())
+    name = next(n for n in records if n.endswith("models/model.json"))
+    data = json.loads(records[name])
+    change(next(n for n in data["graph_module"]["graph"]["nodes"] if n["target"].endswith("higher_order.cond")))
+    return names._archive({**records, name: json.dumps(data).encode()})
+
+
+@pytest.mark.parametrize("name", ["to_folder", "recompile", "print_readable", "forward", "graph", "code", "_modules"])
+def test_a_graph_cannot_take_the_place_of_a_method(name):
+    def change(node):
+        node["inputs"][1]["arg"]["as_graph"]["name"] = name
+
+    with pytest.raises(RuntimeError, match="cannot be the name of an attribute"):
+        torch.export.load(io.BytesIO(_with_true_branch(change)))
+
+
+@pytest.mark.parametrize("given", [{"as_string": "x"}, {"as_tensor": {"name": "x"}}, {"as_none": True}])
+def test_only_graphs_are_called(given):
+    def change(node):
+        node["inputs"][1]["arg"] = given
+
+    with pytest.raises(RuntimeError, match="'true_fn' is no graph"):
+        torch.export.load(io.BytesIO(_with_true_branch(change)))

@@ -4,6 +4,7 @@ a few functions on sizes, names are names, and sizes are checked against the fil
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 import operator
@@ -12,7 +13,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.allowed import overload_of
-from torchlite._higher_order_ops.operators import OPERATORS
+from torchlite._higher_order_ops.operators import OPERATORS, HigherOrderOperator
 from torchlite._serialization.files import checked, opened
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
@@ -429,9 +430,23 @@ class _Filling:
                 kwargs[_identifier(name, self.where)] = value
             else:
                 args.append(value)
+        if isinstance(target, HigherOrderOperator):
+            self._check_functions(target, args, kwargs)
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, entry.get("name") or None)
         self._meta(node, entry)
         self._outputs(node, entry)
+
+    def _check_functions(self, target: HigherOrderOperator, args: list, kwargs: dict) -> None:
+        """The functions that an op calls are graphs of the file, and graphs are given to nothing else."""
+        try:
+            given = inspect.signature(target._run).bind(*args, **kwargs)
+        except TypeError as error:
+            raise wrong(self.where, str(error)) from None
+        for name, parameter in given.signature.parameters.items():
+            value = given.arguments.get(name)
+            is_graph = isinstance(value, Node) and value.op == "get_attr"
+            if name in given.arguments and str(parameter.annotation).startswith("Callable") and not is_graph:
+                raise wrong(self.where, f"its argument {name!r} is no graph")
 
     def _meta(self, node: Node, entry: dict) -> None:
         found = entry.get("metadata") or {}
@@ -554,7 +569,7 @@ class _Filling:
             raise wrong(self.where, f"{str(value)[:50]!r} is no number") from None
 
     def _subgraph(self, value: Any) -> Node:
-        name = _identifier(field(value, "name", str, self.where), self.where)
+        name = checked_name(_identifier(field(value, "name", str, self.where), self.where), self.where)
         where, inner = self.where, torch.nn.Module()
         graph = Graph()
         self.reader._fill(graph, inner, field(value, "graph", dict, self.where), self.known, self.depth + 1)

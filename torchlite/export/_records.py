@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import torchlite as torch
 from torchlite._serialization.archive import Reader
 from torchlite._utils import _rebuild_tensor
+from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
+from torchlite.utils._pytree import tree_structure
 
 from ._codes import DTYPES, wrong
 
@@ -44,10 +47,18 @@ def checked_name(name: Any, where: str) -> str:
 
 
 def _can_be_attribute(part: str) -> bool:
-    return part.isprintable() and part != "" and not part.startswith("__") and not hasattr(_MODULE, part)
+    return part.isprintable() and part != "" and not part.startswith("__") and not hasattr(_graph_module(), part)
 
 
-_MODULE = torch.nn.Module()
+@functools.cache
+def _graph_module() -> Any:
+    """A module of a graph: a name that it has of its own would be found in the place of what a file gives the name."""
+    from ._module import ProgramModule
+
+    graph = torch.fx.Graph()
+    graph.output(())
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo([], tree_structure(((), {})), None)))
+    return ProgramModule(torch.nn.Module(), graph)
 
 
 def whole(entry: Any, where: str) -> int:
