@@ -24,6 +24,8 @@ STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
 _FREE_BYTES, _BYTES_PER_BYTE = 48 << 20, 40  # of memory for objects that a byte or two of a pickle make
 _DEEPEST_KEY = 100
 _SAME_HASH = 100
+# Steps of a table's search: for integers as keys that lie far from each other.
+_FREE_PROBES, _PROBES_PER_BYTE, _NEAR = 1 << 27, 1024, 256
 _SMALL = 1 << 60  # integers below it are their own hash
 
 
@@ -47,6 +49,7 @@ class Limits:
         self._left = _FREE + _STEPS_PER_BYTE * size
         self.memory = _FREE_BYTES + _BYTES_PER_BYTE * size
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
+        self._probes = _FREE_PROBES + _PROBES_PER_BYTE * size
 
     def spend(self, steps: int) -> None:
         """Pay for work or memory. UnpicklingError when all is spent."""
@@ -63,7 +66,10 @@ class Limits:
     def check_key(self, key: Any, target: Any) -> None:
         """Before `key` is hashed for a dict or set."""
         kind = type(key)
-        if kind is str or kind is bytes or key is None or kind is int and -_SMALL < key < _SMALL:
+        if kind is str or kind is bytes or key is None:
+            return
+        if kind is int and -_SMALL < key < _SMALL:
+            self.check_place(key, len(target))
             return
         pending, depths = [key], [1]
         while pending:
@@ -82,6 +88,15 @@ class Limits:
         self._same[id(target), hash(key)] += 1
         if self._same[id(target), hash(key)] > _SAME_HASH:  # each is compared with all before it
             raise pickle.UnpicklingError(f"more than {_SAME_HASH} keys have the same hash")
+
+    def check_place(self, key: int, count: int) -> None:
+        """Before a table of `count` entries is asked for an integer, which is its own hash: one beyond the table's size
+        may meet every entry.
+        """
+        if not 0 <= key <= 4 * count + _NEAR:
+            self._probes -= count
+            if self._probes < 0:
+                raise pickle.UnpicklingError("the pickle has more integers as keys, far from each other, than it may")
 
     def check_keys(self, keys: Any, target: Any) -> None:
         for key in keys:

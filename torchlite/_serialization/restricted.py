@@ -354,9 +354,13 @@ class RestrictedUnpickler:
         memo = self._memo
         if not len(memo) % _PLACES:
             self._limits.take(_PLACES * _PLACE)
+        if index > 4 * len(memo):
+            self._limits.check_place(index, len(memo))
         memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
+        if index > 4 * len(self._memo):
+            self._limits.check_place(index, len(self._memo))
         if index not in self._memo:
             raise pickle.UnpicklingError(f"Memo value not found at index {index}")
         self._push(self._memo[index])

@@ -38,6 +38,15 @@ class ProgramModule(GraphModule):
         raise NotImplementedError("Calling eval() is not supported yet.")
 
 
+class SubgraphModule(GraphModule):
+    """A graph within an exported program's graph. It runs as the program does: with the same checks of ops."""
+
+    def recompile(self) -> Any:
+        code = super().recompile()
+        _running.install(self)
+        return code
+
+
 class GuardsFn(Module):
     """Checks the sizes of a program's inputs: `guards` has the conditions, as functions and as text. Those of inputs
     whose sizes are numbers are asked at once, and one by one where they do not hold.

@@ -23,6 +23,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from . import _specs
 from . import graph_signature as gs
 from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, wrong
+from ._module import SubgraphModule
 from ._records import Records, checked_name, field, parsed, union, whole
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
@@ -576,7 +577,7 @@ class _Filling:
         self.where = where
         if hasattr(self.owner, name):
             raise wrong(self.where, f"there are two graphs {name[:100]!r}")
-        self.owner.add_module(name, GraphModule(inner, graph))
+        self.owner.add_module(name, SubgraphModule(inner, graph))
         node = self.graph.create_node("get_attr", name, (), {}, name)
         return node
 

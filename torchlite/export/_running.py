@@ -69,12 +69,12 @@ class _Writer:
         self.taken: dict[Node, tuple[Node, dict[int, tuple]]] = {}
 
     def function(self) -> Any:
-        info = self.graph._codegen.pytree_info
+        info = getattr(self.graph._codegen, "pytree_info", None)
         nodes = list(self.graph.nodes)
         inputs = [node for node in nodes if node.op == "placeholder"]
         for number, node in enumerate(nodes):
             self.names[node] = f"v{number}"
-        head = self._head(info, inputs)
+        head = self._head(info, inputs) if info is not None else self._plain_head(inputs)
         self.taken, within = _taken(nodes)
         ends = _ends([node for node in nodes if node not in within], self.taken)
         for node in nodes:
@@ -83,7 +83,11 @@ class _Writer:
                 done = [self.names[n] for n in ends.get(node, ()) if n.op != "placeholder"]
                 if done:
                     self.lines.append(f"del {', '.join(done)}")
-        self._end(info, self.graph.output_node().args[0])
+        results = self.graph.output_node().args[0]
+        if info is not None:
+            self._end(info, results)
+        else:
+            self.lines.append(f"return {self.value(results)}")
         text = head + "".join(f"    {line}\n" for line in self.lines)
         forward = compile_function("forward", text, f"<exported program {next(_NUMBERS)}>", dict(self.given))
         if any(node.target is predispatch._vmap_increment_nesting for node in nodes):
@@ -95,6 +99,10 @@ class _Writer:
         name = f"c{len(self.given)}"
         self.given[name] = value
         return name
+
+    def _plain_head(self, inputs: list[Node]) -> str:
+        """The head of a graph within a graph, which an op calls with values by position."""
+        return f"def forward({', '.join(['self', *(self.names[node] for node in inputs)])}):\n"
 
     def _head(self, info: Any, inputs: list[Node]) -> str:
         """The head: names of arguments where all of them are leaves, else trees that are taken apart."""
@@ -169,7 +177,9 @@ class _Writer:
         for table in ("_parameters", "_buffers", "_modules"):
             if last in getattr(owner, table):
                 return f"{text}.{table}[{last!r}]"
-        return f"getattr({text}, {last!r})"
+        if last in owner.__dict__:  # a constant that is no buffer
+            return f"{text}.__dict__[{last!r}]"
+        raise RuntimeError(f"the program has no tensor and no graph {target[:200]!r}")
 
     def _arguments(self, args: Any, kwargs: dict[str, Any]) -> str:
         return ", ".join(

@@ -8,6 +8,7 @@ program, whatever its arguments' sizes are then.
 from __future__ import annotations
 
 import math
+import os
 import threading
 import warnings
 from typing import Any
@@ -19,6 +20,7 @@ from .._dispatch.call import Tensor
 from .._dispatch.interceptors import Interceptor, Resumed, Writing
 from .._dispatch.record import ABSENT
 from .._library.dispatching import presented
+from .._settings import forks
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
@@ -215,7 +217,7 @@ class _Watching:
     """
 
     def __init__(self) -> None:
-        self.count, self.lock = 0, threading.Lock()
+        self.count, self.lock = 0, forks.hold(threading.Lock())
         self.before: dict[str, Any] = {}
 
     def __enter__(self) -> None:
@@ -230,14 +232,26 @@ class _Watching:
         with self.lock:
             self.count -= 1
             if self.count == 0:
-                for name, method in self.before.items():
-                    if method is self:  # it was inherited
-                        delattr(Tensor, name)
-                    else:
-                        setattr(Tensor, name, method)
+                self._restore()
+
+    def _restore(self) -> None:
+        for name, method in self.before.items():
+            if method is self:  # it was inherited
+                delattr(Tensor, name)
+            else:
+                setattr(Tensor, name, method)
+
+    def after_fork(self) -> None:
+        """In a forked child: the traces of the parent's other threads are not there."""
+        mine = int(STATE.recorder is not None)
+        if self.count and not mine:
+            self._restore()
+        self.count = mine
 
 
 WATCHING = _Watching()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WATCHING.after_fork)
 _CASTS = {
     "float": "float32",
     "double": "float64",

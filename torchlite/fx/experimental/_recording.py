@@ -29,6 +29,7 @@ from ..._dispatch.slots import SLOTS
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
 from ..._library.tags import Tag
+from ..._settings import forks
 from ..._symbolic import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
@@ -202,7 +203,7 @@ class WatchedParameter(_Watched, Parameter):
 _WATCHED = {Tensor: WatchedTensor, Parameter: WatchedParameter}
 _PLAIN = {watched: plain for plain, watched in _WATCHED.items()}
 _watchers = WeakIdKeyDictionary()  # how many recorders watch a tensor, under the lock
-_lock = threading.RLock()
+_lock = forks.hold(threading.RLock())
 for _watched in _PLAIN:
     _watched.__name__ = _watched.__qualname__ = _PLAIN[_watched].__name__
 
