@@ -1,5 +1,7 @@
 """Damaged and hostile checkpoints: a sample of `python -m tests.hostile`, and what it takes for granted."""
 
+import collections
+import enum
 import io
 import pickle
 import subprocess
@@ -14,6 +16,7 @@ import pytest
 import torchlite as torch
 from tests.hostile import corpus, damage
 from torchlite._serialization.globals import names_in
+from torchlite._serialization.limits import Limits
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
 HARM["overlapping records"] = corpus.overlapping()
@@ -181,3 +184,50 @@ def test_versions_of_the_format(version, said):
     with pytest.raises(RuntimeError, match=said) as caught:
         torch.load(io.BytesIO(changed.getvalue()))
     assert "version" in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_attributes_that_would_hide_methods_are_refused():
+    held = collections.OrderedDict(a=torch.ones(1))
+    held.popitem = 3
+    with pytest.raises(pickle.UnpicklingError, match="'popitem' would hide a method"):
+        _loaded(held)
+    held = collections.OrderedDict(a=torch.ones(1))
+    held._metadata = {"": {"version": 1}}
+    assert _loaded(held)._metadata == {"": {"version": 1}}
+
+
+def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
+    data = pickle.dumps(_Color.RED, protocol=2).removesuffix(b".") + b"}X\x07\x00\x00\x00_value_K\x07sb."
+    with (
+        torch.serialization.safe_globals([_Color]),
+        pytest.raises(pickle.UnpicklingError, match="belongs to the process"),
+    ):
+        torch.load(io.BytesIO(_archive(data)), weights_only=True)
+    assert _Color.RED.value == 1
+
+
+def test_integer_keys_that_meet_each_other_have_a_budget():
+    limits = Limits(1000)
+    for key in range(100_000):
+        limits.check_key(key, range(key))
+    with pytest.raises(pickle.UnpicklingError, match="far from each other"):
+        for key in range(100_000):
+            limits.check_key((key << 32) + 5, range(40_000))
+
+
+class _Color(enum.Enum):
+    RED = 1
+
+
+def _archive(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a/data.pkl", data)
+        archive.writestr("a/version", b"3\n")
+    return out.getvalue()
+
+
+def _loaded(value):
+    held = io.BytesIO()
+    torch.save(value, held)
+    return torch.load(io.BytesIO(held.getvalue()), weights_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _compat_pickle
 import collections
+import enum
 import pickle
 import struct
 from typing import Any
@@ -254,6 +255,8 @@ class RestrictedUnpickler:
 
     def _check(self, function, args: tuple) -> None:
         check = CHECKS.get(id(function))
+        # A text that is in the pickle once may be an argument many times.
+        self._limits.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
         if check is not None and id(function) not in self._allowed_ids:
             check(self._limits, args)
 
@@ -278,11 +281,16 @@ class RestrictedUnpickler:
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
             self._limits.spend(len(state))
+            _check_attributes(target, state)
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
             parts = state if type(state) is tuple and len(state) == 2 else (state,)
             self._limits.spend(sum(len(part) for part in parts if isinstance(part, dict)))
+            for part in parts:
+                _check_attributes(target, part if isinstance(part, dict) else ())
             set_state(target, state)
+        elif isinstance(target, (enum.Enum, type)):
+            raise pickle.UnpicklingError(f"the state of {short(target)} belongs to the process, and not to a file")
         elif id(type(target)) in self._allowed_ids:
             _build_user(target, state)
         else:
@@ -376,6 +384,13 @@ class RestrictedUnpickler:
     def _binary_string(self, form: str) -> None:
         data = self._sized(form)
         self._push(bytes(data) if self._encoding == "bytes" else str(data, self._encoding))
+
+
+def _check_attributes(target, names) -> None:
+    """UnpicklingError for an attribute that would hide a method of the object's class."""
+    hidden = [name for name in names if isinstance(name, str) and callable(getattr(type(target), name, None))]
+    if hidden:
+        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {type(target)}")
 
 
 def _build_user(target, state) -> None:
