@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import threading
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -15,6 +16,7 @@ from ._dispatch import INPLACE, NAMESPACES, namespace_function
 from ._dispatch.codegen import in_place_method
 from ._dispatch.slots import SLOTS
 from ._ops import load as _load
+from ._settings import forks
 from ._tensor import Parameter, Tensor
 from ._tensor.creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._types import dtypes as _dtype
@@ -194,13 +196,25 @@ _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _REFUSED = ("dequantize", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic")
 
 
+_loading = forks.hold(threading.RLock())
+
+
 def __getattr__(name: str) -> Any:
+    # One thread at a time loads modules: their imports of each other would meet half-made modules in other threads. A
+    # thread that is within such an import does not wait, since another one may wait for it.
+    if forks.importing(here=True):
+        return _loaded(name)
+    with _loading:
+        return globals()[name] if name in globals() else _loaded(name)
+
+
+def _loaded(name: str) -> Any:
     if name in NAMESPACES["torch"]:
         found = namespace_function("torch", name)
     elif name in _LAZY:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     elif name == "Storage":
-        found = __getattr__("FloatStorage")
+        found = _loaded("FloatStorage")
     elif name in _REFUSED:
         found = refusing(f"torch.{name}")
     elif name.startswith("_foreach_"):

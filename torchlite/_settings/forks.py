@@ -39,12 +39,14 @@ def renew(lock: Any) -> Any:
     return lock
 
 
-def importing() -> bool:
-    """Whether another thread imports a module of this project. The caller has the lock of the import system."""
-    here = threading.get_ident()
+def importing(here: bool = False) -> bool:
+    """Whether another thread imports a module of this project (`here`: whether this one does)."""
+    ident = threading.get_ident()
     for name, reference in list(getattr(importlib._bootstrap, "_module_locks", {}).items()):  # type: ignore[attr-defined]
         lock = reference()
-        if lock is not None and name.startswith(_PACKAGES) and lock.owner not in (None, here):
+        if lock is None or lock.owner is None or not name.startswith(_PACKAGES):
+            continue
+        if (lock.owner == ident) is here:
             return True
     return False
 

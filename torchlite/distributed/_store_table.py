@@ -26,7 +26,8 @@ def pack(parts: list[bytes]) -> bytes:
 
 def unpack(data: bytes) -> list[bytes]:
     """The byte strings of a message. ValueError where a length does not fit, or where there are too many."""
-    parts, at = [], 0
+    parts: list[bytes] = []
+    at = 0
     while at < len(data):
         if len(data) - at < 8 or len(parts) > MAX_KEYS:
             raise ValueError("a damaged message")
