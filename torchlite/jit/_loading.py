@@ -12,6 +12,7 @@ from typing import Any
 from .._serialization.files import checked, opened
 from .._serialization.reading import ArchiveStorages, Reading
 from .._types.devices import device as device_type
+from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ._archive import ProgramReader
 from ._modules import RecursiveScriptModule
 from ._program import Program
@@ -104,7 +105,8 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
     data = reader.inflated(record)
     storages = ArchiveStorages(reader, how, folder)
     try:
-        return ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program).load()
+        with set_grad_enabled(is_grad_enabled()):  # a method `__setstate__` of the file may set it
+            return ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program).load()
     except _ERRORS as error:
         said = str(error)
         if "record" not in said:
