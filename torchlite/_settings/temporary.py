@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -112,9 +111,10 @@ def _remover() -> int:
     theirs, ours = os.pipe()
     try:
         # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
-        # It inherits no descriptor but the pipe's.
-        script = _SCRIPT.replace("<&3", f"<&{theirs}")
-        subprocess.run(["/bin/sh", "-c", script], check=False, pass_fds=(theirs,), start_new_session=True)
+        os.set_inheritable(theirs, True)
+        actions = [(os.POSIX_SPAWN_DUP2, theirs, 3)] if theirs != 3 else []
+        started = os.posix_spawn("/bin/sh", ["sh", "-c", _SCRIPT], os.environ, file_actions=actions, setsid=True)
+        os.waitpid(started, 0)
     except BaseException:
         os.close(ours)
         raise
