@@ -125,7 +125,7 @@ class Watcher:
             or code.co_filename[:7] == "<frozen"
         ):
             return None
-        if module == "torchlite" and code.co_name in ("__getattr__", "_of_sparse"):  # they load
+        if module == "torchlite" and code.co_name in ("__getattr__", "_loaded", "_of_sparse"):  # they load
             return None
         if module.startswith("torchlite"):
             if code is _GRAD:
