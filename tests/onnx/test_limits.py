@@ -77,7 +77,17 @@ def test_patterns_match_what_they_say():
     assert Pattern(r"\pL+").matches("äß") and not Pattern(r"\p{Lu}").matches("a") and Pattern(r"\Qa+\E").matches("a+")
 
 
-@pytest.mark.parametrize("text", ["(", ")", "a{1001}", "*a", "a**", "[a", r"(a)\1", "(?=a)", r"\pX", "[b-a]", "a\\"])
+def test_classes_of_many_letters():
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))
+    assert Pattern(f"[{letters}]+").matches(letters[::-1]) and not Pattern(f"[^{letters}]*").matches("a" + letters[7])
+    assert (
+        Pattern(r"[\d\D]").matches("x") and Pattern("[a-fc-hz]+").matches("ahz") and not Pattern("[a-fh-]").matches("g")
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["(", ")", "a{1001}", "*a", "a**", "[a", r"(a)\1", "(?=a)", r"\pX", r"\p{Lu", r"[\P{L", "[b-a]", "a\\"]
+)
 def test_patterns_that_re2_refuses(text):
     with pytest.raises(ValueError, match="RegexFullMatch: the pattern"):
         Pattern(text)

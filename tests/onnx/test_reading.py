@@ -238,3 +238,12 @@ def test_a_module_in_a_pickle(name):
         assert list(again.state_dict()) == list(module.state_dict()) and again.code == module.code
         for got, want in zip(outputs(again(*inputs)), outputs(module(*inputs)), strict=True):
             assert torch.equal(got, want)
+
+
+def test_numbers_in_many_pieces():
+    """A field that repeats may come as numbers and as arrays by turns: its cost is that of its bytes."""
+    packed, plain = b"\x3a\x02\x01\x02", b"\x38\x03"  # of int64_data
+    assert list(parse((packed + plain) * 50_000, "Tensor").int64_data) == [1, 2, 3] * 50_000
+    halves = parse(b"\x22\x04\x00\x00\x00\x3f" * 50_000, "Tensor")  # of float_data
+    assert halves.float_data == [0.5] * 50_000
+    assert parse(packed, "Tensor").int64_data.tolist() == [1, 2]

@@ -107,10 +107,7 @@ def _message(out: Message, view: memoryview, at: int, end: int, where: str, dept
         for other in ONE_OF.get(out._kind, ()) if field.name in ONE_OF.get(out._kind, ()) else ():
             if other != field.name:
                 found.pop(other, None)
-        if field.repeats and isinstance(value, np.ndarray):
-            before = found.get(field.name)
-            found[field.name] = value if before is None else np.concatenate([np.asarray(before, value.dtype), value])
-        elif field.repeats:
+        if field.repeats:
             _append(found, field.name, value)
         else:
             found[field.name] = value
@@ -118,11 +115,14 @@ def _message(out: Message, view: memoryview, at: int, end: int, where: str, dept
 
 
 def _append(found: dict[str, Any], name: str, value: Any) -> None:
-    """One more element of a field that repeats: files may have them one by one beside packed ones."""
-    kept = found.setdefault(name, [])
+    """More of a field that repeats: one element, or an array of packed ones. A list holds what comes in pieces."""
+    kept = found.get(name)
+    if kept is None:
+        found[name] = value if isinstance(value, np.ndarray) else [value]
+        return
     if isinstance(kept, np.ndarray):
         kept = found[name] = kept.tolist()
-    kept.append(value)
+    kept.extend(value.tolist() if isinstance(value, np.ndarray) else (value,))
 
 
 def _extent(view: memoryview, at: int, end: int, wire: int, number: int, where: str, depth: int) -> tuple[int, int]:

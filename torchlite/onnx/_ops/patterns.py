@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,21 @@ _Test = Callable[[str], bool]
 
 
 def _within(*ranges: str) -> _Test:
-    """Whether a character is in ranges such as "az"."""
-    return lambda c: any(r[0] <= c <= r[1] for r in ranges)
+    """Whether a character is in ranges such as "az": a binary search."""
+    lows: list[str] = []
+    highs: list[str] = []
+    for low, high in sorted((r[0], r[1]) for r in ranges):
+        if highs and low <= highs[-1]:
+            highs[-1] = max(high, highs[-1])
+        else:
+            lows.append(low)
+            highs.append(high)
+
+    def test(c: str) -> bool:
+        at = bisect_right(lows, c) - 1
+        return at >= 0 and c <= highs[at]
+
+    return test
 
 
 _DIGIT, _WORD, _SPACE = _within("09"), _within("09", "AZ", "az", "__"), _within("\t\n", "\f\r", "  ")
@@ -175,6 +189,8 @@ class Pattern:
             name = self._next()
             if name == "{":
                 end = self.text.find("}", self.at)
+                if end < 0:
+                    raise self._wrong("a class \\p{ has no }")
                 name, self.at = self.text[self.at : end], end + 1
             negated, name = (c == "P") != name.startswith("^"), name.removeprefix("^")
             if end_of := re.fullmatch(r"[CLMNPSZ][a-z]?", name):
@@ -197,7 +213,9 @@ class Pattern:
         return c
 
     def _class(self) -> _Test:
-        negated, tests, first = self._take("^"), [], True
+        negated, first = self._take("^"), True
+        ranges: set[str] = set()
+        tests: dict[str, _Test] = {}  # by their texts: each once
         while first or self._peek() != "]":
             first = False
             posix = re.compile(r"\[:(\^?)(\w+):\]").match(self.text, self.at)
@@ -205,11 +223,12 @@ class Pattern:
                 if posix[2] not in _POSIX:
                     raise self._wrong(f"there is no class {posix[0][:50]}")
                 self.at = posix.end()
-                tests.append(_not(_POSIX[posix[2]]) if posix[1] else _POSIX[posix[2]])
+                tests[posix[0]] = _not(_POSIX[posix[2]]) if posix[1] else _POSIX[posix[2]]
                 continue
+            begin = self.at
             low = self._one()
             if not isinstance(low, str):
-                tests.append(low)
+                tests[self.text[begin : self.at]] = low
                 continue
             high: Any = low
             if self._peek() == "-" and self._peek(2) != "-]":
@@ -217,11 +236,12 @@ class Pattern:
                 high = self._one()
                 if not isinstance(high, str) or high < low:
                     raise self._wrong("a range of a class")
-            tests.append(_within(low + high))
+            ranges.add(low + high)
         self.at += 1
+        parts = [_within(*ranges), *tests.values()]
 
         def test(c: str) -> bool:
-            return any(one(c) for one in tests)
+            return any(one(c) for one in parts)
 
         whole = _folded(test) if "i" in self.flags else test
         return _not(whole) if negated else whole
