@@ -63,18 +63,21 @@ def of_domain(kind: str, domain: str, inputs: list[Message], **attributes: Any) 
     return made
 
 
-def grown(count: int, kind: str, inputs: Callable[[str], list[str]], *initializers: Message, **attributes: Any) -> Bomb:
+def grown(
+    count: int, kind: str, inputs: Callable[[str], list[str]], *initializers: Message, say: str = RUN, **attributes: Any
+) -> Bomb:
     """A chain of nodes, each of which takes what the one before gives."""
 
     def made() -> tuple[bytes, str]:
         nodes = [node(kind, inputs(f"v{i}"), [f"v{i + 1}"], **attributes) for i in range(count)]
         nodes.append(node("Identity", [f"v{count}"], ["y"]))
-        return ran(nodes, [shaped("v0", 4), *initializers], SMALL)
+        return ran(nodes, [shaped("v0", 4), *initializers], say)
 
     return made
 
 
-def looped(body: list[Message], *, scanned: bool = False, trips: int = HUGE, say: str = SMALL) -> Bomb:
+def looped(body: list[Message], *, scanned: bool = False, trips: int = HUGE, say: str = RUN,
+           also: Sequence[Message] = ()) -> Bomb:  # fmt: skip
     """A loop over `s`, which its body makes `s2`."""
 
     def made() -> tuple[bytes, str]:
@@ -84,7 +87,7 @@ def looped(body: list[Message], *, scanned: bool = False, trips: int = HUGE, say
             output=[info(name) for name in results],
         )  # fmt: skip
         out = ["y", "z"] if scanned else ["y"]
-        return ran([node("Loop", ["m", "", "x"], out, body=graph)], [one("m", trips), shaped("x", 4)], say)
+        return ran([node("Loop", ["m", "", "x"], out, body=graph)], [one("m", trips), shaped("x", 4), *also], say)
 
     return made
 
@@ -139,6 +142,140 @@ def functions(count: int, twice: bool) -> Bomb:
         return ran([call(count - 1, "x", "y")], [shaped("x", 4)], functions=found)
 
     return made
+
+
+def from_nothing(shape: Sequence[int], nodes: list[Message], *initializers: Message, outputs: Sequence[str] = ("y",),
+                 kind: str = "float32") -> Bomb:  # fmt: skip
+    """Nodes over `x`, which a few bytes of the file make large."""
+
+    def made() -> tuple[bytes, str]:
+        value = tensor("", np.ones(1, kind), kind)
+        first = node("ConstantOfShape", ["s"], ["x"], value=value)
+        return ran([first, *nodes], [ints("s", *shape), *initializers], outputs=list(outputs))
+
+    return made
+
+
+def over(shape: Sequence[int], kind: str, *initializers: Message, of: str = "float32", **attributes: Any) -> Bomb:
+    """One node over `x`, and over initializers behind it."""
+    names = ["x", *(item.name for item in initializers)]
+    return from_nothing(shape, [node(kind, names, ["y"], **attributes)], *initializers, kind=of)
+
+
+def all_kept(kind: str, count: int, shape: Sequence[int]) -> Bomb:
+    """Values of one node after the other that are all results."""
+    names = [f"y{i}" for i in range(count)]
+    return from_nothing(shape, [node(kind, ["x"], [name]) for name in names], outputs=names)
+
+
+def chained(kind: str, count: int, shape: Sequence[int], inputs: Callable[[str], list[str]], *initializers: Message,
+            **attributes: Any) -> Bomb:  # fmt: skip
+    """A chain over `x` whose values are of one size."""
+    nodes = [node("Identity", ["x"], ["v0"])]
+    nodes += [node(kind, inputs(f"v{i}"), [f"v{i + 1}"], **attributes) for i in range(count)]
+    return from_nothing(shape, [*nodes, node("Identity", [f"v{count}"], ["y"])], *initializers)
+
+
+def inserted(count: int, kept: bool) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        nodes = [node("SequenceEmpty", [], ["v0"])]
+        nodes += [node("SequenceInsert", [f"v{i}", "x"], [f"v{i + 1}"]) for i in range(count)]
+        names = [f"v{i + 1}" for i in range(count)] if kept else [f"v{count}"]
+        return ran(nodes, [shaped("x", 1)], outputs=names)
+
+    return made
+
+
+def scanned(levels: int, length: int) -> Bomb:
+    """Scans over one tensor, each inside another."""
+
+    def made() -> tuple[bytes, str]:
+        def graph(level: int) -> Message:
+            inner = [node("Identity", [f"e{level}"], [f"r{level}"])]
+            if level:
+                inner = [node("Scan", ["w"], [f"r{level}"], body=graph(level - 1), num_scan_inputs=1)]
+            return Message("Graph", name=f"g{level}", node=inner, input=[info(f"e{level}")], output=[info(f"r{level}")])
+
+        return ran([node("Scan", ["w"], ["y"], body=graph(levels - 1), num_scan_inputs=1)], [shaped("w", length)])
+
+    return made
+
+
+def mapped(levels: int, length: int) -> Bomb:
+    """Maps over one sequence, each inside another."""
+
+    def made() -> tuple[bytes, str]:
+        def graph(level: int) -> Message:
+            inner = [node("Identity", [f"e{level}"], [f"r{level}"])]
+            if level:
+                inner = [node("SequenceMap", ["q"], [f"m{level}"], body=graph(level - 1)),
+                         node("Identity", [f"e{level}"], [f"r{level}"])]  # fmt: skip
+            return Message("Graph", name=f"g{level}", node=inner, input=[info(f"e{level}")], output=[info(f"r{level}")])
+
+        nodes = [node("SplitToSequence", ["w"], ["q"]), node("SequenceMap", ["q"], ["y"], body=graph(levels - 1))]
+        return ran(nodes, [shaped("w", length)])
+
+    return made
+
+
+def texts(name: str, *values: str) -> Message:
+    return Message("Tensor", name=name, dims=[len(values)], data_type=8, string_data=[v.encode() for v in values])
+
+
+def doubled_text(steps: int) -> tuple[bytes, str]:
+    nodes = [node("StringConcat", [f"v{i}", f"v{i}"], [f"v{i + 1}"]) for i in range(steps)]
+    return ran([*nodes, node("Identity", [f"v{steps}"], ["y"])], [texts("v0", "abcd")])
+
+
+def matched(pattern: str, length: int) -> Bomb:
+    """A pattern over a text of the file whose letters lead to ever other states."""
+
+    def made() -> tuple[bytes, str]:
+        letters = np.random.default_rng(7).integers(0, 2, length)
+        return ran(
+            [node("RegexFullMatch", ["x"], ["y"], pattern=pattern)], [texts("x", "".join("ab"[i] for i in letters))]
+        )
+
+    return made
+
+
+def suppressed(boxes: int, classes: int) -> Bomb:
+    def made() -> tuple[bytes, str]:
+        nodes = [node("ConstantOfShape", [n], [v]) for n, v in (("a", "b"), ("c", "d"))]
+        nodes.append(node("NonMaxSuppression", ["b", "d", "n", "o"], ["y"]))
+        return ran(nodes, [ints("a", 1, boxes, 4), ints("c", 1, classes, boxes), one("n", HUGE), floats("o", 0.5)])
+
+    return made
+
+
+def recurrent(kind: str, gates: int, length: int, **attributes: Any) -> Bomb:
+    return over((length, 1, 1), kind, shaped("w", 1, gates, 1), shaped("r", 1, gates, 1), **attributes)
+
+
+def of_learning(kind: str, shape: Sequence[int], **attributes: Any) -> Bomb:
+    """An op of ai.onnx.ml over `x`, which a few bytes of the file make large."""
+
+    def made() -> tuple[bytes, str]:
+        item = node(kind, ["x"], ["y"], **attributes)
+        item.domain = _ML
+        whole = parse(model([node("ConstantOfShape", ["s"], ["x"]), item], [], ["y"], [ints("s", *shape)]))
+        whole.opset_import.append(Message("OperatorSetId", domain=_ML, version=3))
+        return b"".join(encode(whole)), RUN
+
+    return made
+
+
+def steps_of_many_nodes(count: int) -> Bomb:
+    nodes = [node("Neg", ["s" if not i else f"n{i}"], [f"n{i + 1}"]) for i in range(count)]
+    return looped([*nodes, node("Identity", [f"n{count}"], ["s2"])])
+
+
+def wide_graph(count: int) -> tuple[bytes, str]:
+    """Nodes that all read one value, attributes and descriptions of values."""
+    nodes = [node("Neg", ["x"], [f"y{i}"]) for i in range(count)]
+    whole = parse(model(nodes, [], [f"y{i}" for i in range(count)], [shaped("x", 1)]))
+    whole.graph.value_info = [info(f"y{i}") for i in range(count)]
+    return b"".join(encode(whole)), RUN
 
 
 def tfidf(**changed: Any) -> Bomb:
@@ -304,6 +441,157 @@ BOMBS: dict[str, Bomb] = {
     "onnx many nodes": functools.partial(many_nodes, 3000),
     "onnx many initializers": functools.partial(many_initializers, "w{}", 3000),
     "onnx initializers of one plain name": functools.partial(many_initializers, "a b{}".replace(" ", "."), 3000),
+    "onnx values that are all kept": all_kept("Exp", 400, (1 << 20,)),
+    "onnx copies that are all kept": all_kept("Neg", 400, (1 << 20,)),
+    "onnx activations that gradients keep": lambda: ran(
+        [node("ConstantOfShape", ["s"], ["x"]), node("Mul", ["x", "w"], ["v0"])]
+        + [node("Exp", [f"v{i}"], [f"v{i + 1}"]) for i in range(200)] + [node("Identity", ["v200"], ["y"])],
+        [ints("s", 1 << 20), shaped("w", 1)]),
+    "onnx doubling by sequences": lambda: ran(
+        [part for i in range(30) for part in (
+            node("SequenceConstruct", [f"v{i}"] * 2, [f"q{i}"]),
+            node("ConcatFromSequence", [f"q{i}"], [f"v{i + 1}"], axis=0))]
+        + [node("Identity", ["v30"], ["y"])], [shaped("v0", 4)]),
+    "onnx doubling by expand": lambda: ran(
+        [part for i in range(30) for part in (
+            node("Expand", [f"v{i}", "t"], [f"e{i}"]), node("Reshape", [f"e{i}", "s"], [f"v{i + 1}"]))]
+        + [node("Identity", ["v30"], ["y"])], [shaped("v0", 1, 4), ints("t", 2, 1), ints("s", 1, -1)]),
+    "onnx doubling by resize": lambda: ran(
+        [node("Resize", [f"v{i}", "", "f"], [f"v{i + 1}"]) for i in range(20)] + [node("Identity", ["v20"], ["y"])],
+        [shaped("v0", 1, 1, 4, 4), floats("f", 1, 1, 2, 2)]),
+    "onnx doubling by linear resize": lambda: ran(
+        [node("Resize", [f"v{i}", "", "f"], [f"v{i + 1}"], mode="linear") for i in range(20)]
+        + [node("Identity", ["v20"], ["y"])], [shaped("v0", 1, 1, 4, 4), floats("f", 1, 1, 2, 2)]),
+    "onnx doubling by pads": grown(24, "Pad", lambda v: [v, "p"], ints("p", 0, 1 << 20)),
+    "onnx doubling by gather": grown(30, "Gather", lambda v: [v, "p"], ints("p", *[0, 1, 2, 3] * 2)),
+    "onnx doubling by transposed convolutions": lambda: ran(
+        [node("ConvTranspose", [f"v{i}", "w"], [f"v{i + 1}"], strides=[2, 2]) for i in range(20)]
+        + [node("Identity", ["v20"], ["y"])], [shaped("v0", 1, 1, 4, 4), shaped("w", 1, 1, 2, 2)]),
+    "onnx doubling by one hot": grown(20, "OneHot", lambda v: [v, "d", "h"], one("d", 4), floats("h", 0, 1)),
+    "onnx outer kept": lambda: ran(
+        [node("Add", ["a", "b"], [f"y{i}"]) for i in range(100)], [shaped("a", 1 << 10, 1), shaped("b", 1, 1 << 10)],
+        outputs=[f"y{i}" for i in range(100)]),
+    "onnx cast to double": over((1 << 20,), "Cast", of="int8", to=11),
+    "onnx cast to text": over((1 << 20,), "Cast", to=8),
+    "onnx steps back": over((1 << 21,), "Slice", ints("a", -1), ints("b", -BIG), ints("c", 0), ints("d", -1)),
+    "onnx integers of an input": over((1 << 19,), "ReverseSequence", ints("l", 1), of="int64"),
+    "onnx shape of many integers": from_nothing((1 << 21,), [node("Expand", ["o", "x"], ["y"])], shaped("o", 1),
+                                                kind="int64"),
+    "onnx parts of one element": over((1 << 20,), "SplitToSequence"),
+    "onnx parts that are not asked for": over((1 << 21,), "Split", num_outputs=1 << 20),
+    "onnx pad and crop": simple("Pad", shaped("x", 1, 1 << 12), ints("p", 1 << 20, 0, 0, 1 - (1 << 12)), mode="edge"),
+    "onnx pad and crop of zeros": simple("Pad", shaped("x", 1, 1 << 12), ints("p", 1 << 20, 0, 0, 1 - (1 << 12))),
+    "onnx windows of a max pool": over((1, 1, 1400, 1400), "MaxPool", kernel_shape=[700, 700]),
+    "onnx windows of an average pool": over((1, 1, 1400, 1400), "AveragePool", kernel_shape=[700, 700]),
+    "onnx windows with holes": over((1, 1, 1400, 1400), "AveragePool", kernel_shape=[500, 500], dilations=[2, 2]),
+    "onnx windows of an lp pool": over((1, 1, 1400, 1400), "LpPool", kernel_shape=[700, 700]),
+    "onnx windows of an lrn": over((1, 1400, 30, 30), "LRN", size=1399),
+    "onnx large kernel": over((1, 1, 1400, 1400), "Conv", shaped("w", 1, 1, 400, 400)),
+    "onnx large kernel turned": over((1, 1, 1000, 1000), "ConvTranspose", shaped("w", 1, 1, 300, 300)),
+    "onnx kernel with holes": over((1, 1, 1400, 1400), "Conv", shaped("w", 1, 1, 50, 50), dilations=[20, 20]),
+    "onnx grid sample": from_nothing(
+        (1, 1 << 20, 1, 1), [node("ConstantOfShape", ["t"], ["g"]), node("GridSample", ["x", "g"], ["y"])],
+        ints("t", 1, 1000, 1000, 2)),
+    "onnx deformed convolution": from_nothing(
+        (1, 1000, 30, 30), [node("ConstantOfShape", ["t"], ["o"]), node("DeformConv", ["x", "w", "o"], ["y"])],
+        ints("t", 1, 18, 200, 200), shaped("w", 1, 1000, 3, 3)),
+    "onnx places in many dimensions": over((*[1] * 30, 1 << 20), "NonZero"),
+    "onnx unique": over((1 << 21,), "Unique"),
+    "onnx top k": over((1 << 20,), "TopK", ints("k", 1 << 20)),
+    "onnx lstm of many steps": recurrent("LSTM", 4, 1 << 20),
+    "onnx lstm of peepholes": recurrent("LSTM", 4, 1 << 20, clip=1.0),
+    "onnx gru of many steps": recurrent("GRU", 3, 1 << 20),
+    "onnx rnn of many steps": recurrent("RNN", 1, 1 << 20),
+    "onnx rnn of a wide state": from_nothing(
+        (1 << 12, 1, 1), [node("ConstantOfShape", ["t"], ["h"]), node("RNN", ["x", "w", "r", "", "", "h"], ["y"])],
+        ints("t", 1, 1 << 20, 1), shaped("w", 1, 1, 1), shaped("r", 1, 1, 1)),
+    "onnx rnn of wide weights": over((1 << 12, 1, 1), "RNN", shaped("w", 1, 1 << 12, 1), shaped("r", 1, 1 << 12, 1)),
+    "onnx boxes": suppressed(1 << 18, 1),
+    "onnx classes of boxes": suppressed(1, 1 << 20),
+    "onnx many regions": from_nothing(
+        (1 << 18, 4), [node("ConstantOfShape", ["t"], ["i"], value=tensor("", np.zeros(1, np.int64), "int64")),
+                       node("RoiAlign", ["p", "x", "i"], ["y"])], ints("t", 1 << 18), shaped("p", 1, 1, 4, 4)),
+    "onnx cells of regions": simple("MaxRoiPool", _X4, shaped("r", 1, 5), pooled_shape=[1 << 10, 1 << 10]),
+    "onnx tfidf counts": tfidf(ngram_counts=[0, HUGE]),
+    "onnx tfidf negative counts": tfidf(ngram_counts=[-HUGE, 2]),
+    "onnx tfidf rows": over((1 << 10, 1 << 10), "TfIdfVectorizer", of="int64", max_gram_length=1 << 10,
+                            min_gram_length=1, max_skip_count=HUGE, mode="TF", ngram_counts=[0] * 1000,
+                            ngram_indexes=[0], pool_int64s=[1]),
+    "onnx doubling of texts": functools.partial(doubled_text, 40),
+    "onnx words of a text": simple("StringSplit", texts("x", "a " * 50_000), delimiter=" "),
+    "onnx letters of texts": lambda: ran(
+        [node("Expand", ["x", "s"], ["e"]), node("StringConcat", ["e", "e"], ["y"])],
+        [texts("x", "a" * 10_000), ints("s", 1 << 17)]),
+    "onnx texts of a shape": simple("ConstantOfShape", ints("s", 1 << 20), value=texts("", "a" * 1000)),
+    "onnx regex of other states": matched("(a|b)*a(a|b){1000}", 100_000),
+    "onnx regex of other states and letters": matched("([ab]*[a][ab]{900}){1,2}", 50_000),
+    "onnx regex of many texts": lambda: ran(
+        [node("Expand", ["x", "s"], ["e"]), node("RegexFullMatch", ["e"], ["y"], pattern="(a|b)*a(a|b){500}")],
+        [texts("x", "ab" * 20), ints("s", 1 << 12)]),
+    "onnx long sequence": inserted(20_000, False),
+    "onnx long sequences": inserted(5_000, True),
+    "onnx scans in scans": scanned(5, 100),
+    "onnx maps in maps": mapped(5, 100),
+    "onnx attention of wide values": from_nothing(
+        (1, 1, 1 << 18, 1), [node("ConstantOfShape", ["t"], ["v"]), node("Attention", ["x", "k", "v"], ["y"])],
+        ints("t", 1, 1, 1, 1 << 18), shaped("k", 1, 1, 1, 1)),
+    "onnx attention of many heads": from_nothing(
+        (1, 1 << 18, 1, 1), [node("ConstantOfShape", ["t"], ["k"]), node("Attention", ["x", "k", "k"], ["y"])],
+        ints("t", 1, 1, 1 << 18, 1)),
+    "onnx attention of a wide mask": from_nothing(
+        (1 << 12, 1 << 9, 1, 1), [node("Attention", ["k", "k", "k", "x"], ["y"])], shaped("k", 1, 1, 1 << 9, 1)),
+    "onnx linear attention": over((1, 1 << 16, 1), "LinearAttention", shaped("k", 1, 1 << 16, 1),
+                                  shaped("v", 1, 1 << 16, 1), q_num_heads=1, kv_num_heads=1),
+    "onnx rotary places": from_nothing(
+        (1 << 20, 1), [node("ConstantOfShape", ["t"], ["c"]), node("Cast", ["x"], ["p"], to=7),
+                       node("RotaryEmbedding", ["q", "c", "c", "p"], ["y"])], ints("t", 2, 1 << 18),
+        shaped("q", 1, 1, 1, 4)),
+    "onnx bias of a layer norm": over((1 << 18, 1), "LayerNormalization", shaped("g", 1), shaped("h", 1, 1 << 14)),
+    "onnx bias of a group norm": over((1, 1, 1 << 20), "GroupNormalization", shaped("g", 1 << 10), shaped("h", 1 << 10),
+                                      num_groups=1),
+    "onnx zero points": from_nothing(
+        (1 << 18, 1), [node("Cast", ["x"], ["a"], to=2), node("MatMulInteger", ["a", "b", "z"], ["y"])],
+        tensor("b", np.ones((1, 1), np.uint8), "uint8"), tensor("z", np.ones((1, 1 << 14), np.uint8), "uint8")),
+    "onnx sums of an outer einsum": outer("Einsum", (1 << 15,), (1 << 15,), equation="i,j->"),
+    "onnx einsum of many": lambda: ran(
+        [node("Einsum", ["x"] * 6, ["y"], equation="a,b,c,d,e,f->")], [shaped("x", 64)]),
+    "onnx einsum of a path": lambda: ran(
+        [node("Einsum", ["x", "x", "x", "x"], ["y"], equation="ab,cd,ef,gh->aceg")], [shaped("x", 64, 4)]),
+    "onnx products of nothing": chained("MatMul", 200, (1400, 1400), lambda v: [v, "x"]),
+    "onnx integer products": from_nothing((1400, 1400), [node("MatMul", ["x", "x"], ["y"])], kind="int64"),
+    "onnx determinants": chained("Det", 1, (1400, 1400), lambda v: [v]),
+    "onnx exponentials of nothing": chained("Exp", 2000, (1 << 20,), lambda v: [v]),
+    "onnx random chain": lambda: ran(
+        [node("RandomNormal", [], [f"r{i}"], shape=[1 << 20]) for i in range(500)] + [node("Neg", ["r0"], ["y"])]),
+    "onnx loop of many nodes": steps_of_many_nodes(100),
+    "onnx loop of large values": looped(
+        [node("ConstantOfShape", ["e"], ["t"]), node("Exp", ["t"], ["u"]), node("ReduceSum", ["u"], ["s2"])],
+        also=[ints("e", 1 << 20)]),
+    "onnx loop over a sequence": lambda: ran(
+        [node("SequenceEmpty", [], ["x"]), node("Loop", ["m", "", "x"], ["y"], body=Message(
+            "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+            node=[node("SequenceInsert", ["s", "i"], ["s2"])], output=[info("c"), info("s2")]))], [one("m", HUGE)]),
+    "onnx columns of blocks": simple("Col2Im", shaped("x", 1, 1, 1), ints("a", 1 << 20), ints("b", 1 << 19)),
+    "onnx stft window": from_nothing(
+        (1, 1 << 18, 1), [node("STFT", ["x", "t", "w", "l"], ["y"])], one("t", 1), shaped("w", 1 << 14), one("l", 1)),
+    "onnx stft frames": over((1, 1 << 18, 1), "STFT", one("t", 1), shaped("w", 1 << 12)),
+    "onnx imputer": of_learning("Imputer", (1 << 18, 1), imputed_value_floats=[0.5] * (1 << 13)),
+    "onnx scaler": of_learning("Scaler", (1 << 18, 1), offset=[0.5] * (1 << 13)),
+    "onnx classes of a classifier": of_learning(
+        "LinearClassifier", (1 << 18, 1), coefficients=[1.0] * (1 << 13), classlabels_ints=list(range(1 << 13))),
+    "onnx zip map": of_learning("ZipMap", (1 << 20, 1), classlabels_int64s=[1]),
+    "onnx labels": of_learning("LabelEncoder", (1 << 21,), keys_floats=[1.0], values_floats=[1.0]),
+    "onnx trees": of_learning(
+        "TreeEnsembleRegressor", (1 << 16, 1), nodes_treeids=list(range(2000)), nodes_nodeids=[0] * 2000,
+        nodes_featureids=[0] * 2000, nodes_modes=["LEAF"] * 2000, nodes_truenodeids=[0] * 2000,
+        nodes_falsenodeids=[0] * 2000, nodes_values=[0.0] * 2000, target_ids=[0], target_nodeids=[0],
+        target_treeids=[0], target_weights=[1.0]),
+    "onnx a deep tree": of_learning(
+        "TreeEnsembleRegressor", (1 << 18, 1), nodes_treeids=[0] * 5000, nodes_nodeids=list(range(5000)),
+        nodes_featureids=[0] * 5000, nodes_modes=["BRANCH_LEQ"] * 4999 + ["LEAF"],
+        nodes_truenodeids=[*range(1, 5000), 0], nodes_falsenodeids=[*range(1, 5000), 0], nodes_values=[0.0] * 5000,
+        target_ids=[0], target_nodeids=[4999], target_treeids=[0], target_weights=[1.0]),
+    "onnx wide graph": functools.partial(wide_graph, 3000),
     "onnx linear regressor": of_domain("LinearRegressor", _ML, [shaped("x", 1, 1)], coefficients=[1.0], targets=HUGE),
 }  # fmt: skip
 for _name in ("__class__", "__import__", "eval", "op", "_TABLE", "torch.add", "os.system"):

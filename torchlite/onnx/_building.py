@@ -205,6 +205,7 @@ class Scope:
             path = self.keep(value.name, self.model.tensors[key][0])
             node = self.graph.get_attr(path)
             self.paths[key] = self.call(types.narrow, node, value.type) if value.type in NARROW else node
+            self.known[self.paths[key]] = CHECKED_RESULT
         return self.paths[key]
 
     def constant(self, tensor: Message, name: str = "", trains: bool = False) -> Constant:

@@ -10,8 +10,7 @@ from torchlite.nn import functional as F
 
 from ._ops.elementwise import CHECKED, DIRECT
 
-MOST_GROWTH = 4096  # elements for one of the inputs, up to which no function of ours has to check them
-_CHECKED_GROWTH = 1024
+MOST_GROWTH = 64  # elements for one of the inputs, up to which no function of ours has to check them
 # Ops that functions of ours do, whose results are not larger than their inputs.
 _SAME = {
     "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization",
@@ -31,7 +30,7 @@ def direct(
     if any(a in host for a in args if a.__class__.__name__ == "Node"):
         return None
     small = known.growth <= MOST_GROWTH
-    if name in DIRECT and not kwargs and (len(args) == 1 or small or any(_one(v) for v in values)):
+    if name in DIRECT and not kwargs and (len(args) == 1 or small):
         return DIRECT[name], tuple(args), {}
     if name == "MatMul" and small:
         return torch.matmul, tuple(args), {}
@@ -52,8 +51,8 @@ class Known(NamedTuple):
     """What is known of a node's result before it runs.
 
     `growth` is how many elements it has at most for each one of the program's inputs, through nodes that nothing
-    checks; a result that was checked has as many as `_CHECKED_GROWTH` says, wherever it comes from. `width` is the size
-    of the last dimension, and `matrix` the shape of a constant that was transposed.
+    checks. A result that was checked, or comes from the file, has the most, so that what is larger is checked. `width`
+    is the size of the last dimension, and `matrix` the shape of a constant that was transposed.
     """
 
     growth: float = 1.0
@@ -61,12 +60,13 @@ class Known(NamedTuple):
     matrix: tuple[int, ...] | None = None
 
 
-NOTHING, CHECKED_RESULT = Known(), Known(_CHECKED_GROWTH)
+NOTHING, CHECKED_RESULT = Known(), Known(MOST_GROWTH)
 
 
 def known_of(name: str, values: list, args: list, kwargs: dict[str, Any], known: dict[Any, Known]) -> Known:
     """What is known of a node's result where torch's own function makes it."""
-    growth = max((known.get(a, NOTHING).growth for a in args if a.__class__.__name__ == "Node"), default=1.0)
+    data = args[:1] if name in ("Conv", "Gemm", "MatMul") else args
+    growth = max((known.get(a, NOTHING).growth for a in data if a.__class__.__name__ == "Node"), default=MOST_GROWTH)
     array = getattr(values[1], "array", None) if len(values) > 1 else None
     if name == "Transpose" and hasattr(values[0], "array") and values[0].array.ndim == 2:
         turned = kwargs.get("perm", [1, 0]) == [1, 0]
@@ -82,14 +82,12 @@ def known_of(name: str, values: list, args: list, kwargs: dict[str, Any], known:
         columns, rows = matrix if kwargs.get("transB", 0) else matrix[::-1]
         return Known(growth * columns / max(rows, 1), columns)
     if name in CHECKED and len(args) == 2:
-        if any(_one(v) for v in values):
-            return Known(
-                growth, next((known[a].width for a in args if a.__class__.__name__ == "Node" and a in known), None)
-            )
         for value, other in ((values[0], args[1]), (values[1], args[0])):
-            shape, width = getattr(getattr(value, "array", None), "shape", ()), known.get(other, NOTHING).width
-            if width is not None and shape == (width,):
-                return Known(growth, width)
+            if other.__class__.__name__ != "Node":
+                continue
+            shape, found = getattr(getattr(value, "array", None), "shape", ()), known.get(other, NOTHING)
+            if _one(value) and len(shape) < 2 or found.width is not None and shape == (found.width,):
+                return Known(found.growth, found.width)
         return Known(math.inf)
     return Known(growth)
 
@@ -108,7 +106,7 @@ def after(name: str, known: Known, plain: bool) -> Known:
     """What is known of a node's result, by whether torch's own function makes it."""
     if name in _SAME or name.startswith("Reduce") or plain and known.growth <= MOST_GROWTH:
         return known
-    return known._replace(growth=_CHECKED_GROWTH)
+    return known._replace(growth=MOST_GROWTH)
 
 
 def _one(value: Any) -> bool:

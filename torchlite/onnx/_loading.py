@@ -9,7 +9,6 @@ from typing import Any
 from .._serialization.files import checked, opened
 from . import _ops
 from ._building import SPECIAL, Model, Scope, input_node, missing, versions
-from ._ops.limits import MOST, RATIO
 from ._ops.registry import Op
 from ._ops.types import on_device_of, plain
 from ._protobuf import Message, parse
@@ -18,18 +17,20 @@ from ._types import NAMES, NARROW
 from .errors import OnnxFileError
 
 
-def read(f: Any) -> tuple[Message, str | None]:
-    """The model that a path, bytes or binary file holds, and the folder that it is in."""
+def read(f: Any) -> tuple[Message, int, str | None]:
+    """The model that a path, bytes or binary file holds, the bytes of the file, and the folder that it is in."""
     if isinstance(f, (bytes, bytearray, memoryview)):
-        return parse(f), None
+        return parse(f), memoryview(f).nbytes, None
     if isinstance(f, (str, os.PathLike)):
         with opened(f) as stream:
-            return parse(stream.read()), os.path.dirname(os.path.abspath(os.fspath(f)))
+            data = stream.read()
+        return parse(data), len(data), os.path.dirname(os.path.abspath(os.fspath(f)))
     data = checked(f).read()
     if not isinstance(data, (bytes, bytearray)):
         raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
     name = getattr(f, "name", None)
-    return parse(data), os.path.dirname(os.path.abspath(name)) if isinstance(name, str) else None
+    folder = os.path.dirname(os.path.abspath(name)) if isinstance(name, str) else None
+    return parse(data), len(data), folder
 
 
 def load(
@@ -47,11 +48,10 @@ def load(
     as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
     and sizes, the versions of the ops, and who made the file.
 
-    `max_elements` is how many elements a result may have whose size attributes or values say, as `ConstantOfShape`,
-    `Tile` or a loop can: 2**26, or 50 for each element of the inputs or of the file's tensors where these are more.
-    Results that are products of their inputs' sizes may have 4 times as many, and all of one run 64 times. A loop may
-    keep a quarter, and take a step for each 1024. A call that asks for more raises OnnxFileError with the op and the
-    number.
+    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**21, 8
+    for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
+    All results of a call may have 256 times as many, and its loops may run a node for every fourth. A call that asks
+    for more raises OnnxFileError with the op and the number.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
 
@@ -64,15 +64,15 @@ def load(
     >>> [name for name, _ in module.named_parameters()]
     ['0.weight', '0.bias']
     """
-    model, folder = read(f)
-    return build(model, folder, parameters, custom_ops, max_elements)
+    model, size, folder = read(f)
+    return build(model, size, folder, parameters, custom_ops, max_elements)
 
 
 def build(
-    model: Message, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
+    model: Message, size: int, folder: str | None = None, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """The module of a model that was parsed."""
+    """The module of a model that was parsed from a file of `size` bytes."""
     _ops.load()
     graph = model.graph
     if graph is None:
@@ -108,9 +108,8 @@ def build(
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
         "metadata": {entry.key: entry.value for entry in model.metadata_props},
     }
-    module.scales = max_elements is None
-    held = RATIO * shared.elements.count
-    module.max_elements = max(MOST, held) if max_elements is None else int(max_elements)
+    module.max_elements = None if max_elements is None else int(max_elements)
+    module.file_elements = (size + sum(shared.elements.named.values())) // 4
     return module.eval()
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
+import torchlite as torch
 from torchlite.fx import Graph, GraphModule, Node
+from torchlite.fx._codegen import CodeGen, _last_uses, _Line
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
+from torchlite.nn import functional as F
 
-from ._ops.limits import RUN, Limits
+from ._ops.limits import MOST, RUN, Limits, budget, elements, held
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
+_PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
+# Functions whose results have memory of their own, and among them those that give as many bytes as they take: such a
+# value is not counted where it comes in its input's place.
+_FRESH = frozenset((torch.add, torch.sub, torch.mul, torch.matmul, torch.relu, torch.neg, torch.sigmoid, torch.tanh,
+                    F.conv1d, F.conv2d, F.conv3d, F.linear))  # fmt: skip
+_SAME = frozenset((torch.relu, torch.neg))
 
 
 class _Place:
@@ -20,28 +30,79 @@ class _Place:
         self.number = number
 
 
+class _CountingCode(CodeGen):
+    """Writes a graph as Python that counts each value that a node makes."""
+
+    def _body(self, nodes: list[Node], writer: Any) -> list[str]:
+        body = super()._body(nodes, writer)
+        ends, name = _last_uses(nodes), writer.namespace.create_name("held", None)
+        for at, line in enumerate(body):
+            node = None if line.node is None else nodes[line.node]
+            if node is None or node.op != "call_function" or not node.users or not line.startswith(f"{node!r} "):
+                continue
+            if node.target not in _PARTS and not _in_place(node, ends):
+                body[at] = _Line.of(f"{line}{name}({node!r})\n", line.node)
+        return [_Line.of(f"{name} = {writer.add_global('held', held)}\n", None), *body]
+
+
+def _in_place(node: Node, ends: dict[Node, list[Node]]) -> bool:
+    """Whether a node's value is as large as its only input, which is freed there."""
+    if node.target not in _SAME:
+        return False
+    source = node.args[0]
+    return isinstance(source, Node) and source.target in _FRESH and source in ends.get(node, ())
+
+
 class LoadedModule(GraphModule):
     """A graph of ONNX's ops.
 
     Its pickle holds the nodes, for they cannot be had by tracing: the inputs' check refuses a Proxy, and constants of
     the host are calls without inputs.
 
-    A call counts the elements that it makes: `max_elements` is how many a result may have whose size the file says,
-    None for a body of control flow, which counts with the call around it.
+    A call counts what its values hold: `max_elements` is how many elements they may have at once, or None for what
+    the file's elements and the inputs' pay for. `file_elements` has the former, None for a body of control flow, which
+    counts with the call around it. `steps` is what a call costs as a step of a loop.
     """
 
     max_elements: int | None = None
-    scales: bool = True  # whether inputs that are larger let results be larger
+    file_elements: int | None = None
+    steps: int = 0
+
+    def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
+        graph.set_codegen(_CountingCode())
+        super().__init__(root, graph, class_name)
+        self.steps = len(graph.nodes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.max_elements is None:
+        if self.file_elements is None:
             return super().__call__(*args, **kwargs)
         before = RUN.limits
-        RUN.limits = Limits(self.max_elements, (*args, *kwargs.values()) if self.scales else None)
+        RUN.limits = self._limits((*args, *kwargs.values()))
         try:
             return super().__call__(*args, **kwargs)
         finally:
             RUN.limits = before
+
+    def _limits(self, given: tuple) -> Limits:
+        def kept() -> list[Any]:
+            return [*_arrays(given), *self.parameters(), *self.buffers()]
+
+        if self.max_elements is not None:
+            return Limits(self.max_elements, self.max_elements // 4, kept)
+        file, inputs = self.file_elements or 0, sum(map(elements, given))
+        return Limits(budget(file, inputs), MOST // 4 + file + 32 * inputs, kept)
+
+    def __deepcopy__(self, memo: Any) -> GraphModule:
+        return self._bounded(super().__deepcopy__(memo))
+
+    def __copy__(self) -> GraphModule:
+        made = LoadedModule(self, self.graph, type(self).__name__)
+        made.meta = self.meta
+        return self._bounded(made)
+
+    def _bounded(self, made: Any) -> Any:
+        made.max_elements, made.file_elements, made.steps = self.max_elements, self.file_elements, self.steps
+        return made
 
     def __reduce__(self) -> Any:
         numbers = {node: number for number, node in enumerate(self.graph.nodes)}
@@ -55,6 +116,17 @@ class LoadedModule(GraphModule):
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
         return _rebuilt, (type(self).__name__, body, nodes)
+
+
+def _arrays(values: Any) -> list[Any]:
+    """The tensors and arrays in inputs."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found += _arrays(value)
+        elif hasattr(value, "shape"):
+            found.append(value)
+    return found
 
 
 def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple]) -> LoadedModule:
@@ -73,6 +145,6 @@ def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple]) -> LoadedModul
     for key, value in body.items():
         if not hasattr(module, key):
             setattr(module, key, value)
-    module.max_elements, module.scales = body.get("max_elements"), body.get("scales", True)
+    module.max_elements, module.file_elements = body.get("max_elements"), body.get("file_elements")
     module.meta.update(body.get("meta", {}))
     return module

@@ -136,16 +136,12 @@ class ONNXProgram:
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
         """The model's outputs by `torch.onnx.load`."""
         from ._loading import build
+        from ._protobuf import parse
 
         with torch.no_grad():
-            found = build(_read_again(self._model))(*_flat(args, kwargs))
+            data = b"".join(encode(self._model))
+            found = build(parse(data), len(data))(*_flat(args, kwargs))
         return found if isinstance(found, tuple) else (found,)
-
-
-def _read_again(model: Message) -> Message:
-    from ._protobuf import parse
-
-    return parse(b"".join(encode(model)))
 
 
 def _flat(args: tuple, kwargs: dict) -> list[Any]:

@@ -38,7 +38,6 @@ class Elements:
 
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
-        self.count = 0  # elements of all tensors
         self.named: dict[str, int] = {}  # by path: bytes of a file of the folder that tensors have
 
     def array(self, tensor: Message) -> tuple[np.ndarray, str]:
@@ -62,7 +61,6 @@ class Elements:
             flat = self._of_bytes(tensor.raw_data, name, shape, where)
         else:
             flat = _of_numbers(tensor, name, shape, where)
-        self.count += flat.size
         return flat.reshape(shape), name
 
     def _text(self, tensor: Message, shape: tuple, where: str) -> np.ndarray:

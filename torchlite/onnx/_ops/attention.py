@@ -10,7 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import dtype_of
-from .limits import allow_product
+from .limits import allow, allow_broadcast, allow_products, allow_steps
 from .registry import op, together
 
 
@@ -30,7 +30,9 @@ def _bias(
         if mask.dtype is torch.bool:
             mask = torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -math.inf)
         if missing > 0:
+            allow("Attention", *mask.shape[:-1], columns)
             mask = F.pad(mask, [0, missing], value=-math.inf)
+        allow_broadcast("Attention", bias, mask)
         bias = bias + mask
     ahead = torch.arange(columns, device=q.device) - torch.arange(rows, device=q.device).reshape(-1, 1)
     ahead = ahead - offset.reshape(-1, 1, 1, 1) if isinstance(offset, Tensor) else ahead - offset
@@ -44,6 +46,14 @@ def _bias(
     if lengths is not None:
         closed = closed | (torch.arange(columns, device=q.device) >= lengths.reshape(-1, 1, 1, 1))
     return torch.where(closed, torch.full_like(bias[..., :1, :1], -math.inf), bias)
+
+
+def _allow_scores(what: str, q: Tensor, key: Tensor, value: Tensor) -> None:
+    """Check the elements of the scores, of the result, and of keys and values that heads have in common."""
+    rows = math.prod(q.shape[:3])
+    allow_products(what, allow(what, rows, key.shape[2]) * (q.shape[3] + value.shape[3]), q)
+    allow(what, rows, value.shape[3])
+    allow(what, q.shape[0], q.shape[1], key.shape[2], max(key.shape[3], value.shape[3]))
 
 
 @op("Attention")
@@ -66,7 +76,7 @@ def attention(
     if past_key is None and lengths is not None:
         offset = lengths.reshape(-1) - q.shape[2]
     repeats = q.shape[1] // key.shape[1]
-    allow_product("Attention", q.shape[0] * q.shape[1] * q.shape[2] * key.shape[2])
+    _allow_scores("Attention", q, key, value)
     k, v = (x.repeat_interleave(repeats, 1) if repeats > 1 else x for x in (key, value))
     root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     plain = mask is None and lengths is None and not is_causal and left_window_size < 0 and right_window_size < 0
@@ -76,6 +86,7 @@ def attention(
     shown, bias = scores, None
     if not plain:
         bias = _bias(q, k, mask, offset, lengths, is_causal, left_window_size, right_window_size)
+        allow_broadcast("Attention", scores, bias)
         scores = scores + bias
     weights = scores if softmax_precision is None else scores.to(dtype_of(softmax_precision))
     weights = torch.softmax(weights, -1)
@@ -95,8 +106,8 @@ def flex_attention(
     score_mod: Any = None, prob_mod: Any = None,
 ) -> Tensor:  # fmt: skip
     repeats = q.shape[1] // k.shape[1]
+    _allow_scores("FlexAttention", q, k, v)
     k, v = (x.repeat_interleave(repeats, 1) if repeats > 1 else x for x in (k, v))
-    allow_product("FlexAttention", q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2])
     root = math.sqrt(1 / math.sqrt(q.shape[-1]) if scale is None else scale)
     scores = torch.matmul(q * root, (k * root).transpose(-1, -2))
     wide = torch.float64 if q.dtype is torch.float64 else torch.float32
@@ -120,6 +131,9 @@ def linear_attention(
     key, value = (_heads(x, kv_num_heads).to(torch.float32) for x in (k, v))
     size = query.shape[-1]
     factor = scale or 1 / math.sqrt(size)
+    allow("LinearAttention", key.shape[0], q_num_heads, size, value.shape[-1], each=4)
+    allow("LinearAttention", key.shape[0], q_num_heads, steps, value.shape[-1])
+    allow_steps("LinearAttention", 16 * steps)
     state = key.new_zeros(key.shape[0], kv_num_heads, size, value.shape[-1]) if past is None else past.to(torch.float32)
     fading = None if decay is None else _heads(decay, kv_num_heads).to(torch.float32).exp()
     rate = None if beta is None else _heads(beta, beta.shape[-1]).to(torch.float32)
@@ -143,6 +157,7 @@ def causal_conv(
     outputs: int = 1,
 ) -> Any:  # fmt: skip
     reach = weight.shape[2] - 1
+    allow("CausalConvWithState", *x.shape[:2], x.shape[2] + max(reach, 0))
     whole = F.pad(x, [reach, 0]) if past is None else torch.cat([past, x], 2)
     out = F.conv1d(whole, weight, bias, groups=x.shape[1])
     if activation in ("silu", "swish"):
@@ -161,12 +176,14 @@ def rotary_embedding(
     size = rotary_embedding_dim or parts.shape[-1]
     turned, rest = parts[..., :size], parts[..., size:]
     if positions is not None:
+        allow("RotaryEmbedding", *positions.shape, *cos.shape[1:])
         cos, sin = cos[positions], sin[positions]
     cos, sin = cos.unsqueeze(2), sin.unsqueeze(2)
     if interleaved:
         a, b = turned[..., 0::2], turned[..., 1::2]
     else:
         a, b = turned[..., : size // 2], turned[..., size // 2 :]
+    allow_broadcast("RotaryEmbedding", a, cos, sin)
     both = [cos * a - sin * b, sin * a + cos * b]
     turned = torch.stack(both, -1).reshape(turned.shape) if interleaved else torch.cat(both, -1)
     out = torch.cat([turned, rest], -1)

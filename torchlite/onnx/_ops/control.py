@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow_product, allow_step, elements
+from .limits import allow, allow_call, elements
 from .registry import number, together
 
 
@@ -24,21 +24,20 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     going = True if condition is None else bool(number(condition))
     state, step = list(carried), 0
     found: list[list] = [[] for _ in range(scanned)]
-    total = 0
     while going and (most is None or step < most):
+        allow_call("Loop", body)
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
         going = bool(number(results[0]))
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
             kept.append(value)
-            total += elements(value)
-        allow_step("Loop", total + elements(state))
         step += 1
     return (*state, *(_stacked(values, 0) for values in found))
 
 
 def _stacked(values: list, axis: int) -> Tensor:
+    allow("the values of a loop's steps", elements(values))
     return torch.stack(list(together(*values)), axis) if values else torch.zeros(0)
 
 
@@ -50,8 +49,8 @@ def scan(
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
-    total = 0
     for step in range(length):
+        allow_call("Scan", body)
         slices = [
             x.select(axis, length - 1 - step if backward else step)
             for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
@@ -61,8 +60,6 @@ def scan(
         now = list(results[: len(now)])
         for kept, value in zip(found, results[len(now) :], strict=True):
             kept.append(value)
-            total += elements(value)
-        allow_product("Scan", total + elements(now))
     outputs = (
         _stacked(values[::-1] if backward else values, axis)
         for values, axis, backward in zip(found, output_axes, output_directions, strict=True)
@@ -95,13 +92,11 @@ def _longer(x: Tensor, length: int) -> Tensor:
 def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
     """A body run over the elements of sequences."""
     found: list[list] = [[] for _ in range(count)]
-    total = 0
     for i in range(len(values[0])):
+        allow_call("SequenceMap", body)
         results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
         for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
             kept.append(value)
-            total += elements(value)
-        allow_product("SequenceMap", total)
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_product
+from .limits import allow, allow_products, allow_steps, allow_work
 from .registry import Ints, ints, op, together
 
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -61,7 +61,7 @@ def conv(
     reach = [(k - 1) * d for k, d in zip(w.shape[2:], dilations, strict=True)]
     spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
-    allow_product("Conv", x.shape[0] * w.shape[0] * math.prod(counts))
+    allow_products("Conv", allow("Conv", x.shape[0], w.shape[0], *counts) * math.prod(w.shape[1:]), x)
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
@@ -84,6 +84,7 @@ def conv_transpose(
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
     allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
+    allow_products("ConvTranspose", x.numel() * math.prod(w.shape[1:]), x)
     wanted = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
         wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
@@ -121,6 +122,9 @@ def deform_conv(
     sh, sw = strides or [1, 1]
     dh, dw = dilations or [1, 1]
     top, left = (pads or [0] * 4)[:2]
+    count = allow("DeformConv", n, c, kh * kw, rows, columns, each=4)
+    allow("DeformConv", n, w.shape[0], rows, columns)
+    allow_products("DeformConv", count * w.shape[0], x)
     shift = offset.reshape(n, offset_group, kh * kw, 2, rows, columns)
     place = x.device
     ky = (torch.arange(kh, device=place) * dh).repeat_interleave(kw).reshape(-1, 1, 1)
@@ -156,6 +160,17 @@ def _ceiled(
     return extra
 
 
+def _allow_windows(
+    what: str, x: Tensor, kernel: list[int], strides: list[int], dilations: list[int], begin: list[int], end: list[int]
+) -> int:
+    """The elements of all windows. Checks them as work."""
+    count = math.prod(x.shape[:2])
+    for n, k, s, d, a, b in zip(x.shape[2:], kernel, strides, dilations, begin, end, strict=True):
+        count *= max(-(-(n + a + b - (k - 1) * d - 1) // max(s, 1)) + 1, 1) * max(k, 1)
+    allow_work(what, count)
+    return count
+
+
 @op("MaxPool")
 def max_pool(
     x: Tensor, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints = None, kernel_shape: Ints,
@@ -165,6 +180,7 @@ def max_pool(
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
     allow_padded("MaxPool", x, begin, end)
+    _allow_windows("MaxPool", x, kernel, strides, dilations, begin, end)
     simple = begin == end and all(2 * p <= k for p, k in zip(begin, kernel, strict=True))
     whole, shift = x, [0] * rank
     if not simple:
@@ -208,6 +224,7 @@ def average_pool(
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
     allow_padded("AveragePool", x, begin, end)
+    _allow_windows("AveragePool", x, kernel, strides, dilations, begin, end)
     if begin == end and set(dilations) == {1} and rank in _AVERAGE and all(
         2 * p <= k for p, k in zip(begin, kernel, strict=True)
     ):  # fmt: skip
@@ -238,6 +255,7 @@ def lp_pool(
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
     allow_padded("LpPool", x, begin, end)
+    allow("LpPool", _allow_windows("LpPool", x, kernel, strides, dilations, begin, end))
     rest = _ceiled(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
     whole = F.pad(x.abs(), flat(begin, [a + b for a, b in zip(end, rest, strict=True)]))
     parts = windows(whole, kernel, strides, dilations)
@@ -290,6 +308,7 @@ def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Ints, spatial_scale: 
     x, rois = together(x, rois)
     rows, columns = pooled_shape
     allow("MaxRoiPool", rois.shape[0], x.shape[1], rows, columns)
+    allow_steps("MaxRoiPool", 4 * rois.shape[0] * rows * columns)
     height, width = x.shape[2:]
     out = []
     for image, x1, y1, x2, y2 in rois.tolist():

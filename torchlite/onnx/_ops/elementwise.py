@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_broadcast, allow_matmul, allow_product
+from .limits import allow, allow_broadcast, allow_matmul, allow_products
 from .registry import Number, number, op, together
 
 _PLAIN: dict[str, Callable] = {
@@ -304,6 +304,7 @@ def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive:
 
 @op("Det")
 def det(x: Tensor) -> Tensor:
+    allow_products("Det", x.numel() * x.shape[-1], x)
     return torch.linalg.det(x)
 
 
@@ -352,7 +353,7 @@ def _einsum_size(equation: str, operands: tuple) -> int:
 
 @op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
-    allow_product("Einsum", _einsum_size(equation, operands))
+    allow("Einsum", _einsum_size(equation, operands))
     return torch.einsum(equation, *together(*operands))
 
 
@@ -362,6 +363,6 @@ def arange(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) 
     if c == 0:
         raise ValueError("Range: delta is zero")
     count = max(math.ceil((b - a) / c), 0)
-    allow("Range", count)
+    allow("Range", count, each=6)
     steps = torch.arange(count, dtype=torch.float64 if start.is_floating_point() else torch.int64)
     return (a + steps * c).to(start.dtype)

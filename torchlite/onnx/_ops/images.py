@@ -12,7 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow
+from .limits import allow, allow_steps, allow_work
 from .registry import Ints, Number, ints, number, op, together
 
 
@@ -22,6 +22,7 @@ def grid_sample(
 ) -> Tensor:
     x, grid = together(x, grid)
     name = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    allow("GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=4)
     grid = grid.to(x.dtype)
     if x.ndim == 3:
         flat = torch.stack([grid[..., 0], torch.zeros_like(grid[..., 0])], -1).unsqueeze(1)
@@ -59,6 +60,7 @@ def _roi_align(
 ) -> Tensor:
     out = []
     allow("RoiAlign", rois.shape[0], x.shape[1], rows, columns)
+    allow_steps("RoiAlign", 32 * rois.shape[0])
     for box, image in zip(rois.tolist(), images.tolist(), strict=True):
         x1, y1, x2, y2 = (v * scale - shift for v in box)
         wide, high = x2 - x1, y2 - y1
@@ -69,7 +71,7 @@ def _roi_align(
             raise ValueError(f"RoiAlign: a region of {high} by {wide}")
         steps_y, steps_x = (ratio, ratio) if ratio > 0 else (math.ceil(down), math.ceil(across))
         # Of each sample: four neighbours of every channel, and their weights.
-        allow("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0))
+        allow_work("RoiAlign", allow("RoiAlign", 8 * x.shape[1], rows * max(steps_y, 0), columns * max(steps_x, 0)))
         y = y1 + (torch.arange(rows * steps_y, device=x.device) + 0.5) * (down / max(steps_y, 1))
         z = x1 + (torch.arange(columns * steps_x, device=x.device) + 0.5) * (across / max(steps_x, 1))
         yy, xx = (part.to(x.dtype) for part in torch.meshgrid(y, z, indexing="ij"))
@@ -117,6 +119,7 @@ def non_max_suppression(
     values, found = scores.detach().cpu().numpy(), []
     for image in range(values.shape[0]):
         for kind in range(values.shape[1]):
+            allow_steps("NonMaxSuppression", 8)
             kept = _kept(low[image], high[image], values[image, kind], limit, threshold, floor)
             found += [(image, kind, i) for i in kept]
     return torch.tensor(found, dtype=torch.int64, device=boxes.device).reshape(-1, 3)
@@ -129,6 +132,8 @@ def _kept(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor:
     area = np.prod(high - low, -1)
     kept: list[int] = []
     while order.size and len(kept) < limit:
+        allow_steps("NonMaxSuppression", 8)
+        allow_work("NonMaxSuppression", 8 * order.size)
         first, order = int(order[0]), order[1:]
         kept.append(first)
         cut = np.minimum(high[first], high[order]) - np.maximum(low[first], low[order])
@@ -139,13 +144,18 @@ def _kept(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor:
     return kept
 
 
+# Those of ONNX. Pillow has readers of others that start programs.
+_FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+
+
 @op("ImageDecoder")
 def image_decoder(data: Tensor, *, pixel_format: str = "RGB") -> Tensor:
     try:
         from PIL import Image
     except ImportError:
         raise ImportError("ImageDecoder needs the package pillow: pip install pillow") from None
-    image = Image.open(io.BytesIO(data.cpu().numpy().tobytes()))
+    image = Image.open(io.BytesIO(data.cpu().numpy().tobytes()), formats=_FORMATS)
+    allow("ImageDecoder", *image.size, 4)
     if pixel_format == "Grayscale":
         return torch.from_numpy(np.array(image.convert("L"))[:, :, None].copy())
     array = np.array(image.convert("RGB") if image.mode != "RGB" else image)

@@ -10,7 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, allow_product
+from .limits import allow, width
 from .registry import Number, number, op, together
 
 
@@ -22,7 +22,10 @@ def _wrapped(indices: Tensor, length: int) -> Tensor:
 
 @op("Gather")
 def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
-    allow_product("Gather", math.prod(indices.shape) * math.prod(x.shape) // max(x.shape[axis], 1))
+    allow(
+        "Gather", *indices.shape, math.prod(x.shape) // max(x.shape[axis], 1),
+        each=1 if isinstance(x, np.ndarray) else width(x.dtype),
+    )  # fmt: skip
     if isinstance(x, np.ndarray):
         return np.asarray(np.take(x, indices.cpu().numpy(), axis), object)
     x, indices = together(x, indices)
@@ -45,7 +48,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     count = math.prod(lead)
     place = _flat_places(indices.reshape(count, -1, depth), x.shape[b : b + depth])
     rest = tuple(x.shape[b + depth :])
-    allow_product("GatherND", place.numel() * math.prod(rest))
+    allow("GatherND", place.numel(), *rest, each=width(x.dtype))
     flat = x.reshape(count, math.prod(x.shape[b : b + depth]), math.prod(rest))
     taken = torch.gather(flat, 1, place.unsqueeze(2).expand(-1, -1, flat.shape[2]))
     return taken.reshape(*lead, *indices.shape[b:-1], *rest)
@@ -104,7 +107,7 @@ def tensor_scatter(
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
     indices, values = together(indices, values)
     n = int(number(depth))
-    allow("OneHot", indices.numel(), n)
+    allow("OneHot", indices.numel(), n, each=width(values.dtype))
     axis = axis + indices.ndim + 1 if axis < 0 else axis
     places = torch.remainder(indices.to(torch.int64), n) if n else indices.to(torch.int64)
     inside = (indices >= -n) & (indices < n)
@@ -115,6 +118,7 @@ def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -
 
 @op("NonZero")
 def non_zero(x: Tensor) -> Tensor:
+    allow("NonZero", int(torch.count_nonzero(x)), max(x.ndim, 1), each=2)
     return torch.nonzero(x).t() if x.ndim else torch.nonzero(x.reshape(1)).t()[:0]
 
 
@@ -159,6 +163,7 @@ def _extreme(function: Any, x: Tensor, axis: int, keepdims: int, last: int) -> T
 
 @op("Unique")
 def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1, outputs: int = 1) -> Any:
+    allow("Unique", x.numel(), each=8)
     array = x.detach().cpu().numpy()
     found, first, inverse, counts = np.unique(
         array, return_index=True, return_inverse=True, return_counts=True, axis=axis

@@ -12,7 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_product
+from .limits import allow, allow_broadcast, allow_objects, allow_work
 from .registry import Ints, op
 from .strings import texts
 
@@ -51,6 +51,7 @@ def label_encoder(
         missing = default_int64
     if values_tensor is not None and default_tensor is not None:
         missing = _of(default_tensor).ravel()[0].item() if isinstance(default_tensor, Tensor) else missing
+    allow_objects("LabelEncoder", math.prod(x.shape) // 2)
     found = [known.get(k, missing if k == k or nothing is None else nothing) for k in _of(x).ravel().tolist()]
     if values and isinstance(values[0], str):
         return texts(found, x.shape)
@@ -86,6 +87,7 @@ def category_mapper(
 def array_feature_extractor(x: Any, places: Tensor) -> Any:
     if isinstance(x, np.ndarray):
         return x[..., places.reshape(-1).numpy()]
+    allow("ArrayFeatureExtractor", *x.shape[:-1], places.numel())
     out = torch.index_select(x, -1, places.reshape(-1))
     return out.reshape(1, -1) if x.ndim == 1 else out
 
@@ -108,7 +110,9 @@ def imputer(
     values = imputed_value_floats if imputed_value_floats is not None else imputed_value_int64s
     wanted = replaced_value_float if x.is_floating_point() else replaced_value_int64
     gone = torch.isnan(x) if isinstance(wanted, float) and math.isnan(wanted) else x == wanted
-    return torch.where(gone, torch.tensor(values, dtype=x.dtype, device=x.device), x)
+    filling = torch.tensor(values, dtype=x.dtype, device=x.device)
+    allow_broadcast("Imputer", x, filling)
+    return torch.where(gone, filling, x)
 
 
 @op("Normalizer", domain=_DOMAIN)
@@ -129,7 +133,7 @@ def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = Non
     found = [known.get(item if isinstance(item, str) else int(item), -1) for item in array.ravel().tolist()]
     if not zeros and -1 in found:
         raise ValueError("OneHotEncoder: a value is of no category")
-    allow_product("OneHotEncoder", len(found) * len(known))
+    allow("OneHotEncoder", len(found), len(known), each=2)
     out = np.zeros((len(found), len(known)), np.float32)
     for i, place in enumerate(found):
         if place >= 0:
@@ -140,9 +144,12 @@ def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = Non
 @op("Scaler", domain=_DOMAIN)
 def scaler(x: Tensor, *, offset: Any = None, scale: Any = None) -> Tensor:
     x = x.to(torch.float32)
-    if offset is not None:
-        x = x - torch.tensor(offset, device=x.device)
-    return x if scale is None else x * torch.tensor(scale, device=x.device)
+    for values, function in ((offset, torch.sub), (scale, torch.mul)):
+        if values is not None:
+            other = torch.tensor(values, device=x.device)
+            allow_broadcast("Scaler", x, other)
+            x = function(x, other)
+    return x
 
 
 def _probit(x: Tensor) -> Tensor:
@@ -164,11 +171,10 @@ _AFTER: dict[str, Callable[[Tensor], Tensor]] = {
 def linear_regressor(
     x: Tensor, *, coefficients: Any, intercepts: Any = None, post_transform: str = "NONE", targets: int = 1
 ) -> Tensor:
-    allow_product("LinearRegressor", x.shape[0] * targets)
+    allow("LinearRegressor", x.shape[0] * targets)
     weight = torch.tensor(coefficients, device=x.device).reshape(targets, -1)
     out = F.linear(x.to(torch.float32), weight)
-    out = out if intercepts is None else out + torch.tensor(intercepts, device=x.device)
-    return _AFTER[post_transform](out)
+    return _AFTER[post_transform](_based(out, intercepts))
 
 
 @op("LinearClassifier", domain=_DOMAIN)
@@ -179,8 +185,9 @@ def linear_classifier(
     labels = classlabels_strings if classlabels_ints is None else classlabels_ints
     rows = max(len(labels), 1) if len(coefficients) % max(len(labels), 1) == 0 else 1
     rows = len(intercepts) if intercepts else rows
+    allow("LinearClassifier", x.shape[0], rows)
     scores = F.linear(x.to(torch.float32), torch.tensor(coefficients, device=x.device).reshape(rows, -1))
-    scores = scores if intercepts is None else scores + torch.tensor(intercepts, device=x.device)
+    scores = _based(scores, intercepts)
     if rows == 1 and len(labels) == 2:
         places = (scores[:, 0] > 0).to(torch.int64)
         scores = torch.cat([-scores, scores], 1) if post_transform == "NONE" else torch.cat(
@@ -199,6 +206,7 @@ def _labelled(places: Tensor, scores: Tensor, labels: Any, outputs: int) -> Any:
 @op("ZipMap", domain=_DOMAIN)
 def zip_map(x: Tensor, *, classlabels_int64s: Ints = None, classlabels_strings: Any = None) -> list:
     labels = classlabels_strings if classlabels_int64s is None else classlabels_int64s
+    allow_objects("ZipMap", x.numel() + 4 * x.shape[0])
     return [dict(zip(labels, row, strict=True)) for row in x.tolist()]
 
 
@@ -219,7 +227,9 @@ def _leaves(
     """The node at which each row of `x` ends, for each root: all rows go down one step at a time."""
     now = root.reshape(1, -1).expand(x.shape[0], -1)
     kinds = torch.tensor(modes)
+    count = allow("a tree ensemble", *now.shape, each=4)
     for _ in range(len(modes) + 1):
+        allow_work("a tree ensemble", 32 * count + 4096)
         inside = ~is_leaf[now]
         if not bool(inside.any()):
             return now
@@ -229,6 +239,8 @@ def _leaves(
         for number, compare in enumerate(_COMPARE):
             goes = torch.where(kinds[now] == number, compare(value, split), goes)
         for place, values in (members or {}).items():
+            allow("a tree ensemble", count, values.numel())
+            allow_work("a tree ensemble", 2 * count * values.numel() + 1024)
             within = (value.unsqueeze(-1) == values.to(x.dtype)).any(-1)
             goes = torch.where(now == place, within, goes)
         goes = goes | (torch.isnan(value) & missing[now])
@@ -311,18 +323,22 @@ def _old_trees(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tup
         is_leaf, missing,
     )  # fmt: skip
     allow("a tree ensemble", len(modes) + at.numel(), targets)
-    weights = torch.zeros(len(modes), targets, dtype=x.dtype)
+    weights = np.zeros((len(modes), targets))
     values = given[f"{kind}_weights"]
     values = given[f"{kind}_weights_as_tensor"].tolist() if values is None else values
     for tree, node, target, weight in zip(
         given[f"{kind}_treeids"], given[f"{kind}_nodeids"], given[f"{kind}_ids"], values, strict=True
     ):
         weights[place[tree, node], target] += weight
-    return weights[at], place
+    return torch.from_numpy(weights).to(x.dtype)[at], place
 
 
 def _based(scores: Tensor, values: Any) -> Tensor:
-    return scores if values is None else scores + torch.tensor(values, dtype=scores.dtype)
+    if values is None:
+        return scores
+    other = torch.tensor(values, dtype=scores.dtype, device=scores.device)
+    allow_broadcast("base values", scores, other)
+    return scores + other
 
 
 @op("TreeEnsembleRegressor", domain=_DOMAIN)

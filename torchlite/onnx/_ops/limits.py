@@ -1,41 +1,104 @@
-"""How many elements the ops of a file may make: attributes and values of a small file can ask for any number."""
+"""How much a run of a loaded model may make: attributes and values of a small file can ask for any number.
+
+One number bounds a run: the elements that its values may hold at once, four bytes each. What makes a value checks its
+size first (`allow`); the code of the module counts each value that was made (`Limits.hold`). Values are freed after
+their last use, and weak references to their memory tell which are left. Work is bounded by a multiple of that number.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
+
+from torchlite import Tensor
+from torchlite.nn import Parameter
 
 from .._types import Narrow
 from ..errors import OnnxFileError
 
-MOST = 1 << 26  # elements of a result whose size attributes and values say, where `load` is given no other number
-RATIO = 50  # elements for each one of the inputs and of the file's tensors, where these are more
-_PRODUCTS = 4  # times as many elements for a result whose size follows from those of its inputs
-_RESULTS = 64  # times as many elements for all results of one run whose sizes values say
+MOST = 1 << 21  # elements of all values at once, beside what the file and the inputs pay for
+OF_FILE = 8  # elements more for each one that the file has, four bytes of it
+OF_INPUTS = 256  # elements more for each one of the inputs
+_PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
+_WORK = 256  # times as many elements may all results of a run have
+_STEPS = 4  # elements for a step of a loop, which is one node that runs
+_ALONE = 1 << 28  # elements of a result where no loaded model runs
+_OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
-_KEPT = 4  # a loop keeps so many times fewer elements, for a step may double them before they are counted
-_STEP = 1024  # elements that a step of a loop stands for
+_CALL = 8  # steps that the call of a body takes beside its nodes
+
+
+def budget(file: int, inputs: int) -> int:
+    """The elements that a run's values may hold at once, by those of the file and of the inputs.
+
+    Results may be products: channels are of the weights and positions of the inputs, and attention has scores for
+    pairs of positions.
+    """
+    product = min(inputs * (inputs + file), _PRODUCT + _PRODUCT_OF_FILE * file)
+    return MOST + OF_FILE * file + OF_INPUTS * inputs + product
+
+
+class Sequence(list):
+    """A sequence that an op made longer or shorter, which weak references can tell of."""
+
+    __slots__ = ("__weakref__",)
 
 
 class Limits:
-    """What one call of a module may make: the elements of a result, all of them so far, and the steps of loops. Where
-    `inputs` are given, they let results be larger in proportion.
+    """What one call of a module may make. `most` is the elements that its values may hold at once, `steps` the nodes
+    that loops may run. `kept` says whose memory does not count: the inputs' and the module's.
     """
 
-    __slots__ = ("inputs", "made", "most", "steps")
+    __slots__ = ("fresh", "kept", "left", "live", "most", "own", "room", "steps", "work")
 
-    def __init__(self, most: int, inputs: Any = None) -> None:
-        self.most, self.inputs = most, inputs
-        self.made = self.steps = 0
+    def __init__(self, most: int, steps: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
+        self.most, self.steps, self.kept = most, steps, kept
+        self.work = _WORK * most
+        self.left: list[weakref.ref] = []  # memory of values that may be alive
+        self.own: set[int] | None = None
+        # Elements that were alive when they were counted, and of values that were made since then.
+        self.live = self.fresh = 0
+        self.room = 1 << 16  # values until the next count
 
-    def exceeds(self, count: int, times: int = 1) -> bool:
-        """Whether a number is more than some times what a result may have. Inputs are counted when it matters."""
-        if count <= self.most * times:
-            return False
-        if self.inputs is not None:
-            self.most, self.inputs = max(self.most, RATIO * elements(self.inputs)), None
-        return count > self.most * times
+    def hold(self, value: Any) -> None:
+        """Count a value that was made. OnnxFileError where too much is alive."""
+        kind = value.__class__
+        if kind is Tensor or kind is Parameter:
+            array = value._data
+        elif kind is np.ndarray or kind is Sequence:
+            array = value
+        else:
+            if isinstance(value, tuple):  # several results, or a tensor of a narrow type: lists have what was counted
+                for item in value:
+                    self.hold(item)
+            return
+        self.left.append(weakref.ref(_memory(array)))
+        size = _size(array) + _OBJECT
+        self.fresh += size
+        self.work -= size
+        if self.live + self.fresh > self.most or len(self.left) > self.room:
+            self.count("the values", 0)
+        if self.work < 0:
+            raise OnnxFileError(f"its results have more than {_WORK * self.most} elements in all: {_RAISE}")
+
+    def count(self, what: str, more: int) -> None:
+        """Count what is alive. OnnxFileError where it and `more` elements are too many."""
+        if self.own is None:
+            self.own = {id(_memory(x._data if isinstance(x, Tensor) else x)) for x in self.kept()}
+        alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
+        self.left = [ref for _, ref in alive.values()]
+        self.live = sum(_size(memory) for key, (memory, _) in alive.items() if key not in self.own)
+        self.live += _OBJECT * max(len(alive) - _OBJECTS, 0)
+        if self.live + more > self.most:
+            raise _excess(what, self.live + more, self.most, self.live if more else 0)
+        # Until the next count a part may be made anew, however little is left: counts take time.
+        self.fresh = min(self.most - self.live - self.most // 16, 0)
+        self.room = 2 * len(self.left) + (1 << 16)
 
 
 class _Run(threading.local):
@@ -45,25 +108,61 @@ class _Run(threading.local):
 
 
 RUN = _Run()
+_RAISE = "onnx.load(max_elements=...) sets how many"
 
 
-def allow(what: str, *sizes: int) -> int:
-    """The elements of a shape that values or attributes say. OnnxFileError for more than a file may ask for."""
-    count, limits = math.prod(sizes), RUN.limits or Limits(MOST)
-    if limits.exceeds(count):
-        raise _excess(what, count, limits.most)
-    if count > 0:
-        limits.made += count
-        if limits.exceeds(limits.made, _RESULTS):
-            raise _excess(f"{what}, with the results before it", limits.made, limits.most * _RESULTS)
+def held(value: Any) -> None:
+    """Count a value that a node of a loaded model made."""
+    limits = RUN.limits
+    if limits is not None:
+        limits.hold(value)
+
+
+def allow(what: str, *sizes: int, each: int = 1) -> int:
+    """The elements of a result with these sizes, before it is made. OnnxFileError for more than may be alive. `each`
+    is for what stands for several: eight bytes are two.
+    """
+    count, limits = math.prod(sizes), RUN.limits
+    more = count * each
+    if limits is None:
+        if more > _ALONE:
+            raise _excess(what, more, _ALONE, 0)
+    elif more + limits.live + limits.fresh > limits.most:
+        limits.count(what, more)
     return count
 
 
-def allow_product(what: str, count: int) -> None:
-    """Check the elements of a result whose size follows from its inputs', which may be their sizes' product."""
-    limits = RUN.limits or Limits(MOST)
-    if limits.exceeds(count, _PRODUCTS):
-        raise _excess(what, count, limits.most * _PRODUCTS)
+def allow_objects(what: str, count: int) -> None:
+    """Check how many objects of Python are made."""
+    allow(what, count, each=_OBJECT)
+
+
+def width(dtype: Any) -> int:
+    """For how many elements of four bytes one of a dtype stands."""
+    return max(dtype.itemsize // 4, 1)
+
+
+def allow_work(what: str, count: int) -> None:
+    """Check work that no result shows, counted as elements that are made."""
+    limits = RUN.limits
+    if limits is not None:
+        limits.work -= count
+        if limits.work < 0:
+            raise OnnxFileError(f"{what}: more work than on {_WORK * limits.most} elements: {_RAISE}")
+
+
+def allow_steps(what: str, count: int) -> None:
+    """Check steps of a loop."""
+    limits = RUN.limits
+    if limits is not None:
+        limits.steps -= count
+        if limits.steps < 0:
+            raise OnnxFileError(f"{what}: its loops take too many steps; {_RAISE}")
+
+
+def allow_call(what: str, body: Any) -> None:
+    """Check a loop's step that calls a body."""
+    allow_steps(what, _CALL + getattr(body, "steps", 0))
 
 
 def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
@@ -73,39 +172,55 @@ def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
         return
     shapes = [tuple(v.shape)[::-1] for v in (x, y, *rest)]
     rank = max(map(len, shapes))
-    allow_product(what, math.prod(max(s[d] if d < len(s) else 1 for s in shapes) for d in range(rank)))
+    allow(what, *(max(s[d] if d < len(s) else 1 for s in shapes) for d in range(rank)))
 
 
 def allow_matmul(a: Any, b: Any) -> None:
-    """Check the elements of a matrix product."""
+    """Check the elements of a matrix product, and its work."""
     first, second = a.shape, b.shape
     if math.prod(first) * math.prod(second) > _FREE and len(first) > 1 and len(second) > 1:
         batch = max(math.prod(first[:-2]), math.prod(second[:-2]))
         if len(first) > 2 and len(second) > 2 and first[:-2] != second[:-2]:
-            batch = math.prod(first[:-2]) * math.prod(second[:-2])
-        allow_product("MatMul", batch * first[-2] * second[-1])
+            batch = math.prod(max(p, q) for p, q in zip(first[-3::-1], second[-3::-1], strict=False)) * math.prod(
+                (first if len(first) > len(second) else second)[: abs(len(first) - len(second))])  # fmt: skip
+        count = allow("MatMul", batch, first[-2], second[-1])
+        allow_products("MatMul", count * first[-1], a)
 
 
-def allow_step(what: str, kept: int) -> None:
-    """Check one more step of a loop, and the elements that it keeps."""
-    limits = RUN.limits or Limits(MOST)
-    if limits.exceeds(kept * _KEPT):
-        raise _excess(what, kept, limits.most // _KEPT)
-    limits.steps += 1
-    if limits.exceeds(limits.steps * _STEP):
-        steps = limits.most // _STEP
-        raise OnnxFileError(f"{what}: more than {steps} steps; onnx.load(max_elements=...) sets how many")
+def allow_products(what: str, count: int, x: Any) -> None:
+    """Check the work of products that BLAS adds up, which are fast for numbers of floating point."""
+    allow_work(what, count // (64 if x.is_floating_point() else 2))
 
 
 def elements(value: Any) -> int:
-    """The elements of a tensor, of an array of text or of all in a sequence."""
-    if isinstance(value, (list, tuple)):
-        return sum(map(elements, value))
+    """How many elements of four bytes a tensor, an array of text or all in a sequence have."""
     if isinstance(value, Narrow):
         value = value.values
-    return math.prod(value.shape) if hasattr(value, "shape") else 1
+    if isinstance(value, (list, tuple)):
+        return sum(map(elements, value))
+    return _size(value._data if isinstance(value, Tensor) else value) if hasattr(value, "shape") else 1
 
 
-def _excess(what: str, count: int, most: int) -> OnnxFileError:
+def _memory(array: Any) -> Any:
+    """The array that an array is a view of, which lives as long as its memory."""
+    base = getattr(array, "base", None)
+    while base.__class__ is np.ndarray:
+        array, base = base, base.base
+    return array
+
+
+def _size(array: Any) -> int:
+    """The elements of four bytes in an array; a text has one for each letter and some for itself."""
+    if array.__class__ is np.ndarray:
+        if array.dtype == object:
+            return 16 * array.size + sum(len(item) for item in array.ravel() if item.__class__ is str)
+        return array.size if array.itemsize <= 4 else array.size * array.itemsize // 4
+    if array.__class__ is Sequence:
+        return 2 * len(array)
+    return math.prod(array.shape) * max(getattr(getattr(array, "dtype", None), "itemsize", 4), 4) // 4
+
+
+def _excess(what: str, count: int, most: int, alive: int) -> OnnxFileError:
     number = str(count) if count < 1 << 64 else "more than 2**64"
-    return OnnxFileError(f"{what}: {number} elements, where a file may ask for {most}: onnx.load(max_elements=...)")
+    beside = f" with {alive} that are alive" if alive else ""
+    return OnnxFileError(f"{what}: {number} elements{beside}, where a run may hold {most}: {_RAISE}")

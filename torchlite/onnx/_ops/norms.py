@@ -10,7 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import dtype_of
-from .limits import allow, allow_broadcast
+from .limits import allow, allow_broadcast, allow_work
 from .registry import Ints, Number, number, op
 
 
@@ -48,6 +48,7 @@ def batch_norm_of_old(
 ) -> Any:  # fmt: skip
     training = not is_test if is_test is not None else outputs > 1
     if not spatial:
+        allow_broadcast("BatchNormalization", x, scale, bias, mean, var)
         norm = (x - mean) * torch.rsqrt(var + epsilon)
         return norm * scale + bias
     return _batch_norm(x, scale, bias, mean, var, epsilon, momentum, training and outputs > 1, outputs)
@@ -86,7 +87,7 @@ def layer_norm(
     sizes = list(x.shape[axis % x.ndim :])
     if outputs == 1 and list(scale.shape) == sizes and x.dtype is torch.float32:
         return F.layer_norm(x, sizes, scale, bias, epsilon)
-    allow_broadcast("LayerNormalization", x, scale)
+    allow_broadcast("LayerNormalization", x, scale, *([] if bias is None else [bias]))
     out, mean, inverse = _normed(x, axis, epsilon, stash_type, True)
     out = out * scale if bias is None else out * scale + bias
     return out if outputs == 1 else (out, mean, inverse)[:outputs]
@@ -106,6 +107,7 @@ def group_norm_by_groups(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, num_groups: int, stash_type: int = 1
 ) -> Tensor:
     parts = x.reshape(x.shape[0], num_groups, -1)
+    allow_broadcast("GroupNormalization", parts, scale.reshape(1, -1, 1), bias.reshape(1, -1, 1))
     out = _normed(parts, 2, epsilon, stash_type, True)[0]
     return (out * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
 
@@ -139,6 +141,7 @@ def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
     flat = squares.reshape(x.shape[0], 1, x.shape[1], -1)
     before = (size - 1) // 2
     allow("LRN", flat.shape[0], x.shape[1] + max(size, 0) - 1, flat.shape[3])
+    allow_work("LRN", flat.numel() * max(size, 0))
     around = F.pad(flat, [0, 0, before, size - 1 - before]).unfold(2, size, 1).sum(-1).reshape(x.shape)
     return x / (bias + alpha / size * around).pow(beta)
 

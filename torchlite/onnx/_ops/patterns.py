@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
+from .limits import allow_steps
+
 _MOST_REPEATS = 1000  # as RE2 has it
 _MOST_STATES = 2_500
 _DEEPEST = 100
@@ -285,11 +287,13 @@ class Pattern:
 
     def matches(self, text: str) -> bool:
         """Whether the whole text matches."""
+        allow_steps("RegexFullMatch", 1 + len(text) // 8)
         before, now = "", frozenset([self.begin])
         for c in text:
             key = (now, before and _WORD(before), before == "\n", not before, c)
             then = self.known.get(key)
             if then is None:
+                allow_steps("RegexFullMatch", 1 + len(now) // 2)
                 reached = self._reached(now, before, c)
                 then = frozenset(n for s in reached if callable(self.states[s][0]) and self.states[s][0](c)
                                  for n in self.states[s][1])  # fmt: skip

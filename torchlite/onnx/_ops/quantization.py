@@ -9,7 +9,7 @@ from torchlite import Tensor
 
 from .._types import NAMES, Narrow, dtype_of, type_name
 from .convolutions import conv
-from .limits import allow_matmul, allow_product
+from .limits import allow, allow_broadcast, allow_matmul
 from .registry import Ints, op
 from .types import converted
 
@@ -31,7 +31,7 @@ def _spread(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
         if value.numel() != x.shape[axis]:
             raise ValueError(f"{value.numel()} scales for a dimension of {x.shape[axis]}")
         return value.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
-    allow_product("a scale of blocks", value.numel() * block)
+    allow("a scale of blocks", value.numel() * block)
     return value.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
 
 
@@ -87,7 +87,10 @@ def _shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     part = zero.to(torch.float64)
     if part.ndim == 1 and part.numel() > 1:
         part = part.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
-    return wide - (part.reshape(()) if part.numel() == 1 else part)
+    if part.numel() == 1:
+        return wide - part.reshape(())
+    allow_broadcast("a zero point", wide, part)
+    return wide - part
 
 
 @op("MatMulInteger")
@@ -112,6 +115,7 @@ def _requantized(out: Tensor, factor: Tensor, zero: Tensor, axis: int) -> Tensor
     if factor.ndim == 1 and factor.numel() > 1:
         factor = factor.reshape([-1 if d == axis % out.ndim else 1 for d in range(out.ndim)])
     low, high = _RANGES[type_name(zero)]
+    allow_broadcast("a scale", out, factor, zero)
     out = torch.round(out * (factor.reshape(()) if factor.numel() == 1 else factor)) + zero.to(torch.float64)
     return torch.clamp(out, low, high).to(zero.dtype)
 

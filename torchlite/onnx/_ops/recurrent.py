@@ -9,6 +9,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .limits import allow_matmul, allow_steps
 from .registry import ints, op
 
 # By name: a function with its two numbers, and what these are where the file does not say.
@@ -46,6 +47,7 @@ def _functions(names: list[str], alphas: Any, betas: Any) -> list[Callable]:
 def _run(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) -> tuple[Tensor, tuple]:
     """A cell over time, for rows of several lengths."""
     count = x.shape[0]
+    allow_steps("a recurrent layer", 16 * count)
     rows = None if lengths is None else torch.tensor(ints(lengths) or [], device=x.device).reshape(-1, 1)
     outputs: list = [None] * count
     for t in reversed(range(count)) if backward else range(count):
@@ -82,7 +84,10 @@ def _results(found: list, layout: int, outputs: int) -> Any:
 def _begin(given: Tensor | None, layout: int, like: Tensor, count: int, hidden: int) -> Tensor:
     if given is None:
         return like.new_zeros(count, like.shape[1], hidden)
-    return given.transpose(0, 1) if layout else given
+    given = given.transpose(0, 1) if layout else given
+    if tuple(given.shape) != (count, like.shape[1], hidden):
+        raise ValueError(f"a state of {list(given.shape)} for {count} directions and a batch of {like.shape[1]}")
+    return given
 
 
 def _biases(b: Tensor | None, d: int, gates: int, hidden: int, w: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,6 +108,7 @@ def rnn(
     ways = _directions(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
+    allow_matmul(x, w[0].t())
     functions = _functions(activations or ["Tanh"] * len(ways), activation_alpha, activation_beta)
     start = _begin(initial_h, layout, x, len(ways), hidden)
     found = []
@@ -127,6 +133,7 @@ def gru(
     ways = _directions(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
+    allow_matmul(x, w[0].t())
     start = _begin(initial_h, layout, x, len(ways), hidden)
     if linear_before_reset and lengths is None and clip is None and direction != "reverse" and _are(
         activations, ["sigmoid", "tanh"], ways
@@ -167,6 +174,7 @@ def lstm(
     ways = _directions(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
+    allow_matmul(x, w[0].t())
     start = (_begin(initial_h, layout, x, len(ways), hidden), _begin(initial_c, layout, x, len(ways), hidden))
     if p is None and lengths is None and clip is None and not input_forget and direction != "reverse" and _are(
         activations, ["sigmoid", "tanh", "tanh"], ways
@@ -204,6 +212,7 @@ def _library(
 ) -> Any:  # fmt: skip
     """The library's own layer, which has the gates in another order."""
     gates, hidden = len(order), r.shape[-1]
+    allow_steps("a recurrent layer", 4 * x.shape[0])
 
     def turned(part: Tensor) -> Tensor:
         blocks = part.reshape(gates, hidden, *part.shape[1:])

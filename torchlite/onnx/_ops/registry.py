@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from torchlite import Tensor
 
+from .limits import allow
+
 # What inputs are that are numbers rather than data: Python's where the file says them, else tensors.
 Ints: TypeAlias = Any
 Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
+_NUMBER = 12  # elements for a number of Python in a list
 
 
 class Op(NamedTuple):
@@ -75,6 +79,7 @@ def ints(value: Any) -> list[int] | None:
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, Tensor):
+        allow("integers of an input", value.numel(), each=_NUMBER)
         value = value.tolist()
     return [int(value)] if isinstance(value, (int, float)) else [int(n) for n in value]
 
@@ -84,6 +89,7 @@ def floats(value: Any) -> list[float] | None:
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, (Tensor, np.ndarray)):
+        allow("numbers of an input", math.prod(value.shape), each=_NUMBER)
         value = value.tolist()
     return [float(value)] if isinstance(value, (int, float)) else [float(n) for n in value]
 

@@ -11,7 +11,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow
+from .limits import allow, allow_work
 from .registry import Floats, Ints, floats, ints, op, positive
 
 
@@ -137,7 +137,8 @@ def _resize(x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[f
         allow("Resize", *sizes[: d + 1], *x.shape[d + 1 :])
         if way.antialias and way.mode != "nearest":
             reach = 2 * math.ceil(2 / min(scales[d], 1.0)) if scales[d] > 0 else 0
-            allow("Resize", sizes[d], reach)
+            allow("Resize", sizes[d], reach, each=8)
+            allow_work("Resize", reach * math.prod((*sizes[: d + 1], *x.shape[d + 1 :])))
     found = _plain(x, sizes, scales, way)
     if found is not None:
         return found

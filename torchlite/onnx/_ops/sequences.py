@@ -9,7 +9,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow
+from .limits import Sequence, allow, allow_objects, allow_work, elements
 from .registry import Ints, Number, ints, number, op, together
 
 
@@ -25,7 +25,8 @@ def sequence_construct(*values: Any) -> list:
 
 @op("SequenceInsert")
 def sequence_insert(values: list, value: Any, position: Number = None) -> list:
-    out = list(values)
+    allow_work("SequenceInsert", len(values))
+    out = Sequence(values)
     at = len(out) if position is None else int(number(position))
     out.insert(at + len(out) if at < 0 else at, value)
     return out
@@ -33,7 +34,8 @@ def sequence_insert(values: list, value: Any, position: Number = None) -> list:
 
 @op("SequenceErase")
 def sequence_erase(values: list, position: Number = None) -> list:
-    out = list(values)
+    allow_work("SequenceErase", len(values))
+    out = Sequence(values)
     del out[-1 if position is None else int(number(position))]
     return out
 
@@ -50,6 +52,7 @@ def sequence_length(values: list) -> Tensor:
 
 @op("ConcatFromSequence")
 def concat_from_sequence(values: list, *, axis: int, new_axis: int = 0) -> Any:
+    allow("ConcatFromSequence", elements(values))
     if values and isinstance(values[0], np.ndarray):
         return np.stack(values, axis) if new_axis else np.concatenate(values, axis)
     parts = list(together(*values))
@@ -60,13 +63,16 @@ def concat_from_sequence(values: list, *, axis: int, new_axis: int = 0) -> Any:
 def split_to_sequence(x: Any, split: Tensor | None = None, *, axis: int = 0, keepdims: int = 1) -> list:
     length = x.shape[axis]
     if split is None:
+        allow_objects("SplitToSequence", length)
         sizes = [1] * length
     elif split.ndim == 0:
         part = int(split.item())
         if part < 1:
             raise ValueError(f"SplitToSequence: parts of {part} elements")
+        allow_objects("SplitToSequence", -(-length // part))
         sizes = [min(part, length - i) for i in range(0, length, part)]
     else:
+        allow_objects("SplitToSequence", split.numel())
         sizes = ints(split) or []
     if isinstance(x, np.ndarray):
         parts = np.split(x, np.cumsum(sizes)[:-1], axis)

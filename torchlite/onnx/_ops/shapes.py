@@ -12,7 +12,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._types import Narrow
-from .limits import allow, allow_product
+from .limits import allow, allow_objects
 from .registry import Ints, Number, ints, number, op, positive, together
 
 
@@ -87,7 +87,7 @@ def unsqueeze(x: Any, axes: Ints = None) -> Any:
 
 @op("Concat")
 def concat(*values: Any, axis: int = 1) -> Any:
-    allow_product("Concat", sum(math.prod(x.shape) for x in values))
+    allow("Concat", sum(math.prod(x.shape) for x in values))
     if not isinstance(values[0], Tensor):
         return np.concatenate(values, axis)
     return torch.cat(together(*values), axis)
@@ -101,6 +101,7 @@ def split(x: Any, split: Ints = None, *, axis: int = 0, num_outputs: int | None 
         count = num_outputs or outputs
         if not outputs <= count <= max(length, outputs):
             raise ValueError(f"Split: {length} into {count} parts, of which {outputs} are outputs")
+        allow_objects("Split", count)
         part = -(-length // count)
         sizes = [max(min(part, length - i * part), 0) for i in range(count)]
     if sum(sizes) != length or len(sizes) < outputs:
@@ -129,10 +130,10 @@ def _cut(x: Any, d: int, a: int, b: int, step: int) -> Any:
     begin, end, step = slice(_bounded(a, n, step), _bounded(b, n, step), max(min(step, n + 1), -n - 1)).indices(n)
     if step < 0:
         begin, end = (begin, end) if b >= -n or b >= 0 else (begin, -1)
-        places = list(range(begin, end, step))
+        places = np.arange(begin, end, step)
         if isinstance(x, np.ndarray):
             return x.take(places, d)
-        return torch.index_select(x, d, torch.tensor(places, dtype=torch.int64, device=x.device))
+        return torch.index_select(x, d, torch.from_numpy(places).to(x.device))
     return x[(slice(None),) * d + (slice(begin, max(begin, end), step),)]
 
 
@@ -177,7 +178,7 @@ def pad(
     if len(given) != 2 * len(dims):
         raise ValueError(f"Pad: pads {given} for {len(dims)} dimensions")
     both = {d: (given[i], given[i + len(dims)]) for i, d in enumerate(dims)}
-    allow("Pad", *(max(n + sum(both.get(d, (0, 0))), 0) for d, n in enumerate(x.shape)))
+    allow("Pad", *(n + sum(max(p, 0) for p in both.get(d, ())) for d, n in enumerate(x.shape)))
     if mode == "constant":
         flat = [n for d in reversed(range(x.ndim)) for n in both.get(d, (0, 0))]
         filling = number(value)
@@ -270,11 +271,13 @@ def col2im(
         x.shape[1],
         *(max(n, 0) + abs(a) + abs(b) for n, a, b in zip(image, begin, end, strict=True)),
     )
+    full = [image[d] + begin[d] + end[d] for d in range(rank)]
+    counts = [(full[d] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1 for d in range(rank)]
+    if x.shape[1] % max(math.prod(block), 1) or x.shape[2] != math.prod(counts) or min([1, *counts, *block]) < 1:
+        raise ValueError(f"Col2Im: {list(x.shape)} has not {counts} blocks of {block}")
     if rank == 2 and begin == end:
         return F.fold(x, image, block, dilations, begin, strides)
     n, channels = x.shape[0], x.shape[1] // math.prod(block)
-    full = [image[d] + begin[d] + end[d] for d in range(rank)]
-    counts = [(full[d] - dilations[d] * (block[d] - 1) - 1) // strides[d] + 1 for d in range(rank)]
     # Where each element of each block lands, counted out on the host.
     place = np.zeros((*block, *counts), np.int64)
     for d in range(rank):

@@ -11,12 +11,12 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import dtype_of
-from .limits import allow
+from .limits import allow, allow_broadcast
 from .registry import Number, number, op
 
 
 def _window(size: Number, periodic: int, output_datatype: int, terms: tuple[float, ...]) -> Tensor:
-    n = allow("a window", int(number(size)))
+    n = allow("a window", int(number(size)), each=6)
     turn = np.arange(n) * (2 * math.pi / (n if periodic else n - 1))
     values = sum(a * np.cos(i * turn) for i, a in enumerate(terms))
     return torch.from_numpy(np.asarray(values, np.float64)).to(dtype_of(output_datatype))
@@ -42,7 +42,7 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
     whole = x[..., 0] if x.shape[-1] == 1 else torch.complex(x[..., 0].contiguous(), x[..., 1].contiguous())
     n = None if length is None else int(number(length))
     if n is not None:
-        allow("DFT", *(n if d == axis else size for d, size in enumerate(x.shape)))
+        allow("DFT", *(n if d == axis else size for d, size in enumerate(x.shape)), each=4)
     if inverse and onesided:
         return torch.fft.irfft(whole, n if n is not None else 2 * (x.shape[axis] - 1), axis).unsqueeze(-1).to(x.dtype)
     if inverse:
@@ -70,9 +70,10 @@ def stft(x: Tensor, step: Number, window: Tensor | None = None, length: Number =
     signal = x.reshape(x.shape[0], x.shape[1]) if real else torch.view_as_complex(x.contiguous())
     stride = int(number(step))
     if stride > 0:
-        allow("STFT", signal.shape[0], max((signal.shape[1] - size) // stride + 1, 0), size)
+        allow("STFT", signal.shape[0], max((signal.shape[1] - size) // stride + 1, 0), size, each=4)
     frames = signal.unfold(1, size, stride)
     if window is not None:
+        allow_broadcast("STFT", frames, window)
         frames = frames * window
     out = torch.fft.fft(frames, dim=-1)
     if onesided:
@@ -85,7 +86,7 @@ def mel_weights(
     bins: Number, length: Number, rate: Number, low: Number, high: Number, *, output_datatype: int = 1
 ) -> Tensor:
     count, n = int(number(bins)), int(number(length))
-    allow("MelWeightMatrix", count + 2, n // 2 + 1)
+    allow("MelWeightMatrix", count + 2, n // 2 + 1, each=8)
     first, last = (2595 * math.log10(1 + float(number(v)) / 700) for v in (low, high))
     mel = first + np.arange(count + 2) * ((last - first) / (count + 2))
     at = ((n + 1) * (700 * (10 ** (mel / 2595) - 1)) // int(number(rate))).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, allow_broadcast, allow_product
+from .limits import allow, allow_broadcast, allow_objects, allow_steps
 from .patterns import Pattern
 from .registry import Ints, op
 
@@ -28,15 +29,16 @@ def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     allow_broadcast("StringConcat", x, y)
     a, b = np.broadcast_arrays(x, y)
     # Each text that both have counts, wherever broadcasting repeats it.
-    allow_product("StringConcat", a.size + sum(map(len, a.ravel())) + sum(map(len, b.ravel())))
+    allow("StringConcat", 16 * a.size + sum(map(len, a.ravel())) + sum(map(len, b.ravel())))
     return texts((p + q for p, q in zip(a.ravel(), b.ravel(), strict=True)), a.shape)
 
 
 @op("StringSplit")
 def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
+    allow("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16)
     parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
     width = max(map(len, parts), default=0)
-    allow_product("StringSplit", len(parts) * width)
+    allow("StringSplit", len(parts), width, each=4)
     out = texts((word for row in parts for word in [*row, *[""] * (width - len(row))]), (*x.shape, width))
     counts = torch.tensor([len(row) for row in parts], dtype=torch.int64).reshape(x.shape)
     return out if outputs == 1 else (out, counts)
@@ -74,10 +76,13 @@ def tf_idf(
 ) -> Tensor:  # fmt: skip
     pool = list(pool_strings if pool_int64s is None else pool_int64s)
     places: dict[tuple, int] = {}
+    if sorted(ngram_counts) != ngram_counts or not 0 <= ngram_counts[0] <= ngram_counts[-1] <= len(pool):
+        raise ValueError(f"TfIdfVectorizer: ngram_counts {str(ngram_counts)[:100]} of {len(pool)} in the pool")
     ends = [*ngram_counts[1:], len(pool)]
     for size, (begin, end) in enumerate(zip(ngram_counts, ends, strict=True), 1):
         for at in range(begin, end, size):
             places[tuple(pool[at : at + size])] = len(places)
+    allow_objects("TfIdfVectorizer", math.prod(x.shape) // 4)
     rows = x.tolist() if x.ndim == 2 else [x.tolist()]
     columns = max(ngram_indexes, default=-1) + 1
     allow("TfIdfVectorizer", len(rows), columns)
@@ -86,7 +91,7 @@ def tf_idf(
         for size in range(max(min_gram_length, 1), min(max_gram_length, len(ngram_counts), len(row)) + 1):
             # Longer skips lead out of the row.
             widest = min(max_skip_count + 1, (len(row) - 1) // (size - 1)) if size > 1 else 1
-            allow_product("TfIdfVectorizer", widest * len(row) * size)
+            allow_steps("TfIdfVectorizer", widest * len(row) * (1 + size // 8))
             for skip in range(1, widest + 1):
                 for begin in range(len(row) - (size - 1) * skip):
                     entry = places.get(tuple(row[begin : begin + (size - 1) * skip + 1 : skip]))

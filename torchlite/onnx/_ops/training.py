@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlite import Tensor
 
+from .limits import allow_broadcast
 from .registry import number, op
 
 _DOMAIN = "ai.onnx.preview.training"
@@ -20,6 +21,7 @@ def adagrad(
     r = rate / (1 + number(step) * decay_factor)
     new, sums = [], []
     for x, g, h in zip(values[:n], values[n : 2 * n], values[2 * n :], strict=True):
+        allow_broadcast("Adagrad", rate, x, g, h)
         g = norm_coefficient * x + g
         h = h + g * g
         new.append(x - r * g / (h.sqrt() + epsilon))
@@ -37,6 +39,7 @@ def adam(
     r = rate * ((1 - beta**t) ** 0.5 / (1 - alpha**t)) if t > 0 else rate
     for i in range(n):
         x, g, v, h = (values[i + n * k] for k in range(4))
+        allow_broadcast("Adam", rate, x, g, v, h)
         g = norm_coefficient * x + g
         v, h = alpha * v + (1 - alpha) * g, beta * h + (1 - beta) * g * g
         x = x - r * v / (h.sqrt() + epsilon)
@@ -54,6 +57,7 @@ def momentum(
     factor = beta if number(step) > 0 else 1.0
     new, moved = [], []
     for x, g, v in zip(values[:n], values[n : 2 * n], values[2 * n :], strict=True):
+        allow_broadcast("Momentum", rate, x, g, v)
         g = norm_coefficient * x + g
         v = alpha * v + factor * g
         new.append(x - rate * (g + alpha * v if mode == "nesterov" else v))

@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import NAMES, NARROW, NUMBERS, OLD_NAMES, Narrow, dtype_of, narrowed, type_name
-from .limits import allow
+from .limits import allow, width
 from .registry import Ints, ints, op
 
 _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
@@ -85,6 +85,7 @@ def _float8(values: Tensor, name: str, saturate: bool) -> Tensor:
 
 
 def _as_text(values: Tensor) -> np.ndarray:
+    allow("Cast", values.numel(), each=32)
     array = values.to(torch.float32).numpy() if str(values.dtype) == "torch.bfloat16" else values.cpu().numpy()
     out = np.empty(array.size, object)
     out[:] = [_words(item) for item in array.ravel()]
@@ -102,6 +103,7 @@ def _words(item: Any) -> str:
 
 
 def _of_text(x: np.ndarray, name: str) -> Any:
+    allow("Cast", x.size, each=16)
     kind = float if "float" in name else int
     values = np.array([kind(item) for item in x.ravel()], np.float64 if kind is float else np.int64).reshape(x.shape)
     return converted(torch.from_numpy(values), name)
@@ -115,11 +117,13 @@ def identity(x: Any) -> Any:
 @op("ConstantOfShape")
 def constant_of_shape(shape: Ints, *, value: Any = None) -> Any:
     sizes = ints(shape) or []
-    allow("ConstantOfShape", *sizes)
     if value is None:
+        allow("ConstantOfShape", *sizes)
         return torch.zeros(sizes)
     if isinstance(value, np.ndarray):
+        allow("ConstantOfShape", *sizes, each=16 + len(value.reshape(-1)[0]))
         return np.full(sizes, value.reshape(-1)[0], object)
+    allow("ConstantOfShape", *sizes, each=width(value.values.dtype if isinstance(value, Narrow) else value.dtype))
     if isinstance(value, Narrow):
         return Narrow(value.values.reshape(()).expand(sizes), value.type)
     return value.reshape(()).expand(sizes).clone()
@@ -129,5 +133,6 @@ def constant_of_shape(shape: Ints, *, value: Any = None) -> Any:
 def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
     kind = x.dtype if dtype is None else dtype_of(dtype)
     rows, columns = x.shape
+    allow("EyeLike", rows, columns, each=3)
     place = torch.arange(columns, device=x.device) - torch.arange(rows, device=x.device).reshape(-1, 1)
     return (place == k).to(kind)
