@@ -3,6 +3,8 @@
 import copy
 import io
 import pathlib
+import tarfile
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import torchlite as torch
 from tests.graph_models import MODELS
 from tests.hostile.onnx_files import info, model, node, weight
+from torchlite.onnx import OnnxFileError
 from torchlite.onnx._protobuf import Message, encode, parse
 from torchlite.onnx._writing.writer import tensor
 
@@ -139,7 +142,7 @@ def test_ops_of_the_program():
     call = node("Scaled", ["x"], ["y"], by=3.0)
     call.domain = "own"
     data = model([call], [info("x", 2)], ["y"])
-    with pytest.raises(torch.onnx.OnnxFileError, match=r"does not have the op Scaled of own, version 1"):
+    with pytest.raises(OnnxFileError, match=r"does not have the op Scaled of own, version 1"):
         torch.onnx.load(data)
     module = torch.onnx.load(data, custom_ops={("own", "Scaled"): lambda x, by: x * by})
     assert module(torch.ones(2)).tolist() == [3, 3]
@@ -176,7 +179,7 @@ def test_inputs_are_checked(inputs, kind, words):
     ],
 )
 def test_what_is_wrong_with_a_graph(nodes, words):
-    with pytest.raises(torch.onnx.OnnxFileError, match=words):
+    with pytest.raises(OnnxFileError, match=words):
         torch.onnx.load(model(nodes, [info("x", 2)], ["y"]))
 
 
@@ -188,10 +191,10 @@ def test_tensors_in_a_file_beside_the_models(tmp_path):
     module = torch.onnx.load(tmp_path / "net.onnx")
     x = torch.ones(2, 40)
     torch.testing.assert_close(module(x), net(x))
-    with open(tmp_path / "net.onnx", "rb") as stream, pytest.raises(torch.onnx.OnnxFileError, match="no folder"):
+    with open(tmp_path / "net.onnx", "rb") as stream, pytest.raises(OnnxFileError, match="no folder"):
         torch.onnx.load(stream.read())
     (tmp_path / "net.onnx.data").write_bytes(bytes(100))
-    with pytest.raises(torch.onnx.OnnxFileError, match="which has 100"):
+    with pytest.raises(OnnxFileError, match="which has 100"):
         torch.onnx.load(tmp_path / "net.onnx")
 
 
@@ -247,3 +250,116 @@ def test_numbers_in_many_pieces():
     halves = parse(b"\x22\x04\x00\x00\x00\x3f" * 50_000, "Tensor")  # of float_data
     assert halves.float_data == [0.5] * 50_000
     assert parse(packed, "Tensor").int64_data.tolist() == [1, 2]
+
+
+def test_inputs_with_names_of_the_programs_own():
+    """The nodes that check inputs have names too, which inputs after them may have."""
+    for name in ("tensor_input", "tensor_input_1", "held", "neg"):
+        data = model([node("Neg", ["x"], ["a"]), node("Sub", ["a", name], ["y"])], [info("x", 1), info(name, 1)], ["y"])
+        module = torch.onnx.load(data)
+        assert module(torch.ones(1), torch.full((1,), 7.0)).tolist() == [-8.0], module.code
+        assert torch.fx.Interpreter(module).run(torch.ones(1), torch.full((1,), 7.0)).tolist() == [-8.0]
+
+
+@pytest.mark.parametrize(
+    "name", ["graph", "code", "meta", "max_elements", "recompile", "to_folder", "steps", "forward"]
+)
+def test_weights_and_bodies_with_names_of_methods(name):
+    weights = tensor(name, np.array([1, 2, 3], np.float32), "float32")
+    assert torch.onnx.load(model([node("Mul", ["x", name], ["y"])], [info("x", 3)], ["y"], [weights]))(
+        torch.ones(3)
+    ).tolist() == [1, 2, 3]
+    body = Message(
+        "Graph", name=name, node=[node("Mul", ["x", name], ["z"])], output=[info("z")], initializer=[weights]
+    )
+    data = model(
+        [node("If", ["c"], ["y"], then_branch=body, else_branch=body)], [info("x", 3), info("c", kind=9)], ["y"]
+    )
+    assert torch.onnx.load(data)(torch.ones(3), torch.tensor(True)).tolist() == [1, 2, 3]
+
+
+def test_members_of_archives_have_no_folder(tmp_path):
+    """An archive says how its members are called: no file beside that name is read."""
+    (tmp_path / "key").write_bytes(np.arange(4, dtype="<f4").tobytes())
+    entry = Message("StringString", key="location", value="key")
+    held = Message("Tensor", name="w", dims=[4], data_type=1, data_location=1, external_data=[entry])
+    data = model([node("Mul", ["x", "w"], ["y"])], [info("x", 4)], ["y"], [held])
+    path = tmp_path / "x.onnx"
+    path.write_bytes(data)
+    with open(path, "rb") as stream:
+        assert torch.onnx.load(stream)(torch.ones(4)).tolist() == [0, 1, 2, 3]
+    archive, tape = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr(str(path), data)
+    with tarfile.open(fileobj=tape, mode="w") as out:
+        member = tarfile.TarInfo(str(path))
+        member.size = len(data)
+        out.addfile(member, io.BytesIO(data))
+    tape.seek(0)
+    files = zipfile.ZipFile(archive), tarfile.open(fileobj=tape)
+    for stream in (files[0].open(files[0].infolist()[0]), files[1].extractfile(files[1].getmembers()[0])):
+        with pytest.raises(OnnxFileError, match="the model has no folder"):
+            torch.onnx.load(stream)
+
+
+@pytest.mark.parametrize("index", [[0, 5], [1, -5], [0, 99], [3, 0]])
+@pytest.mark.parametrize("op", ["GatherND", "ScatterND"])
+def test_no_index_reaches_another_row(device, op, index):
+    x, i = torch.arange(9.0, device=device).reshape(3, 3), torch.tensor([index], device=device)
+    inputs = ["x", "i"] if op == "GatherND" else ["x", "i", "u"]
+    given = [info("x", 3, 3), info("i", 1, 2, kind=7), info("u", 1)][: len(inputs)]
+    module = torch.onnx.load(model([node(op, inputs, ["y"])], given, ["y"]))
+    with pytest.raises((IndexError, RuntimeError)):
+        module(x, i, *[torch.ones(1, device=device)] * (len(inputs) - 2)).tolist()
+    i = torch.tensor([[2, -1]], device=device)
+    found = module(x, i, *[torch.full((1,), 100.0, device=device)] * (len(inputs) - 2))
+    assert found.flatten()[-1] == (8 if op == "GatherND" else 100)
+
+
+def _contradictions():
+    x = Message("Tensor", name="x", dims=[1], data_type=1, raw_data=b"\0\0\x80\x3f")
+    neg = [node("Neg", ["x"], ["y"])]
+
+    def changed(tensor=x, nodes=neg, **fields):
+        found = parse(model(nodes, [], ["y"], [tensor]))
+        for name, value in fields.items():
+            setattr(found, name, value)
+        return b"".join(encode(found))
+
+    versions = [Message("OperatorSetId", version=20)]
+    f = Message("Function", name="f", domain="own", input=["a"], output=["b"], node=[node("Neg", ["a"], ["b"])],
+                opset_import=versions)  # fmt: skip
+    twice = Message("Function", **{**f._set, "input": ["a", "a"]})
+    yield "two versions", changed(opset_import=[*versions, Message("OperatorSetId", version=5)])
+    yield "two functions", changed(functions=[f, f])
+    yield "an input twice", changed(functions=[twice])
+    yield "no place of elements 7", changed(Message("Tensor", **{**x._set, "data_location": 7}))
+    yield "in float_data and in raw_data", changed(Message("Tensor", **{**x._set, "float_data": [2.0]}))
+    small = Message("Tensor", name="x", dims=[2], data_type=2, int32_data=[300, -1])
+    yield "numbers that uint8 does not", changed(small)
+    branches = [Message("Graph", name="g", node=[node("Neg", ["x"], ["z"])], output=[info("z")] * n) for n in (1, 2)]
+    condition = tensor("c", np.array(False), "bool")
+    nodes = [node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])]
+    yield "1 and 2 outputs", model(nodes, [], ["y"], [x, condition])
+
+
+@pytest.mark.parametrize(("what", "data"), list(_contradictions()))
+def test_files_that_contradict_themselves(what, data):
+    with pytest.raises(OnnxFileError, match=what):
+        torch.onnx.load(data)
+
+
+def test_constants_and_lists_are_shared_by_their_uses():
+    """A constant that many nodes use, and a function's attribute, are in the program once."""
+    count = 2_000
+    shape = tensor("s", np.ones(count, np.int64), "int64")
+    nodes = [node("Reshape", ["x", "s"], [f"y{i}"]) for i in range(count)]
+    texts = Message("Tensor", name="t", dims=[count], data_type=8, string_data=[b"a"] * count)
+    nodes += [node("Identity", ["t"], [f"z{i}"]) for i in range(count)]
+    assert len(torch.onnx.load(model(nodes, [info("x", 1)], ["y0"], [shape, texts])).code) < 400 * count
+    body = [node("Sum", ["a"] * 500, ["b"])]
+    f = Message("Function", name="f", domain="own", input=["a"], output=["b"], node=body,
+                opset_import=[Message("OperatorSetId", version=20)])  # fmt: skip
+    calls = [Message("Node", op_type="f", domain="own", input=["x"], output=[f"y{i}"]) for i in range(1_000)]
+    with pytest.raises(OnnxFileError, match="more inputs and elements of lists"):
+        torch.onnx.load(model(calls, [info("x", 1)], ["y0"], functions=[f]))

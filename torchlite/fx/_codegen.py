@@ -8,7 +8,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -382,7 +382,8 @@ class CodeGen:
         """The body's pieces: each value is let go of where it is used for the last time."""
         ends = _last_uses(nodes)
         said = None
-        body: list[str] = []
+        body: list[str] = [*_all_at_once(nodes)]
+        together = bool(body)
         for place, node in enumerate(nodes):
             if writer.style.verbose and node.op not in ("placeholder", "output"):
                 summary = writer.summary(node)
@@ -391,7 +392,7 @@ class CodeGen:
                     body.append(_Line.of(summary, place))
             identifier(node.name)
             text = writer.step(node, self)
-            if text is None:
+            if text is None or together and node.op == "placeholder":
                 continue
             if node.op == "output":
                 text += "\n"
@@ -401,6 +402,16 @@ class CodeGen:
                 text += f";  {writer.painted(freed, 'dim')}\n" if done else "\n"
             body.append(_Line.of(text, place))
         return body
+
+
+def _all_at_once(nodes: list[Node]) -> Iterator[str]:
+    """The statement that gives all parameters the names of their nodes, where another node has a parameter's name: one
+    after the other they would be assigned before they are read.
+    """
+    given = {str(node.target).lstrip("*"): node for node in nodes if node.op == "placeholder"}
+    if any(given.get(node.name, node) is not node for node in nodes):
+        names = ", ".join(map(repr, given.values()))
+        yield _Line.of(f"{names}, = {', '.join(map(identifier, given))},\n", None)
 
 
 def _joined(body: list[str], start: int) -> tuple[str, dict[int, int | None]]:

@@ -8,6 +8,7 @@ import itertools
 import keyword
 import operator
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from .errors import OnnxFileError
 
 _HOST_SIZE = 64  # elements up to which integers are held by the host
 _FREE_NODES = 1_000  # that functions may make, beside what a file's size pays for
+_FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
 _TIMES = 50
 # By op: places of inputs that no training changes.
 _FIXED = {
@@ -60,25 +62,42 @@ class Constant(NamedTuple):
 
 
 class Model:
-    """What all graphs of one file share."""
+    """What all graphs of one file of `size` bytes share."""
 
-    def __init__(self, model: Message, elements: Elements, custom: dict[tuple[str, str], Op], trains: Any) -> None:
+    def __init__(
+        self, model: Message, size: int, elements: Elements, custom: dict[tuple[str, str], Op], trains: Any
+    ) -> None:
         self.elements, self.custom, self.trains = elements, custom, trains
-        self.functions = {(_domain(f.domain), f.name, f.overload): f for f in model.functions}
+        self.functions: dict[tuple[str, str, str], Message] = {}
+        for f in model.functions:
+            key = _domain(f.domain), f.name, f.overload
+            if key in self.functions:
+                raise OnnxFileError(f"there are two functions {short(f.name)}")
+            if len(set(f.input)) < len(f.input):
+                raise OnnxFileError(f"the function {short(f.name)} has an input twice")
+            self.functions[key] = f
         self.versions = versions(model.opset_import)
         self.open: list[tuple] = []
         # By the message: its constant, and by the array: its tensor, which all calls of a function share.
         self.constants: dict[int, Constant] = {}
         self.tensors: dict[int, tuple[Any, np.ndarray]] = {}
+        self.lists: dict[int, tuple[list, Any]] = {}
         count = len(model.graph.node) + len(model.graph.input)
         count += sum(len(f.node) + len(f.input) for f in model.functions)
         self.left = _FREE_NODES + _TIMES * count
+        self.items = _FREE_ITEMS + size
 
     def spend(self, count: int = 1) -> None:
         """Count nodes, or what else a graph has. OnnxFileError where functions inside functions make too many."""
         self.left -= count
         if self.left < 0:
             raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
+
+    def spend_items(self, count: int) -> None:
+        """Count inputs, outputs and elements of lists, which a function's or a constant's every use has anew."""
+        self.items -= count
+        if self.items < 0:
+            raise OnnxFileError("nodes have more inputs and elements of lists than a file of this size may")
 
 
 def _domain(name: str) -> str:
@@ -87,7 +106,11 @@ def _domain(name: str) -> str:
 
 def versions(imports: list[Message]) -> dict[str, int]:
     """The version of each domain of ops."""
-    return {_domain(entry.domain): entry.version for entry in imports}
+    found: dict[str, int] = {}
+    for entry in imports:
+        if found.setdefault(_domain(entry.domain), entry.version) != entry.version:
+            raise OnnxFileError(f"there are two versions of the ops of {short(entry.domain or 'ai.onnx')}")
+    return found
 
 
 def short(name: str) -> str:
@@ -110,7 +133,8 @@ class Scope:
         self.values: dict[str, Any] = {}
         self.host: set[Node] = set()
         self.known: dict[Node, Known] = {}
-        self.paths: dict[int, Node] = {}  # by the array, which the model keeps
+        self.lists: dict[int, Node] = {}  # by what it is a list of, which the model keeps
+        self.paths: dict[int, Node] = {}  # by the array or list, which the model keeps
         self.names: set[str] = set()
         self.counts: dict[tuple[int, str], int] = {}
         self.before: list[Message] = []
@@ -185,20 +209,23 @@ class Scope:
 
     def free(self, module: Module, name: str) -> str:
         """A name that a module does not have yet."""
-        return self.unique(name, functools.partial(hasattr, module), id(module))
+        return self.unique(name, lambda taken: hasattr(module, taken) or taken in _own_names(), id(module))
 
     def tensor(self, value: Any) -> Any:
         """A value as a node, constants among them."""
         if not isinstance(value, Constant):
             return value
-        if value.type == "string":
-            return self.call(inputs.text, value.array.ravel().tolist(), list(value.array.shape), host=True)
-        if value.small:
-            return self.call(
-                inputs.integers, value.array.ravel().tolist(), list(value.array.shape), value.type, host=True
-            )
         key = id(value.array)
-        if key not in self.paths:
+        if key in self.paths:
+            return self.paths[key]
+        if value.type == "string" or value.small:
+            self.model.tensors[key] = None, value.array
+            values, sizes = self.listed(value.array, value.array.ravel().tolist), list(value.array.shape)
+            if value.type == "string":
+                self.paths[key] = self.call(inputs.text, values, sizes, host=True)
+            else:
+                self.paths[key] = self.call(inputs.integers, values, sizes, value.type, host=True)
+        else:
             if key not in self.model.tensors:
                 tensor = torch.from_numpy(np.array(value.array, order="C"))
                 self.model.tensors[key] = Parameter(tensor) if value.trains else tensor, value.array
@@ -208,23 +235,41 @@ class Scope:
             self.known[self.paths[key]] = CHECKED_RESULT
         return self.paths[key]
 
+    def listed(self, source: Any, read: Callable[[], Any]) -> Any:
+        """What is read from a source as an argument. All uses of its source share a long list, which is a node."""
+        key = id(source)
+        if key in self.lists:
+            return self.lists[key]
+        values = self.model.lists[key][0] if key in self.model.lists else read()
+        if not isinstance(values, list):
+            return values
+        if len(values) <= _HOST_SIZE:
+            self.model.spend_items(len(values))
+            return values
+        values = self.model.lists.setdefault(key, (values, source))[0]
+        name = self.free(self.root, "values")
+        setattr(self.root, name, values)
+        self.lists[key] = self.graph.get_attr(name)
+        return self.lists[key]
+
     def constant(self, tensor: Message, name: str = "", trains: bool = False) -> Constant:
         """A tensor of the file. Those without a name of their own get one that no other has."""
-        kept = None if name else self.model.constants.get(id(tensor))
+        kept = self.model.constants.get(id(tensor))
         if kept is not None:
+            self.names.add(kept.name)
             return kept
         array, type = self.model.elements.array(tensor)
         unique = name or f"constant_{len(self.paths)}_{len(self.names)}"
         self.names.add(unique)
         found = Constant(array, type, unique, trains and type.startswith(("float", "bfloat")) and array.ndim > 0)
-        if not name:
-            self.model.constants[id(tensor)] = found
+        self.model.constants[id(tensor)] = found
         return found
 
     # What a file's graph becomes.
 
     def initializers(self, graph: Message) -> None:
         """The graph's tensors."""
+        self.model.spend_items(len(graph.initializer) + len(graph.sparse_initializer))
         fixed = {
             node.input[i]
             for node in graph.node
@@ -247,6 +292,7 @@ class Scope:
         """The graph's nodes, one after the other."""
         for number, node in enumerate(nodes):
             self.model.spend()
+            self.model.spend_items(len(node.input) + len(node.output) + len(node.attribute))
             what = f"node {number} ({short(node.name)}, {short(node.op_type)})"
             results = self.node(node, what)
             for name, value in zip(node.output, results, strict=False):
@@ -328,10 +374,9 @@ class Scope:
         kind = op.host.get(op.inputs[place]) if place < len(op.inputs) else None
         if kind is None or not isinstance(value, Constant) or value.type == "string":
             return self.tensor(value)
-        flat = value.array.ravel().tolist()
         if kind == "Number":
-            return flat[0] if len(flat) == 1 else self.tensor(value)
-        return flat
+            return value.array.item() if value.array.size == 1 else self.tensor(value)
+        return self.listed(value.array, value.array.ravel().tolist)
 
     def read_attributes(self, node: Message, what: str) -> dict[str, Any]:
         """A node's attributes, with those that stand for a function's filled in."""
@@ -350,7 +395,7 @@ class Scope:
 
     def attribute(self, item: Any, what: str) -> Any:
         """An attribute as a function gets it."""
-        value = plain_attribute(item, what)
+        value = self.listed(item, lambda: plain_attribute(item, what))
         if isinstance(value, Message) and value._kind == "Tensor":
             return self.tensor(self.constant(value))
         if isinstance(value, Message) and value._kind == "Graph":
@@ -360,6 +405,8 @@ class Scope:
             return module
         if isinstance(value, Message):
             return None
+        if isinstance(value, str):
+            self.model.spend_items(len(value) // 8)
         return value
 
     def function(self, function: Message, values: list, attributes: dict, node: Message, what: str) -> list[Any]:
@@ -440,6 +487,12 @@ def missing(domain: str, name: str, version: int) -> str:
     since = _ops.versions(domain, name)
     rest = f"; it has that of version {min(since)} on" if since else ""
     return f"torchlite does not have the op {name} of {domain or 'ai.onnx'}, version {version}{rest}"
+
+
+@functools.cache
+def _own_names() -> frozenset[str]:
+    """The attributes that every module of a file has."""
+    return frozenset(dir(LoadedModule(Module(), Graph())))
 
 
 def _usable(part: str) -> str:
@@ -528,6 +581,8 @@ def _if(scope: Scope, values: list, attributes: dict, outputs: int, what: str) -
     then, otherwise = _attributes(attributes, what, "then_branch", "else_branch")
     if len(values) != 1:
         raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the op 1")
+    if len(then.output) != len(otherwise.output):
+        raise OnnxFileError(f"{what}: its branches have {len(then.output)} and {len(otherwise.output)} outputs")
     bodies = [scope.body(graph, what) for graph in (then, otherwise)]
     modules, reads = zip(*bodies, strict=True)
     result = scope.call(control.branch, scope.tensor(values[0]), *modules, *reads, host=True)

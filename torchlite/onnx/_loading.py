@@ -28,9 +28,18 @@ def read(f: Any) -> tuple[Message, int, str | None]:
     data = checked(f).read()
     if not isinstance(data, (bytes, bytearray)):
         raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
-    name = getattr(f, "name", None)
-    folder = os.path.dirname(os.path.abspath(name)) if isinstance(name, str) else None
-    return parse(data), len(data), folder
+    return parse(data), len(data), _folder_of(f)
+
+
+def _folder_of(stream: Any) -> str | None:
+    """The folder that an open file lies in. The name of an archive's member is a text of the archive and no path."""
+    name = getattr(stream, "name", None)
+    try:
+        if isinstance(name, str) and os.path.samestat(os.fstat(stream.fileno()), os.stat(name)):
+            return os.path.dirname(os.path.abspath(name))
+    except (AttributeError, OSError, ValueError):  # it has no descriptor, or the path leads elsewhere by now
+        return None
+    return None
 
 
 def load(
@@ -80,7 +89,7 @@ def build(
     if model.ir_version > 100 or not model.opset_import:
         raise OnnxFileError("no ONNX model: it says no version of its ops")
     custom = {key: Op(1, function, (), None, {}, True, False) for key, function in (custom_ops or {}).items()}
-    shared = Model(model, Elements(folder), custom, parameters)
+    shared = Model(model, size, Elements(folder), custom, parameters)
     _check_ops(model, custom)
     scope = Scope(shared, shared.versions)
     scope.initializers(graph)

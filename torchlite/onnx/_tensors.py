@@ -24,6 +24,7 @@ _FIELDS = {
     "float32": "float_data", "complex64": "float_data", "float64": "double_data", "complex128": "double_data",
     "int64": "int64_data", "uint32": "uint64_data", "uint64": "uint64_data", "string": "string_data",
 }  # fmt: skip
+_PLACES = (*dict.fromkeys(_FIELDS.values()), "int32_data", "raw_data")
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -53,6 +54,11 @@ class Elements:
             raise OnnxFileError(f"{where}: its shape is {str(list(shape))[:200]}")
         if tensor.has("segment"):
             raise OnnxFileError(f"{where}: it is a segment of a larger one, which no program writes")
+        if tensor.data_location not in (0, _EXTERNAL):
+            raise OnnxFileError(f"{where}: there is no place of elements {tensor.data_location}")
+        fields = [field for field in _PLACES if tensor.has(field)]
+        if len(fields) > 1:
+            raise OnnxFileError(f"{where}: its elements are in {fields[0]} and in {fields[1]}")
         if name == "string":
             return self._text(tensor, shape, where), name
         if tensor.data_location == _EXTERNAL:
@@ -151,6 +157,8 @@ def _of_numbers(tensor: Message, name: str, shape: tuple, where: str) -> np.ndar
     dtype = numpy_dtype(name)
     if name.startswith("complex"):
         return np.ascontiguousarray(values).view(dtype)
-    if name == "float16" or dtype.kind == "V" or name.startswith(("bfloat", "float8")):
-        return values.astype(f"<u{dtype.itemsize}").view(dtype)
-    return values.astype(dtype)
+    bits = name == "float16" or dtype.kind == "V" or name.startswith(("bfloat", "float8"))
+    found = values.astype(f"<u{dtype.itemsize}" if bits else dtype)
+    if values.dtype.kind in "iu" and name != "bool" and (found != values).any():
+        raise OnnxFileError(f"{where}: it has numbers that {name} does not")
+    return found.view(dtype)

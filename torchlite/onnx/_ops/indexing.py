@@ -55,11 +55,14 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 def _flat_places(indices: Tensor, sizes: Any) -> Tensor:
-    """The last dimension of indices made one number."""
+    """The last dimension of indices made one number, which is too large where an index lies outside of its size."""
     place = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
+    outside = torch.zeros_like(place, dtype=torch.bool)
     for i, n in enumerate(sizes):
-        place = place * n + _wrapped(indices[..., i], n)
-    return place
+        index = _wrapped(indices[..., i], n)
+        place = place * n + index
+        outside |= (index < 0) | (index >= n)
+    return torch.where(outside, math.prod(sizes), place)
 
 
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}

@@ -302,19 +302,28 @@ def _by_ids(trees: Any, nodes: Any) -> dict[tuple[int, int], int]:
     return {(t, n): i for i, (t, n) in enumerate(zip(trees, nodes, strict=True))}
 
 
+def _followers(place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:
+    """Where the nodes are that follow each node of a tree; 0 for leaves."""
+    found = [0 if mode == "LEAF" else place.get((t, n), -1) for t, n, mode in zip(trees, nodes, modes, strict=True)]
+    if min(found, default=0) < 0:
+        raise ValueError("a tree has no node that another one leads to")
+    return torch.tensor(found)
+
+
 def _old_trees(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tuple[Tensor, dict]:
     """What the leaves of the older tree ops add up to."""
     trees, nodes = given["nodes_treeids"], given["nodes_nodeids"]
     place = _by_ids(trees, nodes)
+    if wrong := set(given["nodes_modes"]) - {"LEAF", *_MODES}:
+        raise ValueError(f"a tree has nodes of the mode {min(wrong)!r}")
     yes, no = (
-        torch.tensor([place.get((t, n), 0) for t, n in zip(trees, given[f"nodes_{way}nodeids"], strict=True)])
-        for way in ("true", "false")
+        _followers(place, trees, given[f"nodes_{way}nodeids"], given["nodes_modes"]) for way in ("true", "false")
     )
     first: dict[int, int] = {}  # by tree: its first node
     for (tree, _), i in place.items():
         first[tree] = min(i, first.get(tree, i))
     is_leaf = torch.tensor([mode == "LEAF" for mode in given["nodes_modes"]])
-    modes = [_MODES.index(mode) if mode in _MODES else 0 for mode in given["nodes_modes"]]
+    modes = [0 if mode == "LEAF" else _MODES.index(mode) for mode in given["nodes_modes"]]
     roots = torch.tensor(list(first.values()))
     missing = torch.tensor(given["nodes_missing_value_tracks_true"] or [0] * len(modes), dtype=torch.bool)
     splits = given["nodes_values"] if given["nodes_values"] is not None else given["nodes_values_as_tensor"].tolist()
@@ -326,6 +335,8 @@ def _old_trees(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tup
     weights = np.zeros((len(modes), targets))
     values = given[f"{kind}_weights"]
     values = given[f"{kind}_weights_as_tensor"].tolist() if values is None else values
+    if min(given[f"{kind}_ids"], default=0) < 0:
+        raise ValueError(f"a tree's {kind}_ids are negative")
     for tree, node, target, weight in zip(
         given[f"{kind}_treeids"], given[f"{kind}_nodeids"], given[f"{kind}_ids"], values, strict=True
     ):
