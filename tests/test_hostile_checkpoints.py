@@ -16,7 +16,8 @@ import pytest
 import torchlite as torch
 from tests.hostile import corpus, damage
 from torchlite._serialization.globals import names_in
-from torchlite._serialization.limits import Limits
+from torchlite._serialization.budget import Budget
+from torchlite._serialization.limits import Keys
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
 HARM["overlapping records"] = corpus.overlapping()
@@ -207,12 +208,12 @@ def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
 
 
 def test_integer_keys_that_meet_each_other_have_a_budget():
-    limits = Limits(1000)
+    keys = Keys(Budget(1000))
     for key in range(100_000):
-        limits.check_key(key, range(key))
+        keys.check(key, range(key))
     with pytest.raises(pickle.UnpicklingError, match="far from each other"):
         for key in range(100_000):
-            limits.check_key((key << 32) + 5, range(40_000))
+            keys.check((key << 32) + 5, range(40_000))
 
 
 class _Color(enum.Enum):

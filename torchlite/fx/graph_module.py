@@ -271,7 +271,8 @@ class GraphModule(Module):
         code = self._graph.python_code(root_module="self")
         self._code, self._lineno_map, self._prologue_start = code.src, code._lineno_map, code._prologue_start
         cls: Any = type(self)
-        cls.forward = _forward_from_src(self._code, code.globals, self._graph._co_fields)
+        run = self._graph._running_code(code)
+        cls.forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
         own = vars(cls).get("__call__")
         if own is not _call_wrapped:
             cls._own_call, cls.__call__ = own, _call_wrapped
