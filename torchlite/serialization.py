@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
 from ._dispatch import table_of
-from ._serialization.budget import Budget
 from ._serialization import files, options, restricted, writing
+from ._serialization.budget import Budget
 from ._serialization.containers import PyTorchFileReader, PyTorchFileWriter
 from ._serialization.files import replacing
 from ._serialization.names import StorageType

@@ -59,8 +59,6 @@ FUNCTIONS: dict[str, Any] = {
 _MOST_BITS = 4096  # of a whole number that a graph computes: sizes have 63
 
 
-
-
 class CheckedFunction(Checked):
     """A function on numbers and tensors as the graph of a file calls it. OverflowError where a whole number would be
     too long, TypeError for text and lists, which some of them repeat.
@@ -89,7 +87,7 @@ class CheckedFunction(Checked):
         return repr(self.plain)
 
     def __reduce__(self) -> Any:
-        return CHECKED.__getitem__, (self.plain,)
+        return checked, (self.plain,)
 
 
 def _length(number: Any) -> int:

@@ -22,7 +22,7 @@ from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
 from . import graph_signature as gs
-from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, checked, wrong
+from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, CheckedFunction, FormatError, checked, wrong
 from ._module import SubgraphModule
 from ._records import Records, checked_name, field, parsed, union, whole
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
@@ -387,6 +387,8 @@ class _Filling:
         self.where = "outputs"
         outputs = [self.argument(e) for e in field(self.data, "outputs", list, "graph")]
         single = self.data.get("is_single_tensor_return") is True and len(outputs) == 1 and signature is None
+        if any(isinstance(value, (list, dict)) for value in outputs):
+            raise wrong(self.where, "an output is no tensor and no number")
         node = self.graph.output(outputs[0] if single else tuple(outputs))
         node.meta["val"] = None
 
@@ -455,6 +457,8 @@ class _Filling:
                 args.append(value)
         if isinstance(target, HigherOrderOperator):
             self._check_functions(target, args, kwargs)
+        if schema is None:
+            self._check_arguments(target, [*args, *kwargs.values()])
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, entry.get("name") or None)
         self._meta(node, entry)
         self._outputs(node, entry)
@@ -470,6 +474,17 @@ class _Filling:
             is_graph = isinstance(value, Node) and value.op == "get_attr"
             if name in given.arguments and str(parameter.annotation).startswith("Callable") and not is_graph:
                 raise wrong(self.where, f"its argument {name!r} is no graph")
+
+    def _check_arguments(self, target: Any, values: list) -> None:
+        """What has no schema takes tensors and numbers; lists of these where it sums them, or calls a graph with them.
+        So no value of a graph is a list of lists, whose comparison and text could take any time.
+        """
+        takes_list = isinstance(target, HigherOrderOperator) or target is FUNCTIONS["torch.sym_sum"]
+        for value in values:
+            inner = value if isinstance(value, list) and takes_list else [value]
+            is_text = isinstance(value, str) and isinstance(target, CheckedFunction)
+            if is_text or any(isinstance(item, (list, dict)) for item in inner):
+                raise wrong(self.where, "an argument is no number and no tensor")
 
     def _meta(self, node: Node, entry: dict) -> None:
         found = entry.get("metadata") or {}
@@ -502,6 +517,8 @@ class _Filling:
                 return
             alone = not (isinstance(node.target, tuple(_HIGHER)) and self._is_tuple(entry, node))
             if tag not in ("as_tensors", "as_optional_tensors") and alone:
+                if isinstance(node.target, HigherOrderOperator) and not self._gives_one(node):
+                    raise wrong(self.where, "its outputs are not those of the op")
                 self._named(node, self._output_name(tag, value))
                 return
             several = tag not in ("as_tensors", "as_optional_tensors")
@@ -533,14 +550,23 @@ class _Filling:
             return
         fits = len(tags) == len(kinds) or len(kinds) == 1 and kinds[0]
         several = len(tags) > 1 and len(kinds) == 1  # a list of numbers or tensors, each of which has its name
-        if not fits or not several and any(
-            (tag in _LISTS) != is_list for tag, is_list in zip(tags, kinds, strict=True) if tag != "as_none"
+        if (
+            not fits
+            or not several
+            and any((tag in _LISTS) != is_list for tag, is_list in zip(tags, kinds, strict=True) if tag != "as_none")
         ):
             raise wrong(self.where, "its outputs are not those of the op")
 
     def _is_tuple(self, entry: dict, node: Node) -> bool:
         """Whether a graph's op gives its one tensor within a tuple."""
         return entry.get("is_hop_single_tensor_return") is False
+
+    def _gives_one(self, node: Node) -> bool:
+        """Whether an op of a graph gives what the graph does, and that is one value and no tuple."""
+        graphs = [arg for arg in node.all_input_nodes if arg.op == "get_attr"]
+        if node.target.name() not in _WRAPPERS or len(graphs) != 1:  # type: ignore[union-attr]
+            return False
+        return isinstance(self.owner._modules[graphs[0].target].graph.output_node().args[0], Node)
 
     def _item(self, node: Node, place: int, tag: str, value: Any) -> Node:
         made = self.graph.call_function(operator.getitem, (node, place))
@@ -635,6 +661,7 @@ class _Filling:
 _TABLES: dict[str, dict[int, Any]] = {
     "as_scalar_type": DTYPES, "as_layout": LAYOUTS, "as_memory_format": MEMORY_FORMATS,
 }  # fmt: skip
+_WRAPPERS = frozenset(("wrap_with_set_grad_enabled", "wrap_with_autocast", "strict_mode"))
 _LISTS = frozenset(("as_tensors", "as_optional_tensors", "as_nested_tensors", "as_sym_ints", "as_ints"))
 _HIGHER = {type(found) for found in OPERATORS.values()}
 

@@ -30,9 +30,7 @@ def read(written: Any, fields: dict[str, list[str]], budget: Budget) -> Any:
         raise wrong(where, str(error)[:300]) from None
 
 
-def _check(
-    entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget
-) -> None:
+def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget) -> None:
     budget.check_depth(depth, "a tree lies")
     if type(entry) is not dict:
         raise ValueError("it is no tree")

@@ -21,10 +21,16 @@ from torchlite.version import __version__ as version
 
 from . import graph_signature as gs
 from ._codes import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA
+from ._records import is_name
 
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:
-    """Write a program to a path or a binary stream: the whole file or none."""
+    """Write a program to a path or a binary stream: the whole file or none. RuntimeError for names that files cannot
+    have.
+    """
+    for name in (*program.state_dict, *program.constants, *(e.fqn for e in program.module_call_graph if e.fqn)):
+        if not is_name(name):
+            raise RuntimeError(f"torch.export.save: {str(name)[:100]!r} cannot be the name of an attribute")
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         with replacing(path) as stream:
