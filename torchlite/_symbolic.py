@@ -302,7 +302,7 @@ def _read(node: Any, depth: int, budget: Any) -> Expr:
 
 
 # What a product may have that a text asks for: exports of PyTorch have a few terms of a few symbols.
-_LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 20
+_LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 10
 
 
 def _expanded(parts: Iterable[Expr], budget: Any) -> Expr:

@@ -102,7 +102,7 @@ def _identifier(name: Any, where: str) -> str:
 
 
 def target_of(text: str, where: str) -> Any:
-    """What a node calls: an op of `torch.ops`, or a function on sizes. Those that repeat work by numbers check these."""
+    """What a node calls: an op or a function on sizes. Those that repeat work by numbers check these."""
     if text in FUNCTIONS:
         return checked(FUNCTIONS[text])
     parts = text.split(".")

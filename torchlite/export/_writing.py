@@ -378,7 +378,10 @@ class _Written:
                 items.setdefault(user.args[1], user)  # type: ignore[arg-type]
         as_list = schema is not None and len(schema.returns) == 1
         if as_list:
-            return [{"as_tensors": [self._part(node, items, i, v)["as_tensor"] for i, v in enumerate(value)]}]
+            parts = [self._part(node, items, i, v) for i, v in enumerate(value)]
+            if not all("as_tensor" in part for part in parts):
+                raise RuntimeError(f"torch.export.save: the values of {node.name} are not all tensors")
+            return [{"as_tensors": [part["as_tensor"] for part in parts]}]
         return [self._part(node, items, i, v) for i, v in enumerate(value)]
 
     def _part(self, node: Node, items: dict[int, Node], place: int, value: Any) -> dict[str, Any]:
