@@ -3,6 +3,7 @@
 import collections
 import enum
 import io
+import mmap
 import pickle
 import subprocess
 import sys
@@ -15,8 +16,9 @@ import pytest
 
 import torchlite as torch
 from tests.hostile import corpus, damage
+from torchlite._serialization.budget import Budget
 from torchlite._serialization.globals import names_in
-from torchlite._serialization.limits import Limits
+from torchlite._serialization.limits import Keys
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
 HARM["overlapping records"] = corpus.overlapping()
@@ -207,12 +209,12 @@ def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
 
 
 def test_integer_keys_that_meet_each_other_have_a_budget():
-    limits = Limits(1000)
+    keys = Keys(Budget(1000))
     for key in range(100_000):
-        limits.check_key(key, range(key))
+        keys.check(key, range(key))
     with pytest.raises(pickle.UnpicklingError, match="far from each other"):
         for key in range(100_000):
-            limits.check_key((key << 32) + 5, range(40_000))
+            keys.check((key << 32) + 5, range(40_000))
 
 
 class _Color(enum.Enum):
@@ -231,3 +233,61 @@ def _loaded(value):
     held = io.BytesIO()
     torch.save(value, held)
     return torch.load(io.BytesIO(held.getvalue()), weights_only=True)
+
+
+# -- archives whose directory and headers disagree -------------------------------------------------
+
+
+def _checkpoint() -> bytes:
+    held = io.BytesIO()
+    torch.save({"a": torch.arange(4.0)}, held)
+    return held.getvalue()
+
+
+def _entry(data: bytes, name: bytes) -> int:
+    """Where the directory's entry of a record begins."""
+    return data.index(name, data.index(b"PK\1\2")) - 46
+
+
+def test_a_header_with_another_name_than_the_directory_is_refused():
+    data = _checkpoint()
+    at = data.index(b"archive/data.pkl")
+    with pytest.raises(RuntimeError, match="its header has another name than the directory"):
+        torch.load(io.BytesIO(data[:at] + b"archive/DATA.pkl" + data[at + 16 :]))
+
+
+def test_records_over_each_other_are_refused():
+    data = bytearray(_checkpoint())
+    entry, other = _entry(bytes(data), b"archive/data/0"), _entry(bytes(data), b"archive/data.pkl")
+    data[entry + 42 : entry + 46] = data[other + 42 : other + 46]
+    with pytest.raises(RuntimeError, match="lies over the record"):
+        torch.load(io.BytesIO(bytes(data)))
+
+
+@pytest.mark.parametrize("offset", [0xFFFFFF0, 5])
+def test_a_file_that_is_mapped_as_shared_is_checked_before_it_is_changed(offset, tmp_path):
+    data = bytearray(_checkpoint())
+    entry = _entry(bytes(data), b"archive/data/0")
+    data[entry + 42 : entry + 46] = offset.to_bytes(4, "little")
+    path = tmp_path / "m.pt"
+    path.write_bytes(data)
+    before = torch.serialization.get_default_mmap_options()
+    torch.serialization.set_default_mmap_options(mmap.MAP_SHARED)
+    try:
+        with pytest.raises(RuntimeError, match="failed reading file"):
+            torch.load(path, mmap=True)
+    finally:
+        torch.serialization.set_default_mmap_options(before)
+    assert path.read_bytes() == bytes(data)
+
+
+def test_checkpoints_within_a_file_spend_its_budget():
+    budget = Budget(100)
+    held = io.BytesIO()
+    torch.save([collections.OrderedDict() for _ in range(500)], held)
+    assert len(torch.serialization._load_part(held.getvalue(), budget)) == 500
+    work = budget.work
+    with pytest.raises(pickle.UnpicklingError, match="asks for more work"):
+        for _ in range(100):
+            torch.serialization._load_part(held.getvalue(), budget)
+    assert work < Budget(100).work

@@ -1,7 +1,10 @@
 """Damaged and hostile `.pt2` files: a sample of `python -m tests.hostile.exported`."""
 
+import copy
 import io
 import json
+import operator
+import pickle
 import subprocess
 import sys
 
@@ -9,6 +12,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile import exported
+from tests.hostile import program_bombs as bombs
 
 
 def test_a_sample_of_damaged_programs():
@@ -46,3 +50,125 @@ def test_what_is_wrong_is_named(change, said):
     records[name] = json.dumps(loaded).encode()
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(io.BytesIO(exported._packed(records)))
+
+
+# -- graphs of files are checked whoever runs them -------------------------------------------------
+
+
+def _number(name):
+    return {"as_sym_int": {"as_name": name}}
+
+
+def _squares():
+    """The size of x, squared sixty times."""
+    nodes = [bombs.node("torch.ops.aten.sym_size.int", "n0", bombs.X, {"as_int": 0}, kind="as_sym_int")]
+    for i in range(60):
+        nodes.append(bombs.node("_operator.mul", f"n{i + 1}", _number(f"n{i}"), _number(f"n{i}"), kind="as_sym_int"))
+    sizes = {f"n{i}": {"as_int": 4} for i in range(61)}
+    return torch.export.load(io.BytesIO(bombs.exported([*nodes, _RELU], graph={"sym_int_values": sizes})))
+
+
+def _gammas():
+    return torch.export.load(
+        io.BytesIO(bombs.exported([bombs.node("torch.ops.aten.mvlgamma.default", "y", bombs.X, {"as_int": 1 << 40})]))
+    )
+
+
+_RELU = bombs.node("torch.ops.aten.relu.default", "y", bombs.X)
+
+
+def _saved(program):
+    held = io.BytesIO()
+    torch.export.save(program, held)
+    return torch.export.load(io.BytesIO(held.getvalue()))
+
+
+_RUNNERS = {
+    "module": lambda p, x: p.module()(x),
+    "a module without checks of sizes": lambda p, x: p.module(check_guards=False)(x),
+    "graph_module": lambda p, x: p.graph_module(x),
+    "an interpreter": lambda p, x: torch.fx.Interpreter(p.graph_module).run(x),
+    "a graph module of the graph": lambda p, x: torch.fx.GraphModule(p.graph_module, p.graph)(x),
+    "a deep copy": lambda p, x: copy.deepcopy(p.graph_module)(x),
+    "a copied graph": lambda p, x: torch.fx.GraphModule(p.graph_module, copy.deepcopy(p.graph))(x),
+    "a transformer": lambda p, x: torch.fx.Transformer(p.graph_module).transform()(x),
+    "a trace": lambda p, x: torch.fx.symbolic_trace(p.graph_module)(x),
+    "unflatten": lambda p, x: torch.export.unflatten(p)(x),
+    "saved again": lambda p, x: _saved(p).graph_module(x),
+    "decompositions": lambda p, x: p.run_decompositions().module()(x),
+    "decompositions of everything": lambda p, x: p.run_decompositions({}).graph_module(x),
+    "a pickled graph module": lambda p, x: pickle.loads(pickle.dumps(p.graph_module))(x),
+}
+
+
+@pytest.mark.parametrize("runner", _RUNNERS)
+@pytest.mark.parametrize(("make", "error"), [(_squares, OverflowError), (_gammas, RuntimeError)])
+def test_every_way_to_run_a_graph_of_a_file_checks_it(runner, make, error):
+    with pytest.raises(error, match="too large for a size|may ask for p="):
+        _RUNNERS[runner](make(), torch.ones(2))
+
+
+def test_a_checked_function_is_like_the_plain_one():
+    program = _squares()
+    targets = [node.target for node in program.graph.nodes if node.op == "call_function"]
+    assert targets[1] == operator.mul and operator.mul == targets[1] and targets[1] in {operator.mul}
+    assert {operator.mul: 1}[targets[1]] == 1 and targets[1] != operator.add
+    assert "mul = n0 * n0" in program.graph_module.code.replace("n1 =", "mul =")
+    assert "target=operator.mul" in program.graph.find_nodes(op="call_function", target=targets[1])[0].format_node()
+    assert pickle.loads(pickle.dumps(targets[1])) is targets[1] is copy.deepcopy(targets[1])
+    gammas = next(node.target for node in _gammas().graph.nodes if node.op == "call_function")
+    assert gammas == torch.ops.aten.mvlgamma.default and str(gammas) == "aten.mvlgamma.default"
+    assert "torch.ops.aten.mvlgamma.default(x, 1099511627776)" in _gammas().graph_module.code
+    assert pickle.loads(pickle.dumps(gammas)) is gammas
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ([bombs.node("torch.ops.aten.split.Tensor", "y", bombs.X, {"as_int": 1})], "outputs are not those of the op"),
+        ([bombs.node("torch.sym_ite", "y", {"as_bool": True}, {"as_tensors": [{"name": "x"}] * 2}, {"as_int": 1})],
+         "no number and no tensor"),
+        ([bombs.node("_operator.add", "y", {"as_string": "a"}, {"as_string": "a"})], "no number and no tensor"),
+        ([bombs.node("torch._functorch.predispatch._vmap_increment_nesting", "y", {"as_int": 2},
+                     {"as_string": "error"}, kind="as_sym_int")], "does not end in the graph"),
+        ([{**_RELU, "metadata": {"nn_module_stack": ";".join(f"k{i},{'m.' * i}m,M" for i in range(400))}}],
+         "more than 100 deep"),
+        ([{**_RELU, "metadata": {"nn_module_stack": ";".join(f"k{i},m{i},M" for i in range(400))}}],
+         "more than 100 deep"),
+    ],
+)  # fmt: skip
+def test_what_a_graph_may_not_have(nodes, said):
+    with pytest.raises(RuntimeError, match=said):
+        torch.export.load(io.BytesIO(bombs.exported(nodes, bombs.X)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "context"),
+    [
+        ("builtins.dict", "[[1]]"), ("builtins.dict", "5"), ("builtins.dict", '["a", "b"]'), ("builtins.dict", '"a"'),
+        ("builtins.dict", '[{"a": 1}]'), ("builtins.tuple", '"z"'), ("collections.deque", '"a"'),
+        ("collections.deque", "0"), ("collections.deque", "-1"), ("collections.OrderedDict", "null"),
+        ("collections.defaultdict", "[]"), ("collections.namedtuple", "M"),
+        ("collections.defaultdict",
+         '{"default_factory_module": "builtins", "default_factory_name": "list", "dict_context": [[1]]}'),
+    ],
+)  # fmt: skip
+def test_trees_have_the_contexts_of_their_classes(kind, context):
+    leaf = {"type": None, "context": None, "children_spec": []}
+    tree = {"type": "builtins.tuple", "context": "null", "children_spec": []}
+    inner = {"type": kind, "context": context, "children_spec": [leaf]}
+    args = {**tree, "children_spec": [inner]}
+    whole = {**tree, "children_spec": [args, {**tree, "type": "builtins.dict", "context": "[]"}]}
+    with pytest.raises(RuntimeError, match=r"torch\.export\.load: a tree of arguments"):
+        torch.export.load(io.BytesIO(bombs.exported(in_spec=json.dumps([1, whole]))))
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x00", "__class__", ".".join("a" * 200)])
+def test_no_file_is_written_with_a_name_that_no_file_may_have(name, tmp_path):
+    program = torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+    program.state_dict[name] = program.state_dict["bias"]
+    path = tmp_path / "p.pt2"
+    path.write_bytes(b"before")
+    with pytest.raises(RuntimeError, match="cannot be the name of an attribute"):
+        torch.export.save(program, path)
+    assert path.read_bytes() == b"before" and [p.name for p in tmp_path.iterdir()] == ["p.pt2"]

@@ -243,8 +243,9 @@ def _srepr(atom: Atom) -> str:
     return f"Symbol('{atom[0]}', {'positive=True, ' * atom[0].startswith('s')}integer=True)"
 
 
-def read(text: str) -> Expr | None:
-    """An expression from the text of `srepr`; None for one that is written with other forms.
+def read(text: str, budget: Any = None) -> Expr | None:
+    """An expression from the text of `srepr`; None for one that is written with other forms, and for powers and
+    products of long sums. `budget`: of the file that has the text, which pays for the products.
 
     >>> from torchlite._symbolic import read
     >>> read("Mul(Integer(2), Symbol('s39', positive=True, integer=True))")
@@ -253,7 +254,7 @@ def read(text: str) -> Expr | None:
     if len(text) > 10_000:
         return None
     try:
-        return _read(ast.parse(text, mode="eval").body, 0)
+        return _read(ast.parse(text, mode="eval").body, 0, budget)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError):
         return None
 
@@ -277,7 +278,7 @@ def opaque(text: str) -> Expr | None:
     return Expr.symbol(text) if all(isinstance(node, _FORMS) for node in nodes) else None
 
 
-def _read(node: Any, depth: int) -> Expr:
+def _read(node: Any, depth: int, budget: Any) -> Expr:
     if depth > _DEEPEST or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError
     name = node.func.id
@@ -288,16 +289,33 @@ def _read(node: Any, depth: int) -> Expr:
         if name == "Integer" and type(value) is int:
             return Expr.of(value)
         raise ValueError
-    parts = [_read(part, depth + 1) for part in node.args]
+    parts = [_read(part, depth + 1, budget) for part in node.args]
     if name == "Add":
         return Expr.sum(parts)
     if name == "Mul":
-        return _product(parts)
+        return _expanded(parts, budget)
     if name == "Pow" and len(parts) == 2 and parts[1].is_number and 0 <= int(parts[1]) <= 8:
-        return _product([parts[0]] * int(parts[1]))
+        return _expanded([parts[0]] * int(parts[1]), budget)
     if name in _FUNCTIONS and len(parts) == 2:
         return Expr.function(name, *parts)
     raise ValueError
+
+
+# What a product may have that a text asks for: exports of PyTorch have a few terms of a few symbols.
+_LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 10
+
+
+def _expanded(parts: Iterable[Expr], budget: Any) -> Expr:
+    """A product that a text asks for. OverflowError for one of long sums."""
+    found = Expr.of(1)
+    for part in parts:
+        size = len(found.terms) * part.parts + len(part.terms) * found.parts
+        if size > _LARGEST_PRODUCT:
+            raise OverflowError(f"a product of {len(found.terms)} by {len(part.terms)} terms is too large")
+        if budget is not None:
+            budget.spend(_STEPS_OF_A_PART * size)
+        found = found * part
+    return found
 
 
 def _product(parts: Iterable[Expr]) -> Expr:

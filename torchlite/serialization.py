@@ -5,6 +5,7 @@ PyTorch's load here.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import sys
@@ -14,6 +15,7 @@ from typing import IO, Any, TypeAlias
 
 from ._dispatch import table_of
 from ._serialization import files, options, restricted, writing
+from ._serialization.budget import Budget
 from ._serialization.containers import PyTorchFileReader, PyTorchFileWriter
 from ._serialization.files import replacing
 from ._serialization.names import StorageType
@@ -543,6 +545,13 @@ def load(
                 "please torch.save your checkpoint with this option in order to use mmap."
             )
         return load_legacy(stream, how)
+
+
+def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:
+    """A checkpoint of weights that is a part of another file, whose budget pays for it."""
+    how = Reading(map_location, pickle, True, _get_restore_location(map_location), {"encoding": "utf-8"})
+    stream = io.BytesIO(data)
+    return load_archive(stream, how, "", budget) if _is_zipfile(stream) else load_legacy(stream, how, budget)
 
 
 def _is_shared(flags: int | None) -> bool:

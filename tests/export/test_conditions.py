@@ -204,11 +204,14 @@ def test_a_file_with_levels_of_vmap():
 
 
 def test_levels_of_vmap_end_with_the_program():
-    held = model_of(batched(False))[0]
-    held.seek(0)
-    found = torch.export.load(held).module()
+    program = batched(False)
+    found = program.module()
     for _ in range(2):
         torch.testing.assert_close(found(X), X * X.sum(1, keepdim=True))
     assert torch.ones(2).sum().item() == 2
     with pytest.raises(RuntimeError, match="no level 0 of vmap"):
         predispatch._vmap_decrement_nesting()
+    held = model_of(program)[0]
+    held.seek(0)
+    with pytest.raises(RuntimeError, match="a level of vmap does not end in the graph"):
+        torch.export.load(held)

@@ -295,6 +295,7 @@ def _nested(form: str, times: int, inner: str) -> str:
 
 _S = "Symbol('s0', positive=True, integer=True)"
 _SUM = f"Add({', '.join(f'{_S[:9]}{i}{_S[10:]}' for i in range(50))})"
+_SUM_OF_FIVE = f"Add({', '.join(f'{_S[:9]}{i}{_S[10:]}' for i in range(5))})"
 for _name, _text in {
     "of powers of numbers": _nested("Pow(#, Integer(8))", 12, "Integer(9)"),
     "of powers": _nested("Pow(#, Integer(8))", 12, _S),
@@ -318,6 +319,32 @@ for _name, _text in {
 }.items():  # fmt: skip
     _sized(_name, _text)
 _sized("of a sum, 200 times", _SUM, 200)
+_sized("of a power of a sum of five, 1,000 times", f"Pow({_SUM_OF_FIVE}, Integer(8))", 1_000)
+
+
+def _different(name: str, text: str, number: int) -> None:
+    """As many different sizes, each an expression; `#` becomes a number in it."""
+    values = {
+        f"y{i}": _value({"as_expr": {"expr_str": text.replace("#", str(i)), "hint": None}}) for i in range(number)
+    }
+
+    def make() -> bytes:
+        nodes = [node("torch.ops.aten.relu.default", f"y{i}", X) for i in range(number)]
+        return exported(nodes, graph={"tensor_values": {"x": _value(2), **values}})
+
+    _loaded(f"sizes {name}", make)
+
+
+_different("of powers of sums", f"Add(Integer(#), Pow({_SUM_OF_FIVE}, Integer(8)))", 1_000)
+_different(
+    "of short powers of sums", "Add(Integer(#), Pow(Add(Symbol('a'), Symbol('b'), Symbol('c')), Integer(4)))", 1_000
+)
+_different("of powers of two", "Add(Integer(#), Pow(Add(Symbol('a'), Symbol('b')), Integer(8)))", 1_000)
+_different(
+    "of products of two",
+    f"Add(Integer(#), Mul({', '.join(['Add(a, b)'.replace('a', _S).replace('b', 'Integer(1)')] * 30)}))",
+    200,
+)
 _sized("of deep maxima, 100 times", _nested(f"Max(#, {_S})", 95, _S), 100)
 
 
@@ -336,6 +363,35 @@ def _arithmetic(name: str, target: str, args: Callable[[str], tuple[dict, ...]],
 
 def _number(name: str) -> dict:
     return {"as_sym_int": {"as_name": name}}
+
+
+def _elsewhere(name: str, run: str, make: Callable[[], bytes]) -> None:
+    """A program that runs in another way than by its module."""
+    BOMBS[f"pt2: {name}"] = lambda: (make(), run.replace("P", "torch.export.load(path)"))
+
+
+_POLYNOMIAL = ("torch.ops.aten.special_laguerre_polynomial_l.n_scalar", X, {"as_int": 10**12})
+for _name, _run in {
+    "graph_module": "P.graph_module(torch.ones(2))",
+    "an interpreter": "torch.fx.Interpreter(P.graph_module).run(torch.ones(2))",
+    "decompositions": "P.run_decompositions()",
+    "unflatten": "torch.export.unflatten(P)(torch.ones(2))",
+    "onnx": "torch.onnx.export(P, (torch.ones(2),))",
+}.items():
+    _elsewhere(
+        f"polynomials by {_name}",
+        _run,
+        lambda: exported([node(_POLYNOMIAL[0], "y", *_POLYNOMIAL[1:])]),  # type: ignore[arg-type]
+    )
+    _elsewhere(
+        f"squares by {_name}", _run,
+        lambda: exported([
+            node("torch.ops.aten.sym_size.int", "n0", X, {"as_int": 0}, kind="as_sym_int"),
+            *(node("_operator.mul", f"n{i + 1}", *[{"as_sym_int": {"as_name": f"n{i}"}}] * 2, kind="as_sym_int")
+              for i in range(60)),
+            node("torch.ops.aten.add.Tensor", "y", X, {"as_sym_int": {"as_name": "n60"}}),
+        ]),
+    )  # fmt: skip
 
 
 _arithmetic("powers", "_operator.pow", lambda n: (_number(n), {"as_int": 1 << 40}))

@@ -6,11 +6,14 @@ torchlite's own records, or an op that the user registered. Whatever else `torch
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .._library.operators import DEFINED
 from .._library.overloads import OpOverload, OpOverloadPacket
+from .._types.checked import Checked
 from . import OWN, ops
+from .packets import AtenOverload
 from .table import entries
 
 # Ops of the library that read or change more than their arguments: they open files, or set the random numbers that
@@ -64,29 +67,65 @@ def check_pieces(tensor: Any, count: int) -> None:
         raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
 
 
-def limited(overload: OpOverload, run: Any) -> Any:
-    """What computes an overload for a program, as far as whole numbers that it repeats its work by are bounded."""
+def _checking(overload: OpOverload) -> Any:
+    """What checks the whole numbers that an overload repeats its work by: a function of arguments and keywords. None
+    for overloads that have no such numbers.
+    """
     name = overload._opname
     if overload.namespace != "aten" or name not in _COUNTS and name not in _PIECES:
-        return run
+        return None
     places = [argument.name for argument in overload._schema.positional]
     if name in _PIECES:
 
-        def cut(*args: Any, **kwargs: Any) -> Any:
+        def check(args: tuple, kwargs: dict[str, Any]) -> None:
             given = dict(zip(places, args, strict=False)) | kwargs
             tensor, dim, step = given.get("self"), given.get("dim", 0), given.get("split_size", 1)
             shape = getattr(tensor, "shape", ())
             if isinstance(dim, int) and -len(shape) <= dim < len(shape) and isinstance(step, int) and step > 0:
                 check_pieces(tensor, min(shape[dim], given.get("chunks", shape[dim])) // step)
-            return run(*args, **kwargs)
 
-        return cut
+        return check
     counted, most = _COUNTS[name]
 
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def check_count(args: tuple, kwargs: dict[str, Any]) -> None:
         number = (dict(zip(places, args, strict=False)) | kwargs).get(counted)
         if isinstance(number, (int, float)) and number > most:
             raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
+
+    return check_count
+
+
+def limited(overload: OpOverload, run: Any) -> Any:
+    """What computes an overload for a program, as far as whole numbers that it repeats its work by are bounded."""
+    check = _checking(overload)
+    if check is None:
+        return run
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
         return run(*args, **kwargs)
 
     return checked
+
+
+class BoundedOverload(Checked, AtenOverload):
+    """An overload in the graph of a file: whole numbers that it repeats its work by are bounded."""
+
+    def __init__(self, plain: AtenOverload) -> None:
+        super().__init__(plain.overloadpacket, plain._overloadname, plain.entry)  # type: ignore[arg-type]
+        self.plain, self.check = plain, _checking(plain)  # type: ignore[method-assign]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        self.check(args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return bounded, (self.plain,)
+
+
+@functools.cache
+def bounded(overload: OpOverload) -> OpOverload:
+    """An overload as the graph of a file has it."""
+    if isinstance(overload, AtenOverload) and _checking(overload) is not None:
+        return BoundedOverload(overload)
+    return overload

@@ -19,6 +19,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .budget import Budget
+
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
 _VERSIONS = 1, 10  # of the format that PyTorch reads
@@ -140,10 +142,11 @@ class Writer:
 
 class Reader:
     """Reads records of a checkpoint from a seekable binary file. Everything the file says about itself is checked
-    before it is used. With `mapped` ("private" or "shared") arrays lie in a mapping of the file.
+    before it is used. With `mapped` ("private" or "shared") arrays lie in a mapping of the file. `budget`: of the file
+    that the archive is a part of.
     """
 
-    def __init__(self, stream, *, mapped: str = ""):
+    def __init__(self, stream, *, mapped: str = "", budget: Budget | None = None):
         self._stream = stream
         start = stream.tell()
         stream.seek(0, os.SEEK_END)
@@ -171,9 +174,18 @@ class Reader:
                 "torch.save."
             )
         self._check_version()
+        self._check_places()
+        self.budget = Budget(self.length) if budget is None else budget
         self._map = self._map_file(mapped) if mapped else None
-        self._given = 0  # bytes of storages that were read
-        self._left = 2 * self.length + (1 << 20)  # bytes of other records that may be read: they may lie on each other
+
+    def _check_places(self) -> None:
+        """RuntimeError for records that lie over each other: all of them are no longer than the archive."""
+        end, before = 0, ""
+        for info in sorted(self._records.values(), key=lambda info: info.header_offset):
+            if info.header_offset < end:
+                raise corrupt(f"file {info.filename[:200]}", f"it lies over the record {before[:200]}")
+            end = info.header_offset + _LOCAL_HEADER + len(info.filename) + info.compress_size
+            before = info.filename
 
     def _check_version(self) -> None:
         """RuntimeError for a version of the format that is none, or that PyTorch does not read."""
@@ -203,12 +215,16 @@ class Reader:
     def _forget_checksums(self, mapped: mmap_module.mmap) -> None:
         """Take the checksums of storages out of a file whose mapping is to be written to: 0 is none."""
         at: int = self._zip.start_dir  # type: ignore[attr-defined]
+        places = []
         for info in self._zip.infolist():
             if info.CRC and info.filename.startswith(f"{self.top}data/"):
-                info.CRC = 0
-                struct.pack_into("<L", mapped, at + 16, 0)
-                struct.pack_into("<L", mapped, info.header_offset + 14, 0)
+                self._located(info, info.filename[len(self.top) :])
+                places.append((info, at + 16, info.header_offset + 14))
             at += 46 + sum(struct.unpack_from("<3H", mapped, at + 28))
+        for info, central, local in places:  # all of which are right: the file is changed, or not at all
+            info.CRC = 0
+            struct.pack_into("<L", mapped, central, 0)
+            struct.pack_into("<L", mapped, local, 0)
 
     def names(self) -> list[str]:
         """The names of all records."""
@@ -223,16 +239,23 @@ class Reader:
             raise corrupt(f"file {name}", "file not found")
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 1:
             raise corrupt(f"file {name}", "the record is compressed or encrypted, which torch.save never does")
+        return info, self._located(info, name)
+
+    def _located(self, info: zipfile.ZipInfo, name: str) -> int:
+        """Where the bytes of a record begin. RuntimeError where its header is not the one that the directory means."""
+        path = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437")
         try:
             self._stream.seek(info.header_offset)
-            header = self._stream.read(_LOCAL_HEADER)
-            signature, path_length, extra_length = struct.unpack("<4s22x2H", header)
+            header = self._stream.read(_LOCAL_HEADER + len(path))
+            signature, path_length, extra_length = struct.unpack_from("<4s22x2H", header)
         except (struct.error, ValueError, OverflowError, OSError):
             raise corrupt(f"file {name}", "its header lies outside of the archive") from None
         start = info.header_offset + _LOCAL_HEADER + path_length + extra_length
-        if signature != b"PK\3\4" or start + info.file_size > self.length:
+        if signature != b"PK\3\4" or start + info.compress_size > self.length:
             raise corrupt(f"file {name}", "its data lie outside of the archive")
-        return info, start
+        if path_length != len(path) or header[_LOCAL_HEADER:] != path:
+            raise corrupt(f"file {name}", "its header has another name than the directory")
+        return start
 
     def size(self, name: str) -> int:
         """The length of a record in bytes."""
@@ -249,9 +272,7 @@ class Reader:
     def bytes(self, name: str) -> bytes:
         """A record, its checksum verified."""
         info, start = self._locate(name)
-        self._left -= info.file_size
-        if self._left < 0:
-            raise corrupt(f"file {name}", "records lie over each other: they are longer together than the archive")
+        self.budget.take(info.file_size)
         self._stream.seek(start)
         out = self._stream.read(info.file_size)
         if len(out) != info.file_size:
@@ -273,9 +294,7 @@ class Reader:
             return (
                 np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
             )
-        self._given += info.file_size
-        if self._given > self.length:
-            raise corrupt(f"file {name}", "records lie over each other: they are longer together than the archive")
+        self.budget.take(info.file_size)
         try:
             out = np.empty(info.file_size, np.uint8)
         except MemoryError:

@@ -1,4 +1,4 @@
-"""What one pickle may cost: work and memory that a few bytes of it ask for are bounded by what it holds.
+"""What a pickle spends of its file's budget.
 
 Hashing is where a pickle can ask for much more than it holds: the hash of a tuple visits all that is in it, without a
 limit on depth, and twice what is in it twice. So keys are walked here first. Copies are the other way: a set of a list
@@ -16,16 +16,12 @@ from .._tensor import Parameter, Tensor
 from .._types.devices import device
 from .._types.layouts import Size
 from . import names
+from .budget import Budget, OverBudget
 
-_FREE = 1 << 16  # steps that any pickle may take, beside those that its bytes pay for
-_STEPS_PER_BYTE = 16
 STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
 STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
-_FREE_BYTES, _BYTES_PER_BYTE = 48 << 20, 40  # of memory for objects that a byte or two of a pickle make
-_DEEPEST_KEY = 100
 _SAME_HASH = 100
-# Steps of a table's search: for integers as keys that lie far from each other.
-_FREE_PROBES, _PROBES_PER_BYTE, _NEAR = 1 << 27, 1024, 256
+_PROBES, _NEAR = 64, 256  # entries of a table that a search meets in a step, and keys that lie near each other
 _SMALL = 1 << 60  # integers below it are their own hash
 
 
@@ -42,28 +38,16 @@ def short(value: Any) -> str:
     return f"{type(value)} of length {len(value)}" if type(value) in (tuple, list, dict, set) else str(type(value))
 
 
-class Limits:
-    """The steps that one pickle has left. `size` is its length in bytes, or that of what is left of its file."""
+class Keys:
+    """The keys of one pickle's dicts and sets, whose hashes and searches its budget pays for."""
 
-    def __init__(self, size: int):
-        self._left = _FREE + _STEPS_PER_BYTE * size
-        self.memory = _FREE_BYTES + _BYTES_PER_BYTE * size
+    __slots__ = ("_same", "budget")
+
+    def __init__(self, budget: Budget):
+        self.budget = budget
         self._same: collections.Counter[tuple[int, int]] = collections.Counter()
-        self._probes = _FREE_PROBES + _PROBES_PER_BYTE * size
 
-    def spend(self, steps: int) -> None:
-        """Pay for work or memory. UnpicklingError when all is spent."""
-        self._left -= steps
-        if self._left < 0:
-            raise pickle.UnpicklingError("the pickle asks for more work or memory than what it holds can need")
-
-    def take(self, count: int) -> None:
-        """Count the bytes of an object that is made. UnpicklingError when there are too many."""
-        self.memory -= count
-        if self.memory < 0:
-            raise pickle.UnpicklingError("the pickle makes more objects than its length can need")
-
-    def check_key(self, key: Any, target: Any) -> None:
+    def check(self, key: Any, target: Any) -> None:
         """Before `key` is hashed for a dict or set."""
         kind = type(key)
         if kind is str or kind is bytes or key is None:
@@ -71,20 +55,20 @@ class Limits:
         if kind is int and -_SMALL < key < _SMALL:
             self.check_place(key, len(target))
             return
+        budget = self.budget
         pending, depths = [key], [1]
         while pending:
             value, depth = pending.pop(), depths.pop()
             kind = type(value)
             if kind is tuple or kind is Size:
-                if depth > _DEEPEST_KEY:
-                    raise pickle.UnpicklingError(f"a key is a tuple nested more than {_DEEPEST_KEY} deep")
-                self.spend(1 + len(value))
+                budget.check_depth(depth, "a key is a tuple nested")
+                budget.spend(1 + len(value))
                 pending.extend(value)
                 depths.extend([depth + 1] * len(value))
             elif kind is frozenset:
-                self.spend(1 + len(value))
+                budget.spend(1 + len(value))
             elif kind is int:
-                self.spend(1 + (value.bit_length() >> 9))
+                budget.spend(1 + (value.bit_length() >> 9))
         self._same[id(target), hash(key)] += 1
         if self._same[id(target), hash(key)] > _SAME_HASH:  # each is compared with all before it
             raise pickle.UnpicklingError(f"more than {_SAME_HASH} keys have the same hash")
@@ -93,14 +77,15 @@ class Limits:
         """Before a table of `count` entries is asked for an integer, which is its own hash: one beyond the table's size
         may meet every entry.
         """
-        if not 0 <= key <= 4 * count + _NEAR:
-            self._probes -= count
-            if self._probes < 0:
-                raise pickle.UnpicklingError("the pickle has more integers as keys, far from each other, than it may")
+        if count >= _PROBES and not 0 <= key <= 4 * count + _NEAR:
+            budget = self.budget
+            budget.work -= count // _PROBES
+            if budget.work < 0:
+                raise OverBudget("the file has more integers as keys, far from each other, than it may")
 
-    def check_keys(self, keys: Any, target: Any) -> None:
+    def check_all(self, keys: Any, target: Any) -> None:
         for key in keys:
-            self.check_key(key, target)
+            self.check(key, target)
 
 
 def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
@@ -108,58 +93,58 @@ def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
     return pickle.UnpicklingError(f"{what}, but got ({got})")
 
 
-def _ordered_dict(limits: Limits, args: tuple) -> None:
+def _ordered_dict(keys: Keys, args: tuple) -> None:
     if not args:
         return
     pairs = args[0]
     if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
         raise _wrong("OrderedDict takes a list of pairs", args)
-    limits.spend(len(pairs))
+    keys.budget.spend(len(pairs))
     if type(pairs) in (list, tuple):
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
             raise _wrong("OrderedDict takes a list of pairs", args)
-        limits.check_keys((pair[0] for pair in pairs), pairs)
+        keys.check_all((pair[0] for pair in pairs), pairs)
     else:
-        limits.check_keys(pairs, pairs)
+        keys.check_all(pairs, pairs)
 
 
-def _counter(limits: Limits, args: tuple) -> None:
+def _counter(keys: Keys, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) is not dict:
         raise _wrong("Counter takes a dict", args)
-    limits.spend(len(args[0]))
-    limits.check_keys(args[0], args)
+    keys.budget.spend(len(args[0]))
+    keys.check_all(args[0], args)
 
 
-def _set(limits: Limits, args: tuple) -> None:
+def _set(keys: Keys, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
         raise _wrong("set takes a list", args)
-    limits.spend(len(args[0]))
-    limits.check_keys(args[0], args)
+    keys.budget.spend(len(args[0]))
+    keys.check_all(args[0], args)
 
 
-def _size(limits: Limits, args: tuple) -> None:
+def _size(keys: Keys, args: tuple) -> None:
     if args and (len(args) > 1 or type(args[0]) not in (tuple, list, Size) or any(type(n) is not int for n in args[0])):
         raise _wrong("torch.Size takes a tuple of integers", args)
     if args:
-        limits.spend(len(args[0]))
+        keys.budget.spend(len(args[0]))
 
 
-def _complex(limits: Limits, args: tuple) -> None:
+def _complex(keys: Keys, args: tuple) -> None:
     if len(args) > 2 or any(type(x) not in (float, int) for x in args):
         raise _wrong("complex takes two numbers", args)
 
 
-def _text(limits: Limits, args: tuple) -> None:
+def _text(keys: Keys, args: tuple) -> None:
     if not 0 <= len(args) <= 2 or any(type(x) not in (str, bytes, bytearray) for x in args):
         raise _wrong("bytes are made of text", args)
-    limits.spend(sum(map(len, args)))
+    keys.budget.spend(sum(map(len, args)))
 
 
-def _device(limits: Limits, args: tuple) -> None:
+def _device(keys: Keys, args: tuple) -> None:
     if (
         not 1 <= len(args) <= 2
         or type(args[0]) not in (str, int)
@@ -170,28 +155,28 @@ def _device(limits: Limits, args: tuple) -> None:
         raise _wrong("torch.device takes a name and an index", args)
 
 
-def _parameter(limits: Limits, args: tuple) -> None:
+def _parameter(keys: Keys, args: tuple) -> None:
     if args and not isinstance(args[0], Tensor) or any(type(x) is not bool for x in args[1:]) or len(args) > 2:
         raise _wrong("Parameter takes a tensor and whether it wants a gradient", args)
 
 
-def _layout(limits: Limits, args: tuple) -> None:
+def _layout(keys: Keys, args: tuple) -> None:
     if len(args) != 1 or type(args[0]) is not str:
         raise _wrong("a layout is named by text", args)
 
 
-def _rebuilt(limits: Limits, args: tuple) -> None:
+def _rebuilt(keys: Keys, args: tuple) -> None:
     """A tensor's size and strides are walked; a conjugate or negative bit costs nothing."""
-    limits.spend(STEPS_OF_A_TENSOR)
+    keys.budget.spend(STEPS_OF_A_TENSOR)
     for values in args:
         if type(values) is tuple:
-            limits.spend(len(values))
+            keys.budget.spend(len(values))
 
 
-def _from_type(limits: Limits, args: tuple) -> None:
+def _from_type(keys: Keys, args: tuple) -> None:
     if len(args) != 4 or type(args[2]) is not tuple:
         raise _wrong("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
-    CHECKS.get(id(args[0]), lambda *_: None)(limits, args[2])
+    CHECKS.get(id(args[0]), lambda *_: None)(keys, args[2])
 
 
 _REBUILD = {name: function for (_, name), function in names.REBUILDERS.items()}

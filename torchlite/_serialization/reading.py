@@ -22,6 +22,7 @@ from .._types.devices import device as device_type
 from .._types.names import is_ours
 from . import options
 from .archive import NATIVE, Reader, _read_into, byteswap
+from .budget import Budget
 from .limits import short
 from .names import StorageType, lookup
 from .restricted import RestrictedUnpickler
@@ -88,13 +89,15 @@ def _told(error: BaseException, record: str) -> str:
     return said if record in said else f"{said} (in the record {record})"
 
 
-def unpickle(stream, size: int, record: str, persistent_load, how: Reading, data: bytes | None = None) -> Any:
+def unpickle(
+    stream, size: int, record: str, persistent_load, how: Reading, budget: Budget, data: bytes | None = None
+) -> Any:
     """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record."""
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
     try:
         encoding = how.pickle_options.get("encoding", "utf-8")
-        return RestrictedUnpickler(stream, persistent_load, encoding, size, data).load()
+        return RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget).load()
     except _Foreign as error:
         raise error.cause from None
     except pickle.UnpicklingError as error:
@@ -199,13 +202,13 @@ def _byte_order(reader: Reader) -> str:
     return "big" if unsaid is options.LoadEndianness.BIG else "little"
 
 
-def load_archive(stream, how: Reading, mapped: str) -> Any:
+def load_archive(stream, how: Reading, mapped: str, budget: Budget | None = None) -> Any:
     """The object of a checkpoint in today's format."""
-    reader = Reader(stream, mapped=mapped)
+    reader = Reader(stream, mapped=mapped, budget=budget)
     if reader.has("constants.pkl"):
         return _program(stream, how)
     data = reader.bytes("data.pkl")
-    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, data)
+    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, reader.budget, data)
 
 
 def _program(stream: Any, how: Reading) -> Any:
@@ -290,7 +293,7 @@ class _Restored:
         return _part(self._done, self._done[key], identity[5])
 
 
-def load_legacy(stream, how: Reading) -> Any:
+def load_legacy(stream, how: Reading, budget: Budget | None = None) -> Any:
     """The object of a checkpoint in the format from before PyTorch 1.6.
 
     Storages come after the object that refers to them, so it is unpickled on the CPU; and where that is not where they
@@ -300,10 +303,10 @@ def load_legacy(stream, how: Reading) -> Any:
     stream.seek(0, os.SEEK_END)
     end = stream.tell()
     stream.seek(begin)
-    storages = _LegacyStorages(end - begin)
+    storages, room = _LegacyStorages(end - begin), budget or Budget(end - begin)
 
-    def one(record: str, persistent_load: Callable = storages) -> Any:
-        return unpickle(stream, end - stream.tell(), record, persistent_load, how)
+    def one(record: str, persistent_load: Callable = storages, room: Budget = room) -> Any:
+        return unpickle(stream, end - stream.tell(), record, persistent_load, how, room)
 
     if begin == 0 and _is_tar(stream):
         raise RuntimeError(
@@ -330,7 +333,7 @@ def load_legacy(stream, how: Reading) -> Any:
         return out
     after = stream.tell()
     stream.seek(place)
-    out = one("object", _Restored(storages, how.restore))
+    out = one("object", _Restored(storages, how.restore), budget or Budget(end - begin))
     stream.seek(after)
     return out
 

@@ -19,7 +19,8 @@ from .._tensor import Parameter, Tensor
 from .._tensor.pickling import set_state
 from .._types.devices import device
 from .._types.layouts import Size
-from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Limits, check_text, short
+from .budget import Budget
+from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Keys, check_text, short
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -127,19 +128,23 @@ def is_allowed(module: str, name: str) -> bool:
 
 class RestrictedUnpickler:
     """Reads one pickle from a stream that holds `size` bytes more; `persistent_load(id)` makes the storages. `data`
-    is what the stream reads, where that is in memory. Raises UnpicklingError (EOFError where the data end too early),
-    and what the functions that build tensors raise.
+    is what the stream reads, where that is in memory; `budget` is the file's, where there is more in it. Raises
+    UnpicklingError (EOFError where the data end too early), and what the functions that build tensors raise.
     """
 
     handlers: dict[bytes, Any] = {}  # what each opcode does
 
-    def __init__(self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, data: bytes | None = None):
+    def __init__(
+        self, stream, persistent_load, encoding: str = "utf-8", size: int = 0, data: bytes | None = None,
+        budget: Budget | None = None,
+    ):  # fmt: skip
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
         self._allowed = _user_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        self._limits = Limits(size)
+        self._budget = Budget(size) if budget is None else budget
+        self._keys = Keys(self._budget)
         self._end = stream.tell() + size
         self._data = data
 
@@ -247,7 +252,7 @@ class RestrictedUnpickler:
                 "_rebuild_from_type_v2"
             )
         self._check(function, args)
-        self._limits.spend(STEPS_OF_A_CALL)
+        self._budget.spend(STEPS_OF_A_CALL)
         self._stack[-1] = function(*args)
 
     def _makes_tensors(self, function) -> bool:
@@ -256,9 +261,9 @@ class RestrictedUnpickler:
     def _check(self, function, args: tuple) -> None:
         check = CHECKS.get(id(function))
         # A text that is in the pickle once may be an argument many times.
-        self._limits.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
+        self._budget.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
         if check is not None and id(function) not in self._allowed_ids:
-            check(self._limits, args)
+            check(self._keys, args)
 
     def _new(self) -> None:
         args = self._pop()
@@ -271,7 +276,7 @@ class RestrictedUnpickler:
         if type(args) is not tuple:
             raise pickle.UnpicklingError(f"NEWOBJ needs a tuple of arguments, but got {type(args)}")
         self._check(cls, args)
-        self._limits.spend(STEPS_OF_A_CALL)
+        self._budget.spend(STEPS_OF_A_CALL)
         self._push(cls.__new__(cls, *args))
 
     def _build(self) -> None:
@@ -280,12 +285,12 @@ class RestrictedUnpickler:
         if type(target) in (collections.OrderedDict, collections.Counter):
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
-            self._limits.spend(len(state))
+            self._budget.spend(len(state))
             _check_attributes(target, state)
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
             parts = state if type(state) is tuple and len(state) == 2 else (state,)
-            self._limits.spend(sum(len(part) for part in parts if isinstance(part, dict)))
+            self._budget.spend(sum(len(part) for part in parts if isinstance(part, dict)))
             for part in parts:
                 _check_attributes(target, part if isinstance(part, dict) else ())
             set_state(target, state)
@@ -314,20 +319,20 @@ class RestrictedUnpickler:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
         for key, value in zip(items[::2], items[1::2], strict=True):
             if type(key) is not str:
-                self._limits.check_key(key, target)
+                self._keys.check(key, target)
             target[key] = value
 
     def _add_items(self, items) -> None:
         target = self._stack[-1]
         if type(target) is not set:
             raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(target)}")
-        self._limits.check_keys(items, target)
+        self._keys.check_all(items, target)
         target.update(items)
 
     def _frozen_set(self) -> None:
         items = self._pop_mark()
-        self._limits.check_keys(items, items)
-        self._limits.take(_SET)
+        self._keys.check_all(items, items)
+        self._budget.take(_SET)
         self._push(frozenset(items))
 
     def _persistent(self) -> None:
@@ -341,34 +346,34 @@ class RestrictedUnpickler:
         self._push(self._persistent_load(name))
 
     def _empty_list(self) -> None:
-        limits = self._limits
-        limits.memory -= _LIST
-        if limits.memory < 0:
-            limits.take(0)
+        budget = self._budget
+        budget.memory -= _LIST
+        if budget.memory < 0:
+            budget.take(0)
         self._stack.append([])
 
     def _empty_dict(self) -> None:
-        limits = self._limits
-        limits.memory -= _DICT
-        if limits.memory < 0:
-            limits.take(0)
+        budget = self._budget
+        budget.memory -= _DICT
+        if budget.memory < 0:
+            budget.take(0)
         self._stack.append({})
 
     def _empty_set(self) -> None:
-        self._limits.take(_SET)
+        self._budget.take(_SET)
         self._push(set())
 
     def _memoize(self, index: int) -> None:
         memo = self._memo
         if not len(memo) % _PLACES:
-            self._limits.take(_PLACES * _PLACE)
+            self._budget.take(_PLACES * _PLACE)
         if index > 4 * len(memo):
-            self._limits.check_place(index, len(memo))
+            self._keys.check_place(index, len(memo))
         memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
         if index > 4 * len(self._memo):
-            self._limits.check_place(index, len(self._memo))
+            self._keys.check_place(index, len(self._memo))
         if index not in self._memo:
             raise pickle.UnpicklingError(f"Memo value not found at index {index}")
         self._push(self._memo[index])

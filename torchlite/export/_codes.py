@@ -7,7 +7,11 @@ import operator
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten.allowed import bounded
+from torchlite._dispatch.tracing import TRACES, handled
 from torchlite._functorch import predispatch
+from torchlite._library.overloads import OpOverload
+from torchlite._types.checked import Checked
 
 SCHEMA = 8, 20
 DTYPES: dict[int, Any] = {
@@ -55,37 +59,58 @@ FUNCTIONS: dict[str, Any] = {
 _MOST_BITS = 4096  # of a whole number that a graph computes: sizes have 63
 
 
-def _of_numbers(run: Any, bits: Any) -> Any:
-    """A function on numbers and tensors, as a graph calls it. OverflowError where a whole number would be too long,
-    TypeError for text and lists, which some of them repeat.
+class CheckedFunction(Checked):
+    """A function on numbers and tensors as the graph of a file calls it. OverflowError where a whole number would be
+    too long, TypeError for text and lists, which some of them repeat.
     """
 
-    def checked(a: Any, b: Any) -> Any:
-        if isinstance(a, int) and isinstance(b, int):
-            if bits(a, b) > _MOST_BITS:
-                raise OverflowError(f"{run.__name__}: a whole number of {bits(a, b)} bits is too large for a size")
-        elif isinstance(a, (str, list, tuple)) or isinstance(b, (str, list, tuple)):
-            raise TypeError(f"{run.__name__} takes numbers, but got {type(a).__name__} and {type(b).__name__}")
-        return run(a, b)
+    def __init__(self, plain: Any, bits: Any) -> None:
+        self.plain, self.bits = plain, bits
+        self.__name__, self.__qualname__, self.__module__ = plain.__name__, plain.__qualname__, plain.__module__
 
-    return checked
+    def check(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        if any(isinstance(value, (str, bytes, list, tuple, dict)) for value in args):
+            kinds = " and ".join(type(value).__name__ for value in args)
+            raise TypeError(f"{self.__name__} takes numbers, but got {kinds}")
+        if len(args) == 2 and isinstance(args[1], int) and isinstance(args[0], (int, float)):
+            bits = self.bits(args[0], args[1])
+            if bits > _MOST_BITS:
+                raise OverflowError(f"{self.__name__}: a whole number of {bits} bits is too large for a size")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+            return found
+        self.check(args, kwargs)
+        return self.plain(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.plain)
+
+    def __reduce__(self) -> Any:
+        return checked, (self.plain,)
 
 
-def _bits(a: int, b: int) -> int:
-    return a.bit_length() + b.bit_length()
+def _length(number: Any) -> int:
+    return number.bit_length() if isinstance(number, int) else 0
 
 
-def _round(number: Any, ndigits: Any = None) -> Any:
-    return round(number, ndigits if ndigits is None else max(-400, min(400, ndigits)))
-
-
-# What a graph's nodes run in the place of functions that make long numbers or texts of short ones.
-CHECKED: dict[Any, Any] = {
-    **{run: _of_numbers(run, _bits) for run in (operator.add, operator.mul, operator.mod)},
-    operator.pow: _of_numbers(operator.pow, lambda a, b: a.bit_length() * abs(b)),
-    operator.lshift: _of_numbers(operator.lshift, lambda a, b: a.bit_length() + max(0, b)),
-    round: _round,
+# What a graph's nodes call in the place of functions that make long numbers or texts of short ones.
+CHECKED: dict[Any, CheckedFunction] = {
+    run: CheckedFunction(run, bits)
+    for run, bits in {
+        **dict.fromkeys((operator.add, operator.mul, operator.mod), lambda a, b: _length(a) + _length(b)),
+        operator.pow: lambda a, b: _length(a) * abs(b),
+        operator.lshift: lambda a, b: _length(a) + max(0, b),
+        round: lambda a, b: 4 * abs(b),
+    }.items()
 }
+
+
+def checked(target: Any) -> Any:
+    """What a node of a file's graph calls in the place of a function or an op."""
+    return bounded(target) if isinstance(target, OpOverload) else CHECKED.get(target, target)
+
+
 FUNCTION_NAMES = {found: name for name, found in reversed(FUNCTIONS.items())}
 
 

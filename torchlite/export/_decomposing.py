@@ -9,6 +9,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
 from torchlite._symbolic import Expr, SymInt, compare
+from torchlite._types.checked import Checked
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._merging import Merged
 from torchlite.fx.experimental._recording import Recorder
@@ -16,6 +17,7 @@ from torchlite.fx.experimental._unbacked import ITEMS, Unbacked
 
 from . import graph_signature as gs
 from ._capture import _without_unused
+from ._codes import checked
 from ._functional import functional
 from ._running import computing
 
@@ -33,6 +35,9 @@ def decomposed(program: Any, table: Any) -> Any:
     graph = rows.merged(told).graphs[0] if rows.names else _retraced(program, table, rows.hints)[0]
     _without_unused(graph, _kept(graph))
     made, changed = functional(graph)
+    if any(isinstance(node.target, Checked) for node in program.graph.nodes):  # the program is one of a file
+        for node in made.nodes:
+            node.target = checked(node.target)
     return _signed(program, made, changed)
 
 
@@ -235,6 +240,8 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
         return
     recorder.stack_trace = node.meta.get("stack_trace")
     rule = recorder.decompositions.get(node.target)
+    if rule is not None and isinstance(node.target, Checked):
+        node.target.check(args, kwargs)
     run = rule or (computing(node.target) if _is_view(node.target) else node.target)
     with recorder:
         if node.target in ITEMS:

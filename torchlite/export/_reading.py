@@ -5,7 +5,6 @@ a few functions on sizes, names are names, and sizes are checked against the fil
 from __future__ import annotations
 
 import inspect
-import io
 import math
 import operator
 import os
@@ -14,7 +13,8 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.allowed import overload_of
 from torchlite._higher_order_ops.operators import OPERATORS, HigherOrderOperator
-from torchlite._serialization.files import checked, opened
+from torchlite._serialization import files
+from torchlite._serialization.budget import Budget, OverBudget
 from torchlite._subclasses.described import described
 from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
 from torchlite._types.source import is_identifier
@@ -22,21 +22,21 @@ from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs
 from . import graph_signature as gs
-from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, FormatError, wrong
+from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, CheckedFunction, FormatError, checked, wrong
 from ._module import SubgraphModule
 from ._records import Records, checked_name, field, parsed, union, whole
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
-
-_DEEPEST = 50  # graphs within graphs
 
 
 def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedProgram:
     """The program of a file, a path or a binary stream."""
     try:
         if isinstance(f, (str, os.PathLike)):
-            with opened(f) as stream:
+            with files.opened(f) as stream:
                 return _program(Records(stream), extra_files)
-        return _program(Records(checked(f)), extra_files)
+        return _program(Records(files.checked(f)), extra_files)
+    except OverBudget as error:
+        raise wrong("the file", str(error)) from None
     except (RecursionError, MemoryError, OverflowError) as error:
         raise wrong("the file", f"it asks for too much ({type(error).__name__})") from None
     except (KeyError, TypeError, AttributeError, IndexError, AssertionError) as error:
@@ -63,15 +63,15 @@ def _program(records: Records, extra_files: dict[str, Any] | None) -> ExportedPr
     example = None
     sample = f"data/sample_inputs/{name}.pt"
     if records.has(sample) and records.reader.size(sample):
-        example = _sample(records.bytes(sample), sample)
-    return _Reader(records.json(f"models/{name}.json")).program(state, constants, example)
+        example = _sample(records, sample)
+    return _Reader(records.json(f"models/{name}.json"), records.reader.budget).program(state, constants, example)
 
 
 def _older(records: Records) -> ExportedProgram:
     """The program of an archive as torch 2.5 and 2.6 wrote it: tensors are checkpoints of their own."""
 
     def loaded(name: str) -> Any:
-        return _sample(records.bytes(name), name) if records.has(name) and records.reader.size(name) else None
+        return _sample(records, name) if records.has(name) and records.reader.size(name) else None
 
     state, constants = loaded("serialized_state_dict.pt") or {}, loaded("serialized_constants.pt") or {}
     for found in (state, constants):
@@ -80,15 +80,17 @@ def _older(records: Records) -> ExportedProgram:
         for key in found:
             checked_name(key, "serialized_state_dict.pt")
     data = records.json("serialized_exported_program.json")
-    return _Reader(data).program(state, constants, loaded("serialized_example_inputs.pt"))
+    return _Reader(data, records.reader.budget).program(state, constants, loaded("serialized_example_inputs.pt"))
 
 
-def _sample(data: bytes, name: str) -> Any:
+def _sample(records: Records, name: str) -> Any:
     """What a checkpoint within the archive holds."""
     import pickle
 
     try:
-        return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+        return records.checkpoint(name, map_location="cpu")
+    except OverBudget:
+        raise
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
         raise wrong(name, str(error)[:500]) from None
 
@@ -100,15 +102,15 @@ def _identifier(name: Any, where: str) -> str:
 
 
 def target_of(text: str, where: str) -> Any:
-    """The function that a node calls: of `torch.ops`, or a function on sizes."""
+    """What a node calls: an op or a function on sizes. Those that repeat work by numbers check these."""
     if text in FUNCTIONS:
-        return FUNCTIONS[text]
+        return checked(FUNCTIONS[text])
     parts = text.split(".")
     found: Any = None
     if parts[:3] == ["torch", "ops", "higher_order"] and len(parts) == 4:
         found = OPERATORS.get(parts[3])
     elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
-        found = overload_of(*parts[2:])
+        found = checked(overload_of(*parts[2:]))
     if found is not None:
         return found
     raise wrong(where, f"the op {text[:200]!r} is unknown to torchlite")
@@ -117,7 +119,7 @@ def target_of(text: str, where: str) -> Any:
 class _Reader:
     """Makes the program of a file's JSON."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, budget: Budget) -> None:
         where = "models/model.json"
         version = field(data, "schema_version", dict, where)
         if version.get("major") != SCHEMA[0]:
@@ -126,7 +128,8 @@ class _Reader:
                 f"its schema is of version {version.get('major')}.{version.get('minor')}, and torchlite reads "
                 f"{SCHEMA[0]}.*",
             )
-        self.data = data
+        self.data, self.budget = data, budget
+        self.expressions: dict[str, Any] = {}  # by their texts
         self.module = field(data, "graph_module", dict, where)
 
     def program(self, state: dict, constants: dict, example: Any) -> ExportedProgram:
@@ -218,8 +221,8 @@ class _Reader:
             ModuleCallSignature(
                 inputs=[argument(a) for a in field(signature, "inputs", list, where)],
                 outputs=[argument(a) for a in field(signature, "outputs", list, where)],
-                in_spec=_specs.read(field(signature, "in_spec", str, where), names),
-                out_spec=_specs.read(field(signature, "out_spec", str, where), names),
+                in_spec=_specs.read(field(signature, "in_spec", str, where), names, self.budget),
+                out_spec=_specs.read(field(signature, "out_spec", str, where), names, self.budget),
                 forward_arg_names=[_identifier(n, where) for n in signature.get("forward_arg_names") or []] or None,
             ),
         )
@@ -305,15 +308,14 @@ class _Reader:
         self, graph: Graph, owner: Any, data: dict, outer: dict[str, Any], depth: int, signature: Any = None
     ) -> None:
         """Put a graph's nodes into `graph`; graphs within become modules of `owner`."""
-        if depth > _DEEPEST:
-            raise wrong("graph", "graphs lie too deep in each other")
+        self.budget.check_depth(depth, "graphs lie in each other")
         _Filling(self, graph, owner, data, depth).run(signature)
 
     def size(self, entry: Any, where: str) -> Any:
         """A size as the nodes have it: a number or an expression."""
         if type(entry) is dict and type(entry.get("as_expr")) is dict and entry["as_expr"].get("hint") is None:
             text = str(entry["as_expr"].get("expr_str", ""))
-            found = read(text) or opaque(text)
+            found = self._expression(text) or opaque(text)
             if found is None:
                 raise wrong(where, "a size is no expression that torchlite knows")
             try:
@@ -323,9 +325,15 @@ class _Reader:
             return SymInt.of(found, whole({"as_int": number}, where))
         value = whole(entry, where)
         if "as_expr" in entry:
-            found = read(str(entry["as_expr"].get("expr_str", "")))
+            found = self._expression(str(field(entry["as_expr"], "expr_str", str, where)))
             return value if found is None else SymInt.of(found, value)
         return value
+
+    def _expression(self, text: str) -> Any:
+        """An expression of the file, each read once; None for what is none."""
+        if text not in self.expressions:
+            self.expressions[text] = read(text, self.budget)
+        return self.expressions[text]
 
     def _number_of(self, name: str) -> int:
         """A number for a symbol of elements, which files have no example of: one in its range."""
@@ -351,6 +359,8 @@ class _Reader:
         return described(dtype, sizes, strides, device, wants)
 
 
+_BEGINS = FUNCTIONS["torch._functorch.predispatch._vmap_increment_nesting"]
+_ENDS = FUNCTIONS["torch._functorch.predispatch._vmap_decrement_nesting"]
 _DEVICES = frozenset(("cpu", "cuda", "meta", "opencl", "mps", "xpu"))
 
 
@@ -373,11 +383,25 @@ class _Filling:
         for position, entry in enumerate(field(self.data, "nodes", list, "graph")):
             self.where = f"node {position}"
             self._node(entry, position)
+        self._check_levels()
         self.where = "outputs"
         outputs = [self.argument(e) for e in field(self.data, "outputs", list, "graph")]
         single = self.data.get("is_single_tensor_return") is True and len(outputs) == 1 and signature is None
+        if any(isinstance(value, (list, dict)) for value in outputs):
+            raise wrong(self.where, "an output is no tensor and no number")
         node = self.graph.output(outputs[0] if single else tuple(outputs))
         node.meta["val"] = None
+
+    def _check_levels(self) -> None:
+        """Levels of vmap end in the graph that begins them."""
+        open_levels = 0
+        for node in self.graph.nodes:
+            open_levels += node.target is _BEGINS
+            open_levels -= node.target is _ENDS
+            if open_levels < 0:
+                break
+        if open_levels:
+            raise wrong("graph", "a level of vmap does not end in the graph that begins it")
 
     def _placeholder(self, entry: Any, spec: Any) -> None:
         tag, value = union(entry, "inputs")
@@ -433,6 +457,8 @@ class _Filling:
                 args.append(value)
         if isinstance(target, HigherOrderOperator):
             self._check_functions(target, args, kwargs)
+        if schema is None:
+            self._check_arguments(target, [*args, *kwargs.values()])
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, entry.get("name") or None)
         self._meta(node, entry)
         self._outputs(node, entry)
@@ -449,18 +475,41 @@ class _Filling:
             if name in given.arguments and str(parameter.annotation).startswith("Callable") and not is_graph:
                 raise wrong(self.where, f"its argument {name!r} is no graph")
 
+    def _check_arguments(self, target: Any, values: list) -> None:
+        """What has no schema takes tensors and numbers; lists of these where it sums them, or calls a graph with them.
+        So no value of a graph is a list of lists, whose comparison and text could take any time.
+        """
+        takes_list = isinstance(target, HigherOrderOperator) or target is FUNCTIONS["torch.sym_sum"]
+        for value in values:
+            inner = value if isinstance(value, list) and takes_list else [value]
+            is_text = isinstance(value, str) and isinstance(target, CheckedFunction)
+            if is_text or any(isinstance(item, (list, dict)) for item in inner):
+                raise wrong(self.where, "an argument is no number and no tensor")
+
     def _meta(self, node: Node, entry: dict) -> None:
         found = entry.get("metadata") or {}
         for key in ("stack_trace", "torch_fn", "nn_module_stack"):
             text = found.get(key)
             if type(text) is str:
-                node.meta[key] = _stack(text) if key == "nn_module_stack" else (
+                node.meta[key] = self._stack(text) if key == "nn_module_stack" else (
                     tuple(text.split(";", 1)) if key == "torch_fn" else text
                 )  # fmt: skip
+
+    def _stack(self, text: str) -> dict[str, tuple[str, str]]:
+        """The modules that a node lies in."""
+        found = {}
+        for part in text.split(";"):
+            pieces = part.split(",")
+            if len(pieces) == 3:
+                self.reader.budget.check_depth(pieces[1].count("."), "the names of modules lie in each other")
+                found[pieces[0]] = (pieces[1], pieces[2])
+        self.reader.budget.check_depth(len(found), "modules lie in each other")
+        return found
 
     def _outputs(self, node: Node, entry: dict) -> None:
         """Name what a node gives."""
         outputs = field(entry, "outputs", list, self.where)
+        self._check_outputs(node, outputs)
         several = len(outputs) > 1
         if len(outputs) == 1:
             tag, value = union(outputs[0], self.where)
@@ -468,6 +517,8 @@ class _Filling:
                 return
             alone = not (isinstance(node.target, tuple(_HIGHER)) and self._is_tuple(entry, node))
             if tag not in ("as_tensors", "as_optional_tensors") and alone:
+                if isinstance(node.target, HigherOrderOperator) and not self._gives_one(node):
+                    raise wrong(self.where, "its outputs are not those of the op")
                 self._named(node, self._output_name(tag, value))
                 return
             several = tag not in ("as_tensors", "as_optional_tensors")
@@ -488,9 +539,34 @@ class _Filling:
             values.append(None if tag == "as_none" else self._item(node, place, tag, value).meta.get("val"))
         node.meta["val"] = values
 
+    def _check_outputs(self, node: Node, outputs: list) -> None:
+        """The outputs of an op are those of its schema: what has a name is a tensor or a number, and never a list."""
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            return
+        tags = [union(output, self.where)[0] for output in outputs]
+        kinds = ["[" in str(result.type) for result in schema.returns]
+        if len(tags) == 1 and not kinds and tags[0] == "as_none":
+            return
+        fits = len(tags) == len(kinds) or len(kinds) == 1 and kinds[0]
+        several = len(tags) > 1 and len(kinds) == 1  # a list of numbers or tensors, each of which has its name
+        if (
+            not fits
+            or not several
+            and any((tag in _LISTS) != is_list for tag, is_list in zip(tags, kinds, strict=True) if tag != "as_none")
+        ):
+            raise wrong(self.where, "its outputs are not those of the op")
+
     def _is_tuple(self, entry: dict, node: Node) -> bool:
         """Whether a graph's op gives its one tensor within a tuple."""
         return entry.get("is_hop_single_tensor_return") is False
+
+    def _gives_one(self, node: Node) -> bool:
+        """Whether an op of a graph gives what the graph does, and that is one value and no tuple."""
+        graphs = [arg for arg in node.all_input_nodes if arg.op == "get_attr"]
+        if node.target.name() not in _WRAPPERS or len(graphs) != 1:  # type: ignore[union-attr]
+            return False
+        return isinstance(self.owner._modules[graphs[0].target].graph.output_node().args[0], Node)
 
     def _item(self, node: Node, place: int, tag: str, value: Any) -> Node:
         made = self.graph.call_function(operator.getitem, (node, place))
@@ -585,6 +661,8 @@ class _Filling:
 _TABLES: dict[str, dict[int, Any]] = {
     "as_scalar_type": DTYPES, "as_layout": LAYOUTS, "as_memory_format": MEMORY_FORMATS,
 }  # fmt: skip
+_WRAPPERS = frozenset(("wrap_with_set_grad_enabled", "wrap_with_autocast", "strict_mode"))
+_LISTS = frozenset(("as_tensors", "as_optional_tensors", "as_nested_tensors", "as_sym_ints", "as_ints"))
 _HIGHER = {type(found) for found in OPERATORS.values()}
 
 
@@ -598,16 +676,6 @@ def _number(entry: Any, tag: str, where: str) -> Any:
     if tag == "as_bool":
         return SymBool.of("text", text, None, known is not False, None)
     return SymFloat.of(1.0 if known is None else known, (text,), None, known is None)
-
-
-def _stack(text: str) -> dict[str, tuple[str, str]]:
-    """The modules that a node lies in."""
-    found = {}
-    for part in text.split(";"):
-        pieces = part.split(",")
-        if len(pieces) == 3:
-            found[pieces[0]] = (pieces[1], pieces[2])
-    return found
 
 
 __all__ = ["FormatError", "open_program", "parsed"]

@@ -9,9 +9,11 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._serialization.archive import Reader
+from torchlite._serialization.budget import DEEPEST
 from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
+from torchlite.serialization import _load_part
 from torchlite.utils._pytree import tree_structure
 
 from ._codes import DTYPES, wrong
@@ -41,9 +43,17 @@ def checked_name(name: Any, where: str) -> str:
     """The dotted name of a parameter, buffer, constant or module. FormatError for one whose parts cannot all be
     attributes of a module, or are attributes that every module has.
     """
-    if type(name) is not str or len(name) > 4096 or not all(map(_can_be_attribute, name.split("."))):
+    if not is_name(name):
         raise wrong(where, f"{str(name)[:100]!r} cannot be the name of an attribute")
     return name
+
+
+def is_name(name: Any) -> bool:
+    """Whether a file may have this dotted name of a parameter, buffer, constant or module."""
+    if type(name) is not str or len(name) > 4096:
+        return False
+    parts = name.split(".")
+    return len(parts) <= DEEPEST and all(map(_can_be_attribute, parts))
 
 
 def _can_be_attribute(part: str) -> bool:
@@ -101,6 +111,10 @@ class Records:
     def names(self) -> list[str]:
         return self.reader.names()
 
+    def checkpoint(self, name: str, map_location: Any = None) -> Any:
+        """What a record holds that is a checkpoint of its own: the file's budget pays for it."""
+        return _load_part(self.bytes(name), self.reader.budget, map_location)
+
     def tensors(self, folder: str, config: str) -> dict[str, Any]:
         """The tensors that a config describes, by their names; parameters among them as such."""
         if not self.has(f"{folder}{config}"):
@@ -154,10 +168,8 @@ class Records:
 
     def _pickled(self, path: str, where: str) -> Any:
         """A tensor that the file has as a checkpoint."""
-        import io
-
         if (path,) not in self._made:
-            found = torch.load(io.BytesIO(self.bytes(path)), weights_only=True)
+            found = self.checkpoint(path)
             if not isinstance(found, torch.Tensor):
                 raise wrong(where, f"the record {path[:100]} holds no tensor")
             self._made[path,] = found

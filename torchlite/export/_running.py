@@ -12,14 +12,12 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
-from torchlite._aten.allowed import limited
 from torchlite._functorch import predispatch
+from torchlite._types.checked import Checked
 from torchlite._types.source import compile_function, identifier, is_identifier
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
-
-from ._codes import CHECKED
 
 _NUMBERS = itertools.count()
 
@@ -43,12 +41,12 @@ def computing(target: Any) -> Any:
     """
     if target is torch.ops.aten.view.default or target is torch.ops.aten._unsafe_view.default:
         return _reshape
-    if isinstance(target, AtenOverload):
+    if type(target) is AtenOverload:
         run = target._run or target._found()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
         # No class of an argument has a say where none is a tensor.
-        return limited(target, run if takes else target._plain)
-    return CHECKED.get(target, target)
+        return run if takes else target._plain
+    return target
 
 
 def install(module: Any) -> None:
@@ -141,7 +139,7 @@ class _Writer:
             self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
             return
         target: Any = node.target
-        is_plain = getattr(target, "__module__", "") == "_operator" and target not in CHECKED
+        is_plain = getattr(target, "__module__", "") == "_operator" and not isinstance(target, Checked)
         if is_plain and target.__name__ in magic_methods and not node.kwargs:
             values = [v if is_identifier(v) else f"({v})" for v in map(self.value, node.args)]
             if target is operator.getitem:

@@ -7,16 +7,16 @@ import functools
 import json
 from typing import Any
 
+from torchlite._serialization.budget import Budget
 from torchlite._types.source import is_identifier
 from torchlite.utils import _pytree_text as text
 
 from ._codes import wrong
 
 _FACTORIES = frozenset(("list", "dict", "int", "float", "set", "str", "tuple", "bool"))
-_DEEPEST = 100
 
 
-def read(written: Any, fields: dict[str, list[str]]) -> Any:
+def read(written: Any, fields: dict[str, list[str]], budget: Budget) -> Any:
     """The tree of a text; `fields` has those of named tuples, which are made where no class is registered."""
     where = "a tree of arguments"
     try:
@@ -24,14 +24,15 @@ def read(written: Any, fields: dict[str, list[str]]) -> Any:
         if type(loaded) is not list or len(loaded) != 2 or loaded[0] != text.PROTOCOL:
             raise wrong(where, "it is of another protocol")
         classes: dict[str, type] = {}
-        _check(loaded[1], fields, classes, 0)
+        _check(loaded[1], fields, classes, 0, budget)
         return text.loads(written, classes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NotImplementedError) as error:
         raise wrong(where, str(error)[:300]) from None
 
 
-def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int) -> None:
-    if type(entry) is not dict or depth > _DEEPEST:
+def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget) -> None:
+    budget.check_depth(depth, "a tree lies")
+    if type(entry) is not dict:
         raise ValueError("it is no tree")
     kind, context = entry["type"], entry["context"]
     if kind is not None and type(kind) is not str:
@@ -43,10 +44,52 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
     if _asks(loaded):
         raise ValueError("its context names objects of a module")
     if kind == "collections.defaultdict":
+        if type(loaded) is not dict:
+            raise ValueError("a defaultdict has no factory")
         if loaded["default_factory_module"] != "builtins" or loaded["default_factory_name"] not in _FACTORIES:
             raise ValueError("the factory of a defaultdict is no builtin type")
-    for child in entry["children_spec"]:
-        _check(child, fields, classes, depth + 1)
+    children = entry["children_spec"]
+    if type(children) is not list:
+        raise ValueError("the parts of a tree are no list")
+    wrong_with = _CONTEXTS.get(kind, lambda *_: None)(loaded, len(children))
+    if wrong_with:
+        raise ValueError(f"the context of a {kind} is {wrong_with}")
+    if kind == "collections.namedtuple" and len(_fields(context, classes)) != len(children):
+        raise ValueError("a named tuple has other fields than parts")
+    for child in children:
+        _check(child, fields, classes, depth + 1, budget)
+
+
+def _fields(name: str, classes: dict[str, type]) -> Any:
+    return getattr(classes.get(name) or text.BY_NAME[name], "_fields", ())
+
+
+def _nothing(context: Any, count: int) -> str | None:
+    return None if context is None else "not null"
+
+
+def _keys(context: Any, count: int) -> str | None:
+    if type(context) is not list or len(context) != count:
+        return "no list of a key for each part"
+    if not all(type(key) in (str, int, float, bool) or key is None for key in context):
+        return "a list of keys that are none"
+    return None if len({*context}) == count else "a list of keys that are the same"
+
+
+def _of_factory(context: Any, count: int) -> str | None:
+    return _keys(context.get("dict_context") if type(context) is dict else None, count)
+
+
+def _longest(context: Any, count: int) -> str | None:
+    fits = context is None or type(context) is int and count <= context < 1 << 32
+    return None if fits else "no length of a deque that holds its parts"
+
+
+# By the name of a class of trees, what is wrong with its context where it has so many parts; None where nothing is.
+_CONTEXTS: dict[Any, Any] = {
+    None: _nothing, "builtins.tuple": _nothing, "builtins.list": _nothing, "builtins.dict": _keys,
+    "collections.OrderedDict": _keys, "collections.defaultdict": _of_factory, "collections.deque": _longest,
+}  # fmt: skip
 
 
 def _asks(value: Any) -> bool:

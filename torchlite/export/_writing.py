@@ -21,10 +21,16 @@ from torchlite.version import __version__ as version
 
 from . import graph_signature as gs
 from ._codes import DTYPE_CODES, FUNCTION_NAMES, LAYOUT_CODES, MEMORY_FORMAT_CODES, SCHEMA
+from ._records import is_name
 
 
 def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = None) -> None:
-    """Write a program to a path or a binary stream: the whole file or none."""
+    """Write a program to a path or a binary stream: the whole file or none. RuntimeError for names that files cannot
+    have.
+    """
+    for name in (*program.state_dict, *program.constants, *(e.fqn for e in program.module_call_graph if e.fqn)):
+        if not is_name(name):
+            raise RuntimeError(f"torch.export.save: {str(name)[:100]!r} cannot be the name of an attribute")
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         with replacing(path) as stream:
@@ -372,7 +378,10 @@ class _Written:
                 items.setdefault(user.args[1], user)  # type: ignore[arg-type]
         as_list = schema is not None and len(schema.returns) == 1
         if as_list:
-            return [{"as_tensors": [self._part(node, items, i, v)["as_tensor"] for i, v in enumerate(value)]}]
+            parts = [self._part(node, items, i, v) for i, v in enumerate(value)]
+            if not all("as_tensor" in part for part in parts):
+                raise RuntimeError(f"torch.export.save: the values of {node.name} are not all tensors")
+            return [{"as_tensors": [part["as_tensor"] for part in parts]}]
         return [self._part(node, items, i, v) for i, v in enumerate(value)]
 
     def _part(self, node: Node, items: dict[int, Node], place: int, value: Any) -> dict[str, Any]:

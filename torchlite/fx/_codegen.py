@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .._library.overloads import OpOverload
 from .._symbolic import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
+from .._types.checked import Checked
 from .._types.devices import device
 from .._types.source import attribute, comment, identifier, one_line, quoted
 from ..utils import _pytree as pytree
@@ -109,6 +110,7 @@ class _Style(NamedTuple):
     colored: bool = False
     expanded_def: bool = False
     additional_meta: Sequence[str] = ()
+    runs: bool = False  # whether callables that check their arguments are called as such
 
 
 def _from_trace(trace: str | None) -> str:
@@ -139,6 +141,10 @@ class _Writer:
         found = None if thing is device else public_name(thing)
         if found is not None:
             return format_target(*found.split(".", 1))
+        return self.held(hint, thing)
+
+    def held(self, hint: str, thing: Any) -> str:
+        """The name of a thing among the globals that the code gets."""
         name = self.namespace.create_name(hint, thing)
         if name not in self.globals:
             self.globals[name] = thing
@@ -185,6 +191,8 @@ class _Writer:
             return attribute(self.add_global(type(arg).__name__, type(arg)), arg.name)
         if isinstance(arg, Tensor):
             return f"torch.Tensor(size={list(arg.shape)}, dtype={str(arg.dtype).rpartition('.')[2]})"
+        if isinstance(arg, Checked):
+            arg = arg.plain
         if isinstance(arg, OpOverload) or _is_function(arg):
             return self.add_global(qualified_name(arg), arg)
         if isinstance(arg, type) or typing.get_origin(arg) is not None:
@@ -248,6 +256,10 @@ class _Writer:
     def function(self, node: Node, kind: str, head: str) -> str:
         """The statement of a function's call: operators and attributes as such."""
         target: Any = node.target
+        if isinstance(target, Checked):
+            if self.style.runs:
+                return f"{head}{self.held(qualified_name(target.plain), target)}({self.call(node.args, node.kwargs)})"
+            target = target.plain
         if getattr(target, "__module__", "") == "_operator" and not node.kwargs:
             if target.__name__ in magic_methods:
                 return head + magic_methods[target.__name__].format(*map(self.value, node.args))
@@ -360,9 +372,10 @@ class CodeGen:
         colored: bool = False,
         expanded_def: bool = False,
         additional_meta: Sequence[str] | None = None,
+        runs: bool = False,
         **_: Any,
     ) -> PythonCode:
-        style = _Style(verbose, include_stride, include_device, colored, expanded_def, additional_meta or ())
+        style = _Style(verbose, include_stride, include_device, colored, expanded_def, additional_meta or (), runs)
         writer = _Writer(namespace, root_module, style)
         body = self._body(list(nodes), writer)
         if not any(line.strip() for line in body):

@@ -10,6 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._types.checked import Checked
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._codegen import (  # noqa: F401
@@ -351,6 +352,23 @@ class Graph:
 
         ``verbose`` adds what passes found out about values, and where nodes come from.
         """
+        return self._written(
+            root_module,
+            verbose=verbose,
+            include_stride=include_stride,
+            include_device=include_device,
+            colored=colored,
+            expanded_def=expanded_def,
+            additional_meta=additional_meta,
+        )
+
+    def _running_code(self, code: PythonCode) -> PythonCode:
+        """The code that runs for what `code` shows: callables that check their arguments are called as such."""
+        if not any(isinstance(node.target, Checked) for node in self.nodes):
+            return code
+        return self._written("self", runs=True)
+
+    def _written(self, root_module: str, **style: Any) -> PythonCode:
         namespace = Namespace()  # in it the nodes' names and those of what is outside do not meet
         before = [(node, node._repr_fn) for node in self.nodes]
 
@@ -360,16 +378,7 @@ class Graph:
         for node, _ in before:
             node._repr_fn = named
         try:
-            return self._python_code(
-                root_module,
-                namespace,
-                verbose=verbose,
-                include_stride=include_stride,
-                include_device=include_device,
-                colored=colored,
-                expanded_def=expanded_def,
-                additional_meta=additional_meta,
-            )
+            return self._python_code(root_module, namespace, **style)
         finally:
             for node, name in before:
                 node._repr_fn = name

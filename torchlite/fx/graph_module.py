@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 
 from .._tensor import Tensor
+from .._types.checked import Checked
 from .._types.names import root as package_name
 from .._types.source import comment, identifier, is_identifier
 from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
@@ -51,7 +52,8 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     body: the module's attributes. import_block: lines of imports that the code needs.
     """
     code = body.get("_code") or body["code"]
-    return _deserialize_graph_module(_forward_from_src(imported_here(import_block) + code, {}), body)
+    given = dict(body.pop("_graphmodule_checked", None) or {})
+    return _deserialize_graph_module(_forward_from_src(imported_here(import_block) + code, given), body)
 
 
 def _deserialize_graph_module(
@@ -271,7 +273,8 @@ class GraphModule(Module):
         code = self._graph.python_code(root_module="self")
         self._code, self._lineno_map, self._prologue_start = code.src, code._lineno_map, code._prologue_start
         cls: Any = type(self)
-        cls.forward = _forward_from_src(self._code, code.globals, self._graph._co_fields)
+        run = self._graph._running_code(code)
+        cls.forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
         own = vars(cls).get("__call__")
         if own is not _call_wrapped:
             cls._own_call, cls.__call__ = own, _call_wrapped
@@ -331,11 +334,14 @@ class GraphModule(Module):
     def __reduce__(self) -> Any:
         body = {**self.__dict__, "_graphmodule_cls_name": type(self).__name__}
         code = self.recompile()
-        body.update(_code=self._code)
+        run = self._graph._running_code(code)
+        checked = {name: value for name, value in run.globals.items() if isinstance(value, Checked)}
+        body.update(_code=run.src, _graphmodule_checked=checked)
         del body["_graph"]
         traces = {node.name: node.meta["stack_trace"] for node in self.graph.nodes if "stack_trace" in node.meta}
         body["_graphmodule_graph_node_meta_stack_trace"] = traces
-        return reduce_graph_module, (body, import_block(code.globals))
+        named = {name: value for name, value in run.globals.items() if name not in checked}
+        return reduce_graph_module, (body, import_block(named))
 
     def _deepcopy_init(self) -> Callable[..., None]:
         return GraphModule.__init__

@@ -4,7 +4,6 @@ deflated."""
 from __future__ import annotations
 
 import re
-import struct
 import zipfile
 import zlib
 from typing import Any
@@ -59,15 +58,7 @@ class ProgramReader(Reader):
         return out
 
     def _deflated(self, name: str, info: zipfile.ZipInfo) -> bytes:
-        try:
-            self._stream.seek(info.header_offset)
-            signature, path_length, extra_length = struct.unpack("<4s22x2H", self._stream.read(30))
-        except (struct.error, ValueError, OverflowError, OSError):
-            raise corrupt(f"file {name}", "its header lies outside of the archive") from None
-        start = info.header_offset + 30 + path_length + extra_length
-        if signature != b"PK\3\4" or start + info.compress_size > self.length:
-            raise corrupt(f"file {name}", "its data lie outside of the archive")
-        self._stream.seek(start)
+        self._stream.seek(self._located(info, name))
         return self._stream.read(info.compress_size)
 
     def version(self) -> int:

@@ -85,7 +85,7 @@ class ProgramUnpickler(RestrictedUnpickler):
             return
         args = self._pop()
         if type(args) is tuple:
-            self._limits.spend(STEPS_OF_A_CALL + len(args))
+            self._budget.spend(STEPS_OF_A_CALL + len(args))
         if isinstance(function, _Builder) and type(args) is tuple:
             self._stack[-1] = function(args)
             return
@@ -110,7 +110,7 @@ class ProgramUnpickler(RestrictedUnpickler):
         if self._pop() != ():
             raise pickle.UnpicklingError(f"an object of {cls.name} is made with arguments")
         self._pop()
-        self._limits.spend(STEPS_OF_A_CALL * 4)
+        self._budget.spend(STEPS_OF_A_CALL * 4)
         if cls.kind == "interface":
             raise pickle.UnpicklingError(f"{cls.name} is an interface, which has no objects")
         self._push(RecursiveScriptModule(cls) if cls.kind == "Module" else ScriptObject(cls))
@@ -129,7 +129,7 @@ class ProgramUnpickler(RestrictedUnpickler):
             return
         if type(state) is not dict or not all(type(name) is str for name in state):
             raise pickle.UnpicklingError(f"the state of an object of {script.name} is no dict of attributes")
-        self._limits.spend(len(state))
+        self._budget.spend(len(state))
         for name, value in state.items():
             set_attribute(target, name, value)
 

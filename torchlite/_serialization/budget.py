@@ -1,0 +1,52 @@
+"""The budget of a file that is read: work, memory and depth by the file's size, whatever its format."""
+
+from __future__ import annotations
+
+import pickle
+
+_FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
+_FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
+DEEPEST = 100  # how deep things of a file lie in each other
+
+
+class OverBudget(pickle.UnpicklingError, RuntimeError):
+    """A file asks for more than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the formats
+    that files have.
+    """
+
+
+class Budget:
+    """What reading a file may still cost. The reader of each format makes one of the file's size, passes it to all that
+    reads parts of the file, and these spend from it.
+
+    >>> from torchlite._serialization.budget import Budget
+    >>> budget = Budget(size=1000)
+    >>> budget.spend(100_000)
+    >>> budget.spend(10**9)
+    Traceback (most recent call last):
+    ...
+    torchlite._serialization.budget.OverBudget: the file asks for more work or memory than what it holds can need
+    """
+
+    __slots__ = ("memory", "work")
+
+    def __init__(self, size: int) -> None:
+        self.work = _FREE_WORK + _WORK_PER_BYTE * size
+        self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
+
+    def spend(self, steps: int) -> None:
+        """Pay for work, in steps. OverBudget when all is spent."""
+        self.work -= steps
+        if self.work < 0:
+            raise OverBudget("the file asks for more work or memory than what it holds can need")
+
+    def take(self, count: int) -> None:
+        """Pay for memory, in bytes. OverBudget when all is spent."""
+        self.memory -= count
+        if self.memory < 0:
+            raise OverBudget("the file makes more objects than its length can need")
+
+    def check_depth(self, depth: int, what: str) -> None:
+        """OverBudget where `what` lies too deep in others of its kind."""
+        if depth > DEEPEST:
+            raise OverBudget(f"{what} more than {DEEPEST} deep")
