@@ -193,6 +193,13 @@ def test_attributes_that_would_hide_methods_are_refused():
     held.popitem = 3
     with pytest.raises(pickle.UnpicklingError, match="'popitem' would hide a method"):
         _loaded(held)
+    for made in (torch.ones(1), torch.nn.Parameter(torch.ones(1))):
+        made.sum = 3  # in the state of _rebuild_from_type_v2 and of _rebuild_parameter_with_state
+        with pytest.raises(pickle.UnpicklingError, match="'sum' would hide a method"):
+            _loaded(made)
+        del made.sum
+        made.tag = 4
+        assert _loaded(made).tag == 4
     held = collections.OrderedDict(a=torch.ones(1))
     held._metadata = {"": {"version": 1}}
     assert _loaded(held)._metadata == {"": {"version": 1}}

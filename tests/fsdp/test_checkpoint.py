@@ -256,13 +256,23 @@ def test_metadata_that_lead_astray(tmp_path):
     assert "not all there" in changed(lambda found: setattr(tensor(found), "size", torch.Size((1 << 40,))))
     assert "no tensor in parts" in changed(lambda found: setattr(tensor(found), "size", torch.Size((2,))))
     assert "no tensor in parts" in changed(lambda found: setattr(tensor(found), "chunks", None))
-    assert "no names and numbers" in changed(lambda found: found.planner_data.update(x=("x", 1 << 40)))
+    assert "no names and numbers" in changed(lambda found: found.planner_data.update(x=("x", -1)))
+    for far in (1 << 24, 1 << 70):
+        assert "places that no path leads to" in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
     assert "neither a tensor" in changed(lambda found: found.state_dict_metadata.update(x=5))
     # What is true of the file but not of what it names.
     metadata = _metadata_file.read(good, filesystem._OWN)
     del metadata.storage_data[MetadataIndex("x", (0,))]
     (place / ".metadata").write_bytes(_metadata_file.write(metadata))
     assert "does not say where" in str(failure(dcp.load, {"x": torch.zeros(4)}, checkpoint_id=place))
+
+
+@pytest.mark.parametrize("name", [".metadata", "__0_0.distcp"])
+def test_pipes_are_no_files(tmp_path, name):
+    dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    assert "is a pipe" in str(failure(dcp.load, {"x": torch.zeros(4)}, checkpoint_id=tmp_path))
 
 
 def test_objects_that_nobody_allowed(tmp_path):

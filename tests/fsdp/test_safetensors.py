@@ -71,10 +71,13 @@ def test_damaged_files(tmp_path):
         text = json.dumps({**header, "a": {**header["a"], **about}}).encode()
         return struct.pack("<Q", len(text)) + text + data[8 + length :]
 
+    whole = changed()
     for wrong in (
         b"", data[:7], data[:20], data[:-30], struct.pack("<Q", 2**62) + data[8:], b"\x05\0\0\0\0\0\0\0[1,2]",
         changed(shape=[2**62, 2**62]),
         changed(shape=[-2, -3]), changed(data_offsets=[0, 2**40]), changed(data_offsets=[24, 0]), changed(dtype="X1"),
+        changed(data_offsets=[header["f"]["data_offsets"][0], header["f"]["data_offsets"][0] + 24]),
+        whole[:8] + whole[8:].replace(b'"b":', b'"a":', 1), data + b"\0",
         changed(shape=[True, 6]), struct.pack("<Q", 200_000) + b"[" * 200_000,
     ):  # fmt: skip
         path.write_bytes(wrong)

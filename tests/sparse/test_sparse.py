@@ -193,6 +193,22 @@ def test_what_is_no_sparse_tensor_is_not_rebuilt(parts):
         _rebuild_sparse_tensor(*parts)
 
 
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ([[0], [5]], [1.0], (3, 3)), ([[-1], [0]], [1.0], (3, 3)),
+        ([0, 1, 1, 1], [7], [1.0], (3, 3)), ([0, 9, 1, 1], [0], [1.0], (3, 3)),
+    ],
+)  # fmt: skip
+def test_files_have_no_index_outside_of_a_tensor(parts, zipped):
+    make = torch.sparse_coo_tensor if len(parts) == 3 else torch.sparse_csr_tensor
+    held = io.BytesIO()
+    torch.save(make(*map(torch.tensor, parts[:-1]), parts[-1]), held, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(RuntimeError):
+        torch.load(io.BytesIO(held.getvalue()))
+
+
 # -- gradients ---------------------------------------------------------------------------------
 
 

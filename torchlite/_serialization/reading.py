@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.slots import SLOTS
 from .._tensor.storage import UntypedStorage
 from .._tensor.storage import storage_of as untyped_of
 from .._tensor.typed_storage import TypedStorage, over
@@ -90,14 +91,23 @@ def _told(error: BaseException, record: str) -> str:
 
 
 def unpickle(
-    stream, size: int, record: str, persistent_load, how: Reading, budget: Budget, data: bytes | None = None
-) -> Any:
-    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record."""
+    stream, size: int, record: str, persistent_load, how: Reading, budget: Budget, data: bytes | None = None,
+    unfilled: list[Any] | None = None,
+) -> Any:  # fmt: skip
+    """One pickle from a stream that holds `size` bytes more. What is raised with `weights_only` names the record, and
+    indices of sparse tensors are looked at, or the tensors are added to `unfilled`.
+    """
     if not how.weights_only:
         return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
     try:
         encoding = how.pickle_options.get("encoding", "utf-8")
-        return RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget).load()
+        unpickler = RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget)
+        found = unpickler.load()
+        if unfilled is None:
+            _look_at(unpickler.sparse)
+        else:
+            unfilled += unpickler.sparse
+        return found
     except _Foreign as error:
         raise error.cause from None
     except pickle.UnpicklingError as error:
@@ -106,6 +116,13 @@ def unpickle(
         if type(error) in (RuntimeError, EOFError):
             raise type(error)(_told(error, record)) from None
         raise
+
+
+def _look_at(tensors: list[Any]) -> None:
+    """RuntimeError for a sparse tensor whose indices do not lie in it."""
+    for tensor in tensors:
+        if not options.local.skip_data and tensor.device.type != "meta":
+            SLOTS.sparse("validate")(tensor._data)
 
 
 class _Foreign(Exception):
@@ -305,8 +322,11 @@ def load_legacy(stream, how: Reading, budget: Budget | None = None) -> Any:
     stream.seek(begin)
     storages, room = _LegacyStorages(end - begin), budget or Budget(end - begin)
 
+    unfilled: list[Any] = []
+
     def one(record: str, persistent_load: Callable = storages, room: Budget = room) -> Any:
-        return unpickle(stream, end - stream.tell(), record, persistent_load, how, room)
+        later = unfilled if persistent_load is storages else None
+        return unpickle(stream, end - stream.tell(), record, persistent_load, how, room, unfilled=later)
 
     if begin == 0 and _is_tar(stream):
         raise RuntimeError(
@@ -329,6 +349,7 @@ def load_legacy(stream, how: Reading, budget: Budget | None = None) -> Any:
     if not options.local.skip_data:
         for key in keys:
             _fill(stream, key.decode("latin1") if isinstance(key, bytes) else key, storages)
+    _look_at(unfilled)
     if how.map_location is None and all(where == "cpu" for where in storages.locations.values()):
         return out
     after = stream.tell()

@@ -62,6 +62,8 @@ _NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
 _MAY_CALL = {id(value) for value in _CALLABLES.values()}
 _NEW = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
+_SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
+_WITH_STATE = REBUILDERS["torch._utils", "_rebuild_parameter_with_state"]
 _LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
 _PLACES = 1024  # of the memo, that are counted at once
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
@@ -147,6 +149,7 @@ class RestrictedUnpickler:
         self._keys = Keys(self._budget)
         self._end = stream.tell() + size
         self._data = data
+        self.sparse: list[Any] = []  # the sparse tensors that were made, whose indices nobody looked at
 
     def load(self) -> Any:
         handlers, read = self.handlers, self._read_some.read
@@ -252,8 +255,14 @@ class RestrictedUnpickler:
                 "_rebuild_from_type_v2"
             )
         self._check(function, args)
+        if function is _FROM_TYPE:
+            self._check_state(args[1], args[3])
+        elif function is _WITH_STATE and len(args) == 4:
+            self._check_state(Parameter, args[3])
         self._budget.spend(STEPS_OF_A_CALL)
-        self._stack[-1] = function(*args)
+        self._stack[-1] = found = function(*args)
+        if function is _SPARSE or function is _FROM_TYPE and args[0] is _SPARSE:
+            self.sparse.append(found)
 
     def _makes_tensors(self, function) -> bool:
         return id(function) in TENSOR_FUNCTIONS or id(function) in self._allowed_ids
@@ -264,6 +273,16 @@ class RestrictedUnpickler:
         self._budget.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
         if check is not None and id(function) not in self._allowed_ids:
             check(self._keys, args)
+
+    def _check_state(self, cls, state) -> None:
+        """Check what a tensor of a class gets as its attributes and slots, unless the class has its own way."""
+        if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
+            return
+        parts = state if type(state) is tuple and len(state) == 2 else (state,)
+        for part in parts:
+            if isinstance(part, dict):
+                self._budget.spend(len(part))
+                _check_attributes(cls, part)
 
     def _new(self) -> None:
         args = self._pop()
@@ -286,13 +305,10 @@ class RestrictedUnpickler:
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
             self._budget.spend(len(state))
-            _check_attributes(target, state)
+            _check_attributes(type(target), state)
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
-            parts = state if type(state) is tuple and len(state) == 2 else (state,)
-            self._budget.spend(sum(len(part) for part in parts if isinstance(part, dict)))
-            for part in parts:
-                _check_attributes(target, part if isinstance(part, dict) else ())
+            self._check_state(type(target), state)
             set_state(target, state)
         elif isinstance(target, (enum.Enum, type)):
             raise pickle.UnpicklingError(f"the state of {short(target)} belongs to the process, and not to a file")
@@ -391,11 +407,11 @@ class RestrictedUnpickler:
         self._push(bytes(data) if self._encoding == "bytes" else str(data, self._encoding))
 
 
-def _check_attributes(target, names) -> None:
+def _check_attributes(cls, names) -> None:
     """UnpicklingError for an attribute that would hide a method of the object's class."""
-    hidden = [name for name in names if isinstance(name, str) and callable(getattr(type(target), name, None))]
+    hidden = [name for name in names if isinstance(name, str) and callable(getattr(cls, name, None))]
     if hidden:
-        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {type(target)}")
+        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
 
 
 def _build_user(target, state) -> None:

@@ -10,6 +10,7 @@ from .build import (
     empty,
     rebuilt,
     spdiags,
+    validate,
     validate_compressed_args,
     validate_coo_args,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "to_compressed",
     "to_dense",
     "to_sparse",
+    "validate",
     "validate_compressed_args",
     "validate_coo_args",
     "values",

@@ -6,7 +6,7 @@ import io
 import math
 import pathlib
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torchlite as torch
@@ -25,6 +25,8 @@ _NAMES: dict[tuple[str, str], Any] = {
     for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 }
 _KINDS = (TensorStorageMetadata, BytesStorageMetadata)
+_LENGTH = object()  # the key of a list's length
+_FREE_PLACES = 1 << 16  # of lists, that need no path
 
 
 class _Unpickler(RestrictedUnpickler):
@@ -73,6 +75,8 @@ def _wrong_with(found: Any) -> str:
     paths = found.planner_data
     if paths is not None and not (type(paths) is dict and all(map(_is_path, paths.values()))):
         return "the names' paths are no names and numbers"
+    if paths is not None and _places_of_lists(paths.values()) > _FREE_PLACES + sum(map(len, paths.values())):
+        return "lists have places that no path leads to"
     places = found.storage_data
     if places is not None and not (type(places) is dict and all(type(key) is MetadataIndex for key in places)):
         return "the places of the parts have no names"
@@ -115,7 +119,18 @@ def _is_size(value: Any) -> bool:
 
 
 def _is_path(value: Any) -> bool:
-    # A number is a place in a list, which is filled up to it.
-    return type(value) is tuple and all(
-        type(part) is str or type(part) is int and 0 <= part < 1 << 24 for part in value
-    )
+    return type(value) is tuple and all(type(part) is str or type(part) is int and part >= 0 for part in value)
+
+
+def _places_of_lists(paths: Iterable[tuple]) -> int:
+    """How many places all lists have: a number of a path is a place in a list, which is filled up to it."""
+    root: dict[Any, Any] = {}
+    places = 0
+    for path in paths:
+        found = root
+        for part in path:
+            if type(part) is int and part >= found.get(_LENGTH, 0):
+                places += part + 1 - found.get(_LENGTH, 0)
+                found[_LENGTH] = part + 1
+            found = found.setdefault(part, {})
+    return places

@@ -43,9 +43,9 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
     (length,) = struct.unpack("<Q", stream.read(8))
     if length > min(_LONGEST, held - 8):
         raise ValueError(f"its header has {length} bytes")
-    found = json.loads(stream.read(length))
+    found = json.loads(stream.read(length), object_pairs_hook=_once)
     words = found.pop("__metadata__", {})
-    places = {}
+    places: dict[str, Place] = {}
     for name, about in found.items():
         dtype, shape = _DTYPES[about["dtype"]], tuple(about["shape"])
         begin, end = about["data_offsets"]
@@ -54,7 +54,22 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
         if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > held:
             raise ValueError(f"{name!r} does not lie in it")
         places[name] = Place(dtype, shape, 8 + length + begin, 8 + length + end)
+    after = 8 + length
+    for begin, end, name in sorted((place.begin, place.end, name) for name, place in places.items()):
+        if begin != after:
+            raise ValueError(f"{name!r} does not begin where the tensor before it ends")
+        after = end
+    if after != held:
+        raise ValueError(f"{held - after} bytes at its end belong to no tensor")
     return places, words
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose keys all differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands in it twice")
+    return found
 
 
 def read_tensor(stream: IO[bytes], place: Place) -> torch.Tensor:

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import IO, Any
 
 import torchlite as torch
+from torchlite._serialization.files import opened
 from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
@@ -105,7 +106,7 @@ class FileSystem(FileSystemBase):
 
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
-        with open(path, mode) as stream:
+        with opened(path) if mode == "rb" else open(path, mode) as stream:
             yield stream
 
     def concat_path(self, path: str | os.PathLike[str], suffix: str) -> str | os.PathLike[str]:
