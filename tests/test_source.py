@@ -179,8 +179,11 @@ def test_modules_with_any_name_are_traced_and_run():
         assert made(torch.ones(1, 2)).shape == (1, 2)
         program = torch.export.export(net, (torch.ones(1, 2),))
         held = io.BytesIO()
-        torch.export.save(program, held)
-        if name.isprintable():
+        if not name.isprintable():
+            with pytest.raises(RuntimeError, match="cannot be the name of an attribute"):
+                torch.export.save(program, held)
+        else:
+            torch.export.save(program, held)
             module = torch.export.unflatten(torch.export.load(io.BytesIO(held.getvalue())))
             assert torch.equal(module(torch.ones(1, 2)), net(torch.ones(1, 2)))
 

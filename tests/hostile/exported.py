@@ -134,7 +134,7 @@ def damaged(dice: random.Random, samples: list[bytes]) -> bytes:
 
 
 def problem(data: bytes) -> str:
-    """What is wrong with how a file is loaded; "" where nothing is."""
+    """What is wrong with how a file is loaded, shown, unflattened and saved again; "" where nothing is."""
     _seen.clear()
     tracemalloc.reset_peak()
     before, begin = tracemalloc.get_traced_memory()[0], time.process_time()
@@ -142,6 +142,9 @@ def problem(data: bytes) -> str:
     try:
         program = torch.export.load(io.BytesIO(data))
         program.module()
+        str(program)
+        torch.export.unflatten(program)
+        torch.export.save(program, io.BytesIO())
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, NotImplementedError) as error:
         if len(str(error)) > 3000:
             found = f"an error of {len(str(error))} characters"
