@@ -9,6 +9,7 @@ from .._dispatch.call import Tensor
 from .._types import dtypes
 from .._types.layouts import Size, layout, memory_format
 from ._codes import code_of
+from ._runtime import as_runtime_error, entered
 
 _PLAIN = (Tensor, int, float, bool, str, type(None))
 
@@ -103,12 +104,17 @@ def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: 
 
 
 def _called(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
+    if script.by_python:
+        return function(*args, **kwargs)
+    if script.of_file:
+        return entered(function, *args, **kwargs)
     try:
         return function(*args, **kwargs)
-    except UnboundLocalError as error:
-        if script.by_python:
+    except Exception as error:
+        found = as_runtime_error(error)
+        if found is error:
             raise
-        raise RuntimeError(f"undefined value: {error}") from None
+        raise found from None
 
 
 _NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}

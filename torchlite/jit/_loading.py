@@ -1,5 +1,6 @@
 """`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its
-classes."""
+classes, whose steps and memory are bounded.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from typing import Any
 from .._serialization.files import checked, opened
 from .._serialization.reading import ArchiveStorages, Reading
 from .._types.devices import device as device_type
-from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ._archive import ProgramReader
 from ._modules import RecursiveScriptModule
 from ._program import Program
@@ -78,12 +78,14 @@ def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
         if name.startswith("code/") and name.endswith(".py"):
             sources[name[5:-3].replace("/", ".")] = reader.text(name)
     program = Program(sources, (), reader.version(), getattr(stream, "name", ""))
-    program.longest = reader.longest
+    program.longest, program.of_file = reader.longest, True
+    program.counts = any("__setstate__" in text for text in sources.values())
     constants = _unpickled(reader, "constants.pkl", "constants", program, how)
     if type(constants) is not tuple:
         raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
     program.constants = constants
     root = _unpickled(reader, "data.pkl", "data", program, how)
+    program.counts, program.counted, program.named_places = False, [], {}
     if not isinstance(root, RecursiveScriptModule):
         raise RuntimeError("the archive holds no module (in the record data.pkl)")
     _check(root)
@@ -105,8 +107,10 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
     data = reader.inflated(record)
     storages = ArchiveStorages(reader, how, folder)
     try:
-        with set_grad_enabled(is_grad_enabled()):  # a method `__setstate__` of the file may set it
-            return ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program).load()
+        unpickler = ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program)
+        found = unpickler.load()
+        unpickler.set_states(reader.length)
+        return found
     except _ERRORS as error:
         said = str(error)
         if "record" not in said:

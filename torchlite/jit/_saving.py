@@ -101,7 +101,7 @@ def _as_module(function: Any) -> Any:
     old = script.program
     sources = {**old.sources, "__torch__": old.sources.get("__torch__", "") + text}
     program = Program(sources, old.constants, old.version)
-    program.ignored, program.unknown = old.ignored, old.unknown
+    program.ignored, program.unknown, program.of_file = old.ignored, old.unknown, old.of_file
     return RecursiveScriptModule(program.find("__torch__.PlaceholderModule"))
 
 
