@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _builtins, _runtime, _sites, _type_text
+from ._holes import HOLE
 from ._language import BadProgram, Translator, dotted
 from ._pieces import Definitions, Piece, pieces
 
@@ -102,7 +103,8 @@ class Program:
         self.counts = False  # whether functions are compiled to count as well, for methods that run while it is read
         self.counted: list[tuple[Any, Any]] = []  # functions, and their code that counts
         self.budget: Any = None  # what they may do
-        self.named_places: dict[str, str] = {}  # operators by the global names of the places that call them
+        # By the global names of places that call operators: the operator, its arguments, and those with a name.
+        self.named_places: dict[str, tuple[str, list, list]] = {}
         self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._pieces: dict[str, dict[str, Piece]] = {}
@@ -133,7 +135,7 @@ class Program:
             name = operator.name
         made = self._placed(_sites.site(name, operator, items, keywords, method))
         if self.counts:
-            self.named_places[made] = name
+            self.named_places[made] = (name, items, keywords)
         part = None if method else _sites.part(name, items, keywords)
         if part is not None:
             self._parts[made] = [part]
@@ -156,7 +158,7 @@ class Program:
         made = self._placed(run)
         self._parts[made] = parts
         if self.counts:
-            self.named_places[made] = "select"
+            self.named_places[made] = ("select", [HOLE], [])
         return made
 
     def known(self, name: str, args: list) -> str | None:

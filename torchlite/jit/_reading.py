@@ -1,8 +1,8 @@
 """What the methods `__setstate__` of a file may do while it is read: a count of steps and of memory bounds them.
 
 Such methods run before anybody asked for the program, so they are the file's, and the file's length says what they may
-cost. Their functions are compiled a second time, with a call of `Budget` around each call and in each loop. Operators on
-tensors are those whose work grows with their tensors alone.
+cost. Their functions are compiled a second time, with a call of `Budget` around each call and in each loop. The
+operators on tensors are those whose work grows with their tensors alone.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import ast
 import contextlib
 import math
 import operator
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._aten.allowed import packet_of
 from .._dispatch.call import Tensor
 from ._lifetimes import walk
-from ._runtime import SCRIPTED, Later, Maker
+from ._runtime import GLOBALS, SCRIPTED, Later, Maker, call, change
 from ._scalars import SCALARS, visited
+from ._sites import _with as filled
 
-# Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes about 2 us.
-_FREE_STEPS, _STEPS_PER_BYTE = 1 << 18, 1
+# Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes some 4 us.
+_FREE_STEPS, _STEPS_PER_BYTE = 1 << 17, 1
 _FREE_BYTES, _BYTES_PER_BYTE = 32 << 20, 25
 _ITEM = 40  # bytes of an item of a list, with its value
 _ELEMENT = 8  # of a tensor
@@ -38,14 +38,26 @@ _SIZED = frozenset(
 _RANGES = frozenset(("arange", "range"))
 # Operators, beside those that are pointwise or give views, whose work is a number of their tensors' elements.
 _LINEAR = frozenset(
-    "tensor as_tensor scalar_tensor clone contiguous to reshape flatten cat concat stack hstack vstack copy_ fill_ zero_ "
-    "zeros_like ones_like empty_like full_like rand_like randn_like sum mean prod min max amin amax any all argmin "
-    "argmax equal allclose item tolist is_nonzero type_as float double half int long short char byte bool bfloat16 cpu "
-    "cuda where flip roll tril triu requires_grad_ requires_grad size dim numel stride is_contiguous is_floating_point "
-    "is_complex is_signed get_device element_size storage_offset len device dtype Int Float Bool IntImplicit "
-    "FloatImplicit ScalarImplicit NumToTensor data layout shape ndim list _shape_as_tensor str format print warn "
-    "set_grad_enabled is_grad_enabled no_grad enable_grad inference_mode is_scripting is_tracing is_autocast_enabled "
-    "percentFormat type is_cuda is_cpu is_sparse cumsum isnan isinf isfinite __contains__".split()
+    (
+        "tensor as_tensor scalar_tensor clone contiguous to reshape flatten cat concat stack hstack vstack copy_ "
+        "fill_ zero_ zeros_like ones_like empty_like full_like rand_like randn_like sum mean prod min max amin amax "
+        "any all argmin argmax equal allclose item tolist is_nonzero type_as float double half int long short char "
+        "byte bool bfloat16 cpu cuda where flip roll tril triu requires_grad_ requires_grad size dim numel stride "
+        "is_contiguous is_floating_point is_complex is_signed get_device element_size storage_offset len device dtype "
+        "Int Float Bool IntImplicit FloatImplicit ScalarImplicit NumToTensor data layout shape ndim list "
+        "_shape_as_tensor str format print warn set_grad_enabled is_grad_enabled no_grad enable_grad inference_mode "
+        "is_scripting is_tracing is_autocast_enabled percentFormat type is_cuda is_cpu is_sparse cumsum isnan isinf "
+        "isfinite __contains__"
+    ).split()
+)
+_NUMBERS = (int, float, bool, complex)
+# Functions that take no time that depends on what they are given, and those whose callees count themselves.
+_FREE = frozenset(
+    GLOBALS[name]
+    for name in (
+        "own.get own.set own.call own.invoke own.new own.iterate own.context own.number own.fork plain.len plain.range "
+        "plain.enumerate plain.zip plain.bool plain.hasattr plain.slice plain.int plain.float plain.complex"
+    ).split()
 )
 
 
@@ -55,7 +67,8 @@ class Budget:
     def __init__(self, size: int):
         self._steps = _FREE_STEPS + _STEPS_PER_BYTE * size
         self._bytes = _FREE_BYTES + _BYTES_PER_BYTE * size
-        self.names: dict[Any, str] = {}  # operators by the functions of the places that call them
+        self.globals: Any = None  # of the program's functions
+        self.places: dict[Any, tuple[str, list, list]] = {}  # by what they call: an operator, and its arguments
 
     def step(self, count: int = 1) -> None:
         """Pay for work. RuntimeError when all is spent."""
@@ -72,14 +85,18 @@ class Budget:
     def call(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
         """Call a function of the program, or an operator."""
         self.step()
-        name = self.names.get(function)
-        if name is None and function.__class__ in (types.FunctionType, Later, Maker):
-            if getattr(function, "__module__", None) != "torchlite.jit._runtime":
-                return function(*args, **kwargs)  # whose steps are counted themselves
         given = [*args, *kwargs.values()]
-        if name is not None and not (given and given[0].__class__ in SCRIPTED):
-            self._operator(name, given)
-        elif name is None:
+        place = self.places.get(function)
+        if place is not None:
+            self._place(place, given)
+        elif function is call and args[0].__class__ not in SCRIPTED:
+            self._operator(args[1], [args[0], *given[2:]])
+        elif function is change:
+            self._operator(args[0], given[1:])
+        elif (
+            not (function in _FREE or function.__class__ in (Later, Maker))
+            and getattr(function, "__globals__", None) is not self.globals
+        ):
             self._plain(given)
         made = function(*args, **kwargs)
         if made.__class__ in (list, tuple, dict) and not any(made is value for value in given):
@@ -87,6 +104,13 @@ class Budget:
         elif made.__class__ is str:
             self.take(len(made))
         return made
+
+    def _place(self, place: tuple[str, list, list], given: list) -> None:
+        name, items, keywords = place
+        values = iter(given)
+        whole = [filled(item, values) for item in (*items, *(item for _, item in keywords))]
+        if not whole or whole[0].__class__ not in SCRIPTED:
+            self._operator(name, whole)
 
     def item(self, value: Any, index: Any) -> Any:
         """`value[index]`."""
@@ -104,20 +128,19 @@ class Budget:
         for value in given:
             if isinstance(value, Tensor):
                 self.take(_ELEMENT * value.numel())
-            elif value.__class__ in (list, tuple, str):
-                self.step(len(value) >> 3)
+        self.step(visited(*given, most=self._steps))
 
     def _operator(self, name: str, given: list) -> None:
-        tensors = [v for v in given if isinstance(v, Tensor)]
-        lists = [v for v in given if v.__class__ in (list, tuple)]
-        tensors += [v for values in lists for v in values[:10_000] if isinstance(v, Tensor)]
-        if not tensors and name in SCALARS and name not in _SIZED and name not in _RANGES:
-            first = given[0] if given else None
-            if name in _QUICK:
-                self.step(len(first) >> 8 if first.__class__ is list else 0)
-            else:
-                self.step(visited(*given))
+        first = given[0] if given else None
+        if name in _QUICK and not isinstance(first, Tensor):
+            self.step(len(first) >> 8 if first.__class__ is list else 0)
             return
+        tensors = [v for v in given if isinstance(v, Tensor)]
+        if name in SCALARS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
+            self._plain(given)
+            return
+        lists = [v for v in given if v.__class__ in (list, tuple)]
+        tensors += [v for values in lists for v in values if isinstance(v, Tensor)]
         kind = _kind(name)
         if kind == "view":
             return
@@ -135,7 +158,7 @@ class Budget:
             step = numbers[2] if len(numbers) > 2 else 1
             work = sum(numbers[:2]) / step if step else math.inf
         else:
-            self.step(visited(*lists))
+            self.step(visited(*lists, most=self._steps))
         self.take(_ELEMENT * work)
         self.step(min(int(work), 1 << 62) >> 6)
 
@@ -207,7 +230,8 @@ def _index(node: ast.expr) -> ast.expr:
 @contextlib.contextmanager
 def counting(program: Any, budget: Budget) -> Iterator[None]:
     """Within this the functions of a program count what they do."""
-    budget.names = {program.globals[made]: name for made, name in program.named_places.items()}
+    budget.globals = program.globals
+    budget.places = {program.globals[made]: place for made, place in program.named_places.items()}
     program.globals |= {
         "own.counted": budget.call,
         "own.step": budget.step,

@@ -48,7 +48,7 @@ def entered(function: Callable, *args: Any, **kwargs: Any) -> Any:
     grad = MODE.grad
     try:
         made = function(*args, **kwargs)
-        if made.__class__ in _CONTAINERS:
+        if made.__class__ in CONTAINERS:
             _scalars.visited(made, tensor=0)
         return made
     except Exception as error:
@@ -61,7 +61,7 @@ def entered(function: Callable, *args: Any, **kwargs: Any) -> Any:
             set_grad_enabled(grad)
 
 
-_CONTAINERS = frozenset((list, tuple, dict))
+CONTAINERS = frozenset((list, tuple, dict))
 
 
 def as_runtime_error(error: Exception) -> Exception:
@@ -510,7 +510,7 @@ def _zip(*items: Any) -> Any:
 
 
 def _of_type(value: Any, test: Callable) -> bool:
-    if value.__class__ in _CONTAINERS:
+    if value.__class__ in CONTAINERS:
         _scalars.visited(value, tensor=0)
     return test(value)
 

@@ -19,15 +19,18 @@ _LONGEST = 1 << 21  # items of a list, letters of a text, that other lists and t
 _REPEATED = 1 << 19  # those that a number alone makes: `*`, padding, ranges
 
 
-# What `str`, `==`, `hash`, sorting and their like may visit in one call: items, letters, and some for each container.
-_VISITS, _OF_CONTAINER, _DEEPEST = 1 << 25, 32, 200
+# What `str`, `==`, `hash`, sorting and their like may visit in one call where values lie in several places: items,
+# letters, and some for each container and each tensor.
+VISITS, _OF_CONTAINER, _DEEPEST = 1 << 24, 32, 200
 _LEAVES = frozenset((int, float, bool, complex, type(None)))
 _SHOWN_TENSOR = 1 << 13  # visits: the text of a tensor takes about as long
 
 
-def visited(*values: Any, tensor: int = 32) -> int:
+def visited(*values: Any, tensor: int = 256, most: int = VISITS) -> int:
     """How much values hold, with what lies in several places counted for each. RuntimeError for too much: a list that
-    holds a list twice, and so on, is soon without an end. tensor: what each tensor counts.
+    holds a list twice, and so on, is soon without an end.
+
+    tensor: what each tensor counts. most: how much is allowed; values that each lie in one place may hold more.
     """
     spent, depth, level = 0, 0, [value for value in values if value.__class__ not in _LEAVES]
     while level:
@@ -40,10 +43,12 @@ def visited(*values: Any, tensor: int = 32) -> int:
             elif isinstance(value, (list, tuple, dict)):
                 spent += _OF_CONTAINER + len(value)
                 parts = value if not isinstance(value, dict) else (*value, *value.values())
-                if spent <= _VISITS and not _LEAVES.issuperset(map(type, parts)):
+                if not _LEAVES.issuperset(map(type, parts)):
                     below += [part for part in parts if part.__class__ not in _LEAVES]
-            if spent > _VISITS:
-                raise RuntimeError(f"a value holds more than {_VISITS} values, or letters, that would all be visited")
+            if spent > most:
+                if 4 * len({*map(id, level)}) <= len(level) or 4 * len({*map(id, below)}) <= len(below) > 4:
+                    raise RuntimeError(f"a value holds others in so many places that {spent} would be visited")
+                most = 2 * spent
         level, depth = below, depth + 1
         if depth > _DEEPEST:
             raise RuntimeError(f"a value is nested more than {_DEEPEST} deep")
@@ -268,7 +273,7 @@ def _find(name: str) -> Callable:
 
 def _check_search(value: str, part: Any) -> None:
     """RuntimeError where a search from the right, which may compare all letters with all, would take too long."""
-    if part.__class__ is str and len(value) * len(part) > _VISITS << 3:
+    if part.__class__ is str and len(value) * len(part) > VISITS << 4:
         raise RuntimeError(f"text of {len(part)} letters cannot be searched for in {len(value)} from the right")
 
 
