@@ -55,7 +55,7 @@ _NUMBERS = (int, float, bool, complex)
 _FREE = frozenset(
     GLOBALS[name]
     for name in (
-        "own.get own.set own.call own.invoke own.new own.iterate own.context own.number own.fork plain.len plain.range "
+        "own.get own.set own.call own.invoke own.new own.context own.number own.fork plain.len plain.range "
         "plain.enumerate plain.zip plain.bool plain.hasattr plain.slice plain.int plain.float plain.complex"
     ).split()
 )
@@ -88,29 +88,28 @@ class Budget:
         given = [*args, *kwargs.values()]
         place = self.places.get(function)
         if place is not None:
-            self._place(place, given)
+            makes = self._place(place, given)
         elif function is call and args[0].__class__ not in SCRIPTED:
-            self._operator(args[1], [args[0], *given[2:]])
+            makes = self._operator(args[1], [args[0], *given[2:]])
         elif function is change:
-            self._operator(args[0], given[1:])
-        elif (
-            not (function in _FREE or function.__class__ in (Later, Maker))
-            and getattr(function, "__globals__", None) is not self.globals
-        ):
-            self._plain(given)
+            makes = self._operator(args[0], given[1:])
+        else:
+            own = function.__class__ in (Later, Maker) or getattr(function, "__globals__", None) is self.globals
+            makes = not own and function not in _FREE
+            if makes:
+                self._plain(given)
         made = function(*args, **kwargs)
-        if made.__class__ in (list, tuple, dict) and not any(made is value for value in given):
+        if makes and made.__class__ in (list, tuple, dict) and not any(made is value for value in given):
             self.take(_ITEM * len(made))
-        elif made.__class__ is str:
+        elif makes and made.__class__ is str:
             self.take(len(made))
         return made
 
-    def _place(self, place: tuple[str, list, list], given: list) -> None:
+    def _place(self, place: tuple[str, list, list], given: list) -> bool:
         name, items, keywords = place
         values = iter(given)
         whole = [filled(item, values) for item in (*items, *(item for _, item in keywords))]
-        if not whole or whole[0].__class__ not in SCRIPTED:
-            self._operator(name, whole)
+        return (not whole or whole[0].__class__ not in SCRIPTED) and self._operator(name, whole)
 
     def item(self, value: Any, index: Any) -> Any:
         """`value[index]`."""
@@ -130,20 +129,21 @@ class Budget:
                 self.take(_ELEMENT * value.numel())
         self.step(visited(*given, most=self._steps))
 
-    def _operator(self, name: str, given: list) -> None:
+    def _operator(self, name: str, given: list) -> bool:
+        """Pay for an operator. Returns whether it makes what it gives."""
         first = given[0] if given else None
         if name in _QUICK and not isinstance(first, Tensor):
             self.step(len(first) >> 8 if first.__class__ is list else 0)
-            return
+            return False
         tensors = [v for v in given if isinstance(v, Tensor)]
         if name in SCALARS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
             self._plain(given)
-            return
+            return True
         lists = [v for v in given if v.__class__ in (list, tuple)]
         tensors += [v for values in lists for v in values if isinstance(v, Tensor)]
         kind = _kind(name)
         if kind == "view":
-            return
+            return False
         if kind is None:
             self._refuse(name)
         work: float = sum(math.prod(v.shape) for v in tensors)
@@ -160,7 +160,8 @@ class Budget:
         else:
             self.step(visited(*lists, most=self._steps))
         self.take(_ELEMENT * work)
-        self.step(min(int(work), 1 << 62) >> 6)
+        self.step(int(work) >> 6)
+        return True
 
     def _refuse(self, name: str) -> None:
         raise RuntimeError(

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from torchlite.nn.parameter import Parameter
+
 from .._aten.allowed import check_pieces
 from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
@@ -220,7 +222,30 @@ def store(obj: Any, name: str, value: Any) -> None:
     elif name in obj._modules:
         raise RuntimeError(f"the submodule {name} cannot be set in TorchScript")
     else:
+        _first(obj, name, value)
+
+
+def _first(obj: Any, name: str, value: Any) -> None:
+    """Give a module an attribute that it does not have yet, where it belongs."""
+    if isinstance(value, Tensor) and name in obj._script.listed("parameters"):
+        obj._parameters[name] = as_parameter(value)
+    elif isinstance(value, Tensor) and name in obj._script.listed("buffers"):
+        obj._buffers[name] = value
+    elif value.__class__ in SCRIPTED and value.__class__ is not ScriptObject:
+        obj._modules[name] = value
+    else:
         obj._attributes[name] = value
+
+
+def as_parameter(tensor: Any) -> Any:
+    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
+    if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
+        wants = tensor.requires_grad
+        try:
+            tensor.__class__ = Parameter
+        except TypeError:
+            return Parameter(tensor, wants)
+    return tensor
 
 
 def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:

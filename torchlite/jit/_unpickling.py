@@ -6,15 +6,13 @@ import enum
 import pickle
 from typing import Any
 
-from torchlite.nn.parameter import Parameter
-
 from .._dispatch.call import Tensor
 from .._serialization.limits import STEPS_OF_A_CALL, short
 from .._serialization.restricted import RestrictedUnpickler
 from ._language import BadProgram
 from ._modules import RecursiveScriptModule
 from ._program import ScriptClass
-from ._runtime import ScriptObject, entered
+from ._runtime import ScriptObject, as_parameter, entered
 
 _LISTS = {
     "build_intlist": (int,),
@@ -172,14 +170,3 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
         object.__setattr__(target, "training", bool(value))
     elif name != "_is_full_backward_hook":
         target._attributes[name] = value
-
-
-def as_parameter(tensor: Any) -> Any:
-    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
-    if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
-        wants = tensor.requires_grad
-        try:
-            tensor.__class__ = Parameter
-        except TypeError:
-            return Parameter(tensor, wants)
-    return tensor
