@@ -357,6 +357,10 @@ BOMBS["script: setstate: of 9,000 objects"] = lambda: (
     "torch.jit.load(path)",
 )
 
+_setting("pieces", "a = torch.unbind(torch.zeros([10000000, 0]))")
+_setting("pieces again and again", "a = torch.ones([1000])", "while True:", "  b = torch.unbind(a)")
+_setting("a list of pieces", "a = list(torch.zeros([10000000, 0]))")
+
 # -- TorchScript: records whose cost is more than their length ----------------------------------
 
 
@@ -393,6 +397,14 @@ BOMBS["script: attributes that hold one twice, moved"] = lambda: (
     ),
     _MOVED,
 )  # fmt: skip
+_script("an attribute that is set to doubled lists, saved", lambda: script(
+    lines("a = [1]", "for i in range(60):", "  a = [a, a]", "self.a = a", "return x"), fields="  a : List[int]\n"
+))  # fmt: skip
+_file, _ = BOMBS.pop("script: an attribute that is set to doubled lists, saved")()
+for _what in ("torch.jit.save(m, __import__('io').BytesIO())", "torch.jit.freeze(m.eval())"):
+    BOMBS[f"script: doubled lists in an attribute: {_what[:15]}"] = lambda what=_what: (
+        _file, f"[{what} for m in [torch.jit.load(path)] if m(torch.ones(1)) is not None]",
+    )  # fmt: skip
 
 # -- .pt2 ------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from .._types.devices import device as device_type
 from ._archive import ProgramReader
 from ._modules import RecursiveScriptModule
 from ._program import Program
+from ._scalars import VISITS, visited
 from ._unpickling import ProgramUnpickler
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
@@ -83,12 +84,13 @@ def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
     constants = _unpickled(reader, "constants.pkl", "constants", program, how)
     if type(constants) is not tuple:
         raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
+    _check_values(constants, reader.length, "constants.pkl")
     program.constants = constants
     root = _unpickled(reader, "data.pkl", "data", program, how)
     program.counts, program.counted, program.named_places = False, [], {}
     if not isinstance(root, RecursiveScriptModule):
         raise RuntimeError("the archive holds no module (in the record data.pkl)")
-    _check(root)
+    _check(root, reader.length)
     if where is not None:
         program.move(where, tensors=False)
     if extra is not None:
@@ -122,7 +124,15 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
         raise type(error)(said) from None
 
 
-def _check(root: Any) -> None:
+def _check_values(values: Any, size: int, record: str) -> None:
+    """RuntimeError for values that hold each other in more places than a file of this size writes down."""
+    try:
+        visited(*values, tensor=0, most=VISITS + 64 * size)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error} (in the record {record})") from None
+
+
+def _check(root: Any, size: int) -> None:
     """RuntimeError for a module that lies in itself, and for one that has not what its class says it has."""
     pending, inside = [(root, False)], set()
     done: set[int] = set()
@@ -139,6 +149,7 @@ def _check(root: Any) -> None:
         inside.add(id(module))
         pending.append((module, True))
         script = module._script
+        _check_values(module._attributes.values(), size, "data.pkl")
         for name, table in [*((n, module._parameters) for n in script.parameters)]:
             if script.types.get(name) == "Tensor" and name not in table:
                 raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record data.pkl)")

@@ -43,11 +43,11 @@ _LINEAR = frozenset(
         "fill_ zero_ zeros_like ones_like empty_like full_like rand_like randn_like sum mean prod min max amin amax "
         "any all argmin argmax equal allclose item tolist is_nonzero type_as float double half int long short char "
         "byte bool bfloat16 cpu cuda where flip roll tril triu requires_grad_ requires_grad size dim numel stride "
-        "is_contiguous is_floating_point is_complex is_signed get_device element_size storage_offset len device dtype "
-        "Int Float Bool IntImplicit FloatImplicit ScalarImplicit NumToTensor data layout shape ndim list "
+        "is_contiguous is_floating_point is_complex is_signed get_device element_size storage_offset len device "
+        "dtype Int Float Bool IntImplicit FloatImplicit ScalarImplicit NumToTensor data layout shape ndim list "
         "_shape_as_tensor str format print warn set_grad_enabled is_grad_enabled no_grad enable_grad inference_mode "
-        "is_scripting is_tracing is_autocast_enabled percentFormat type is_cuda is_cpu is_sparse cumsum isnan isinf "
-        "isfinite __contains__"
+        "is_scripting is_tracing is_autocast_enabled percentFormat type is_cuda is_cpu is_sparse cumsum wait isnan "
+        "isinf isfinite __contains__"
     ).split()
 )
 _NUMBERS = (int, float, bool, complex)
@@ -127,6 +127,7 @@ class Budget:
         for value in given:
             if isinstance(value, Tensor):
                 self.take(_ELEMENT * value.numel())
+                self.step(max(value.shape, default=0))
         self.step(visited(*given, most=self._steps))
 
     def _operator(self, name: str, given: list) -> bool:
@@ -143,7 +144,9 @@ class Budget:
         tensors += [v for values in lists for v in values if isinstance(v, Tensor)]
         kind = _kind(name)
         if kind == "view":
-            return False
+            if "split" in name or "chunk" in name or "unbind" in name:
+                self.step(max((max(v.shape, default=1) for v in tensors), default=0))
+            return True
         if kind is None:
             self._refuse(name)
         work: float = sum(math.prod(v.shape) for v in tensors)

@@ -30,14 +30,15 @@ def visited(*values: Any, tensor: int = 256, most: int = VISITS) -> int:
     """How much values hold, with what lies in several places counted for each. RuntimeError for too much: a list that
     holds a list twice, and so on, is soon without an end.
 
-    tensor: what each tensor counts. most: how much is allowed; values that each lie in one place may hold more.
+    tensor: what each tensor counts; 0 if texts count nothing either. most: how much is allowed; values that each lie
+    in one place may hold more.
     """
     spent, depth, level = 0, 0, [value for value in values if value.__class__ not in _LEAVES]
     while level:
         below: list[Any] = []
         for value in level:
             if isinstance(value, str):
-                spent += len(value)
+                spent += len(value) if tensor else 0
             elif isinstance(value, Tensor):
                 spent += tensor
             elif isinstance(value, (list, tuple, dict)):
