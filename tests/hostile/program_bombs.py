@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import itertools
 import json
@@ -30,10 +31,10 @@ def _archive(records: dict[str, bytes | str], deflated: tuple[str, ...] = ()) ->
 _STATE = b"\x80\x02c__torch__\nM\nq\x00)\x81}(X\x08\x00\x00\x00trainingq\x01\x89ubq\x02."
 
 
-def script(body: str, *, extra: str = "", after: str = "", **records: bytes) -> bytes:
+def script(body: str, *, extra: str = "", fields: str = "", after: str = "", **records: bytes) -> bytes:
     """A TorchScript archive of one module whose `forward` has this body, between other definitions and methods."""
     text = (
-        f"{extra}class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+        f"{extra}class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n{fields}"
         f"  def forward(self: __torch__.M,\n    x: Tensor):\n{body}{after}"
     )
     found: dict[str, bytes | str] = {
@@ -207,6 +208,203 @@ _script("types within types", lambda: script(
     lines("return isinstance(x, " + "List[" * 80 + "int" + "]" * 80 + ")")
 ))  # fmt: skip
 _script("constants of long numbers", lambda: script(lines("return x"), constants=pickle.dumps((1 << 800_000,), 2)))
+
+# -- TorchScript: values that hold a value twice, and what visits all of them --------------------
+
+_KINDS = {"lists": ("[1]", "[#, #]"), "tuples": ("(1,)", "(#, #)"), "dicts": ("{'a': 1}", "{'a': #, 'b': #}")}
+_VISITS = {
+    "str": "return str(a)",
+    "format": 'return torch.format("{}", a)',
+    "percent": 'return "%s" % (a,)',
+    "equal": "return a == b",
+    "not equal": "return a != b",
+    "less": "return a < b",
+    "hash": "return hash(a)",
+    "in a list": "return a in [b]",
+    "in a dict": "return a in {1: 2}",
+    "key": "return {a: 1}",
+    "key of a comprehension": "return {i: 1 for i in [a]}",
+    "pairs": "return dict([(a, 1)])",
+    "looked up": "c = {1: 2}\n    return c[a]",
+    "looked up by a call": "c = {1: 2}\n    return c[(a, 1)]",
+    "set": "c = {1: 2}\n    c[a] = 1\n    return c",
+    "get": "c = {1: 2}\n    return c.get(a)",
+    "deleted": "c = {1: 2}\n    del c[a]\n    return c",
+    "sorted": "return sorted([a, b])",
+    "sort": "c = [a, b]\n    c.sort()\n    return c",
+    "max": "return max(a, b)",
+    "minimum of a list": "return torch.min([a, b])",
+    "index": "c = [b]\n    return c.index(a)",
+    "count": "c = [b]\n    return c.count(a)",
+    "remove": "c = [b]\n    c.remove(a)\n    return c",
+    "tensor": "return torch.tensor(a)",
+    "as_tensor": "return torch.as_tensor(a)",
+    "cat": "return torch.cat(a)",
+    "view": "return x.view(a)",
+    "printed": "print(a)\n    return x",
+    "warned of": "torch.warn(a)\n    return x",
+    "raised": "raise Exception(a)",
+    "asserted": "assert False, a",
+    "type": f"return isinstance(a, {'List[' * 28}int{']' * 28})",
+    "returned": "return a",
+    "text that is asked for many times": 'return torch.format("{}" * 100000, a)',
+    "many texts": 'return ("%s" * 1000) % tuple([a] * 1000)',
+}
+
+
+def _doubled(first: str, again: str, last: str, times: int = 60) -> str:
+    body = [f"a = {first}", f"b = {first}", f"for i in range({times}):"]
+    body += [f"  a = {again.replace('#', 'a')}", f"  b = {again.replace('#', 'b')}"]
+    return script(lines(*body) + f"    {last}\n")
+
+
+for _kind, (_first, _again) in _KINDS.items():
+    for _name, _last in _VISITS.items():
+        _script(f"doubled {_kind}: {_name}", functools.partial(_doubled, _first, _again, _last))
+for _name in ("str", "equal", "hash", "sorted", "max", "key", "tensor", "type"):
+    for _kind, _again in (("lists", "[#]"), ("tuples", "(#,)")):
+        make = functools.partial(_doubled, _KINDS[_kind][0], _again, _VISITS[_name], 200_000)
+        _script(f"{_kind} 200,000 deep: {_name}", make)
+_running("search from the right", 'a = "a" * 500000', 'return torch.rfind(a, "a" * 200000 + "b" + "a" * 200000)')
+_running("split from the right", 'a = "a" * 500000', 'return torch.rsplit(a, "a" * 200000 + "b" + "a" * 200000)')
+_running("text of tensors", "return str([x] * 500000)")
+_running("equal tensors", "return [x] * 500000 == [x] * 500000")
+
+# -- TorchScript: what a `__setstate__` does while its file is read -----------------------------
+
+
+def setting(*statements: str, extra: str = "", after: str = "", **records: bytes) -> bytes:
+    """A program whose module has a `__setstate__` of these statements."""
+    method = f"  def __setstate__(self, state: Any):\n{lines(*statements)}    return None\n"
+    return script(lines("return x"), extra=extra, after=method + after, **records)
+
+
+def _setting(name: str, *statements: str, **more: str) -> None:
+    BOMBS[f"script: setstate: {name}"] = lambda: (setting(*statements, **more), "torch.jit.load(path)")
+
+
+_TEN = "for i in range(1000000000000):"
+_setting("endless", "while True:", "  n = 1")
+_setting("endless without a body", "while True:", "  pass")
+_setting("a long range", _TEN, "  pass")
+_setting("itself", "self.__setstate__(state)")
+_setting("a function that calls itself", "return __torch__.f(1)", extra="def f(x: int):\n  return __torch__.f(x)\n")
+_setting("two branches", "return __torch__.f(60)", extra=(
+    "def f(n: int):\n  if n == 0:\n    return 1\n  return __torch__.f(n - 1) + __torch__.f(n - 1)\n"
+))  # fmt: skip
+_setting("an inner function", "def f(n):", "  while True:", "    n = n + 1", "  return n", "return f(1)")
+_setting(
+    "a forked function", "a = fork(__torch__.f, 1)", extra="def f(x: int):\n  while True:\n    x = 1\n  return x\n"
+)
+_setting("a method", "self.f()", after="  def f(self):\n    while True:\n      pass\n    return None\n")
+_setting("an object", "a = __torch__.C()", extra=(
+    "class C:\n  a : int\n  def __init__(self):\n    while True:\n      pass\n    return None\n"
+))  # fmt: skip
+_setting("an object that compares", "a = __torch__.C()", "b = a == a", extra=(
+    "class C:\n  a : int\n  def __eq__(self, o: Any):\n    while True:\n      pass\n    return True\n"
+))  # fmt: skip
+_setting("a property", "a = self.p", after="  def __p_getter(self):\n    while True:\n      pass\n    return 1\n")
+_setting("a list", "a = [1]", _TEN, "  a.append(i)")
+_setting("lists", "a = [[1]]", _TEN, "  a.append([i] * 500000)")
+_setting("doubled lists", "a = [1]", *(["a = a + a"] * 60))
+_setting("texts", "a = ['a']", _TEN, "  a.append('a' * 500000)")
+_setting("dicts", "a = {1: [1]}", _TEN, "  a[i] = [i]")
+_setting("comprehensions", _TEN, "  a = [j for j in range(500000)]")
+_setting("comprehensions within", "a = [[j for j in range(500000)] for i in range(500000)]")
+_setting("sorting", "a = [1] * 500000", _TEN, "  b = sorted(a)")
+_setting("searching", "a = [1] * 500000", _TEN, "  b = 2 in a")
+_setting("comparing", "a = [1] * 500000", "b = [1] * 500000", _TEN, "  c = a == b")
+_setting("slicing", "a = [1] * 500000", _TEN, "  b = a[1:]")
+_setting("slices kept", "a = [1] * 500000", "b = [a]", _TEN, "  b.append(a[1:])")
+_setting("inserting", "a = [1] * 500000", _TEN, "  a.insert(0, 1)")
+_setting("extending", "a = [1] * 500000", "b = [1]", _TEN, "  b.extend(a)", "  b.clear()")
+_setting("summing", "a = [1] * 500000", _TEN, "  b = sum(a)")
+_setting("texts of doubled lists", "a = [1]", "for i in range(14):", "  a = [a, a]", _TEN, "  b = str(a)")
+_setting("searching text", "a = 'a' * 500000", _TEN, "  b = torch.find(a, 'b')")
+_setting("a large tensor", "a = torch.ones([1000000000])")
+_setting("large tensors", "a = [torch.ones([1])]", _TEN, "  a.append(torch.ones([1000000]))")
+_setting("a large tensor of numbers", "a = torch.arange(1000000000)")
+_setting("a large tensor of small steps", "a = torch.arange(0.0, 1.0, 0.000000001)")
+_setting("repeated", "a = torch.repeat(torch.ones([1]), [1000000000])")
+_setting("repeated by numbers", "a = torch.repeat(torch.ones([1]), 1000, 1000, 1000)")
+_setting("expanded", "a = torch.clone(torch.expand(torch.ones([1]), [1000000000]))")
+_setting("expanded and indexed", "a = torch.expand(torch.ones([1]), [1000000000])", "b = a[a == 1]")
+_setting("broadcast", "a = torch.ones([100000, 1])", "b = torch.ones([1, 100000])", "c = a + b")
+_setting("changed in place", "a = torch.ones([1000000])", _TEN, "  a = torch.add_(a, 1)")
+_setting("changed by an operator", "a = torch.ones([1000000])", _TEN, "  a += 1")
+_setting("as a list", "a = torch.tolist(torch.expand(torch.ones([1]), [100000000]))")
+_setting("listed", "a = list(torch.expand(torch.ones([1]), [100000000]))")
+_setting("iterated", "for i in torch.expand(torch.ones([1]), [100000000]):", "  pass")
+_setting("joined", "a = torch.ones([1000000])", "b = torch.cat([a] * 1000)")
+_setting("a product", "a = torch.ones([2000, 2000])", _TEN, "  b = torch.mm(a, a)")
+_setting("a decomposition", "a = torch.ones([1000, 1000])", "b = torch.linalg_svd(a)")
+_setting("a convolution", "a = torch.ones([1, 1, 1000, 1000])", "b = torch.conv2d(a, a)")
+_setting("a one-hot", "a = torch.one_hot(torch.zeros([1], dtype=4), 1000000000)")
+_setting("identity", "a = torch.eye(100000)")
+_setting("printing", _TEN, '  print("a")')
+_setting("drawing", _TEN, "  a = torch.rand([1000000])")
+_setting("by one name", "a = torch.full([1000, 1000, 1000], 1.5)")
+_setting("by keywords", "a = torch.full(size=[1000, 1000, 1000], fill_value=1.5)")
+_setting("like another", "a = torch.new_zeros(torch.ones([1]), [1000, 1000, 1000])")
+_setting("in a dtype", "a = torch.ones([1000, 1000, 4])", "b = [a]", _TEN, "  b.append(torch.to(a, 7))")
+BOMBS["script: setstate: of 9,000 objects"] = lambda: (
+    script(
+        lines("return x"),
+        extra="class C:\n  a : int\n  def __setstate__(self, s: int):\n    for i in range(100000):\n      self.a = i\n"
+        "    return None\n",
+        constants=b"\x80\x02(" + b"c__torch__\nC\n)\x81K\x01b" * 9_000 + b"t.",
+    ),
+    "torch.jit.load(path)",
+)
+
+_setting("pieces", "a = torch.unbind(torch.zeros([10000000, 0]))")
+_setting("pieces again and again", "a = torch.ones([1000])", "while True:", "  b = torch.unbind(a)")
+_setting("a list of pieces", "a = list(torch.zeros([10000000, 0]))")
+
+# -- TorchScript: records whose cost is more than their length ----------------------------------
+
+
+def _global(module: str, name: str) -> bytes:
+    return f"c{module}\n{name}\n".encode()
+
+
+_script(
+    "a list of integers that is built again",
+    lambda: script(
+        lines("return x"),
+        constants=b"\x80\x02" + _global("torch.jit._pickle", "build_intlist") + b"q\x00](" + b"K\x01" * 100_000
+        + b"eq\x010" + b"h\x00h\x01\x85R0" * 20_000 + b")." ,
+    ),
+)  # fmt: skip
+_script(
+    "tuples of defaults",
+    lambda: script(
+        lines("return x"), extra="class T(NamedTuple):\n" + _many("  a# : int = 1\n", 4_000),
+        constants=b"\x80\x02" + _global("__torch__", "T") + b"q\x00" + b"h\x00)R0" * 20_000 + b").",
+    ),
+)  # fmt: skip
+
+
+_TWICE = b"]q\x00K\x01a0" + b"".join(b"](h" + bytes([i, 104, i]) + b"eq" + bytes([i + 1]) + b"0" for i in range(60))
+_MOVED = "torch.jit.load(path, 'cpu').to('meta').to(torch.float64)"
+BOMBS["script: constants that hold one twice, moved"] = lambda: (
+    script(lines("return CONSTANTS.c0"), constants=b"\x80\x02" + _TWICE + b"h\x3c\x85."), _MOVED,
+)  # fmt: skip
+BOMBS["script: attributes that hold one twice, moved"] = lambda: (
+    script(
+        lines("return x"), fields="  a : List[int]\n",
+        data=b"\x80\x02" + _TWICE + b"c__torch__\nM\n)\x81}(X\x08\x00\x00\x00training\x89X\x01\x00\x00\x00ah\x3cub.",
+    ),
+    _MOVED,
+)  # fmt: skip
+_script("an attribute that is set to doubled lists, saved", lambda: script(
+    lines("a = [1]", "for i in range(60):", "  a = [a, a]", "self.a = a", "return x"), fields="  a : List[int]\n"
+))  # fmt: skip
+_file, _ = BOMBS.pop("script: an attribute that is set to doubled lists, saved")()
+for _what in ("torch.jit.save(m, __import__('io').BytesIO())", "torch.jit.freeze(m.eval())"):
+    BOMBS[f"script: doubled lists in an attribute: {_what[:15]}"] = lambda what=_what: (
+        _file, f"[{what} for m in [torch.jit.load(path)] if m(torch.ones(1)) is not None]",
+    )  # fmt: skip
 
 # -- .pt2 ------------------------------------------------------------------------------------------
 

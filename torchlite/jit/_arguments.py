@@ -6,9 +6,13 @@ import ast
 from typing import Any, NamedTuple
 
 from .._dispatch.call import Tensor
+from .._dispatch.runtime import MODE
 from .._types import dtypes
 from .._types.layouts import Size, layout, memory_format
+from ..autograd.grad_mode import set_grad_enabled
 from ._codes import code_of
+from ._runtime import CONTAINERS, as_runtime_error
+from ._scalars import visited
 
 _PLAIN = (Tensor, int, float, bool, str, type(None))
 
@@ -103,12 +107,22 @@ def run(function: Any, owner: Any, script: Any, name: str, args: tuple, kwargs: 
 
 
 def _called(function: Any, args: tuple, kwargs: dict, script: Any) -> Any:
-    try:
+    if script.by_python:
         return function(*args, **kwargs)
-    except UnboundLocalError as error:
-        if script.by_python:
+    grad = MODE.grad
+    try:
+        made = function(*args, **kwargs)
+    except Exception as error:
+        found = as_runtime_error(error)
+        if found is error:
             raise
-        raise RuntimeError(f"undefined value: {error}") from None
+        raise found from None
+    finally:
+        if MODE.grad is not grad and script.of_file:
+            set_grad_enabled(grad)
+    if script.of_file and made.__class__ in CONTAINERS:
+        visited(made, tensor=0)
+    return made
 
 
 _NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}

@@ -24,7 +24,7 @@ from ..amp.autocast_mode import is_any_autocast_enabled
 from . import _transformers
 from ._codes import code_of, dtype_of, format_of, layout_of
 from ._runtime import LOOKUP, METHODS, fail, iterate
-from ._scalars import SCALARS, hashed, list_of, shown
+from ._scalars import SCALARS, hashed, list_of, shown, visited
 
 TENSORS = (Tensor, torch.nn.Parameter)
 _CODES: dict[str, Callable] = {"ScalarType": dtype_of, "Layout": layout_of, "MemoryFormat": format_of}
@@ -81,15 +81,18 @@ def _conversion(kind: Any, value: Any) -> Callable | None:
 _PLAIN = frozenset((*TENSORS, *_NUMBERS, str, type(None), dtypes.dtype, device_type))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: Any, depth: int = 3) -> bool:
     """Whether a value is of no class that has its own say in what an operator does."""
     if value.__class__ is list or value.__class__ is tuple:
-        return all(map(_is_plain, value))
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
     return value.__class__ in _PLAIN
 
 
 def _numbers(values: Any) -> Any:
     return [v.item() if isinstance(v, Tensor) else v for v in values]
+
+
+_KEPT = 64  # choices of an operator, by the classes of its arguments: those may be a file's
 
 
 class Operator:
@@ -109,6 +112,8 @@ class Operator:
         if run is None:
             run = self.chosen(args, kwargs)
             if not any(a.__class__ is list for a in kwargs.values()):
+                if len(self._runs) >= _KEPT:
+                    self._runs.clear()
                 self._runs[key] = run
         return run(*args, **kwargs)
 
@@ -280,6 +285,7 @@ def _size(x: Tensor, dim: Any = None) -> Any:
 
 
 def _tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    visited(data)
     made = torch.tensor(_plain(data), dtype=dtype_of(dtype), device=device)
     return made.requires_grad_() if requires_grad else made
 
@@ -291,6 +297,7 @@ def _plain(data: Any) -> Any:
 
 
 def _as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    visited(data)
     return torch.as_tensor(data, dtype=dtype_of(dtype), device=device)
 
 
@@ -473,7 +480,7 @@ def _number_to_tensor(value: Any) -> Tensor:
 
 
 def _minmax(name: str) -> Callable:
-    python = {"min": min, "max": max}[name]
+    python = SCALARS[name]
 
     def pick(*args: Any) -> Any:
         return python(*args) if len(args) == 1 or not isinstance(args[0], list) else python(args)

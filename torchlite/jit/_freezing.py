@@ -43,7 +43,7 @@ class _Freezing:
         self._programs.gather(module)
         first = module._script.program
         self._whole = Program(self._programs.sources, tuple(self._programs.constants), first.version)
-        self._whole.device = first.device
+        self._whole.device, self._whole.of_file = first.device, first.of_file
         self._constants = Constants(self._programs.constants)
         self._methods = ["forward"] if "forward" in module._script.methods else []
         self._parts: set[Path] = set()  # that stay with their methods
@@ -201,7 +201,7 @@ class _Building:
             for module, text in sources.items()
         }
         program = Program(texts, tuple(self._constants.values[n] for n in used), self._whole.version)
-        program.device = self._whole.device
+        program.device, program.of_file = self._whole.device, self._whole.of_file
         return program
 
     def _class(

@@ -99,6 +99,18 @@ class Translator:
         body = with_deletions(self._block(node.body))
         made = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
         tree = ast.Module([made], [])
+        inner = self._compiled(tree, node)
+        positional = arguments.args
+        keyword = {a.arg: d for a, d in zip(arguments.kwonlyargs, defaults[len(positional) :], strict=True)}
+        values = tuple(d[0] for d in defaults[: len(positional)] if d is not None)
+        out = types.FunctionType(inner, self._names.globals, node.name, values)
+        out.__kwdefaults__ = {name: d[0] for name, d in keyword.items() if d is not None} or None
+        out.__module__ = self._names.module
+        self._names.translated(out, tree, lambda: self._compiled(tree, node))
+        return out
+
+    def _compiled(self, tree: ast.Module, node: ast.AST) -> types.CodeType:
+        """The code of the function that a translated tree has."""
         for part in walk(tree):
             if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(part, "lineno"):
                 part.lineno, part.col_offset = 1, 0
@@ -107,14 +119,7 @@ class Translator:
             code = compile_code(tree, f"<TorchScript {self._where}>")
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, TypeError) as error:
             raise self.wrong(node, f"does not compile: {str(error)[:200]}") from None
-        inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
-        positional = arguments.args
-        keyword = {a.arg: d for a, d in zip(arguments.kwonlyargs, defaults[len(positional) :], strict=True)}
-        values = tuple(d[0] for d in defaults[: len(positional)] if d is not None)
-        out = types.FunctionType(inner, self._names.globals, node.name, values)
-        out.__kwdefaults__ = {name: d[0] for name, d in keyword.items() if d is not None} or None
-        out.__module__ = self._names.module
-        return out
+        return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
     def _parameters(self, node: ast.FunctionDef) -> tuple[ast.arguments, list]:
         a = node.args
@@ -425,7 +430,20 @@ class Translator:
         return None if owner is None else self._names.module_class(owner, name)
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
-        return ast.Subscript(self.expression(node.value), self._index(node.slice), ast.Load())
+        index = self._index(node.slice)
+        if not isinstance(index, (ast.Constant, ast.Slice, ast.UnaryOp)):
+            index = self._key(index)
+        return ast.Subscript(self.expression(node.value), index, ast.Load())
+
+    def _key(self, key: ast.expr) -> ast.expr:
+        """A value that may be hashed: one of another class than most have is looked at first."""
+        if isinstance(key, ast.Constant):
+            return key
+        checked = self._own("key", key)
+        if not isinstance(key, ast.Name):
+            return checked
+        plain = ast.Compare(ast.Attribute(key, "__class__", ast.Load()), [ast.In()], [self._global("own.plain_keys")])
+        return ast.IfExp(plain, key, checked)
 
     def _index(self, node: ast.AST) -> ast.expr:
         if isinstance(node, ast.Slice):
@@ -442,7 +460,7 @@ class Translator:
     def _dict(self, node: ast.Dict) -> ast.expr:
         if any(key is None for key in node.keys):
             raise self.wrong(node, "there is no ** in TorchScript")
-        keys: list[ast.expr | None] = [self.expression(k) for k in node.keys if k is not None]
+        keys: list[ast.expr | None] = [self._key(self.expression(k)) for k in node.keys if k is not None]
         return ast.Dict(keys, [self.expression(v) for v in node.values])
 
     def _unary(self, node: ast.UnaryOp) -> ast.expr:
@@ -494,7 +512,7 @@ class Translator:
         target = stored[0] if not isinstance(loop.target, ast.Tuple) else ast.Tuple(stored, ast.Store())
         made = ast.comprehension(target, self._own("iterate", self.expression(loop.iter)), [], 0)
         if isinstance(node, ast.DictComp):
-            return ast.DictComp(self.expression(node.key), self.expression(node.value), [made])
+            return ast.DictComp(self._key(self.expression(node.key)), self.expression(node.value), [made])
         return ast.ListComp(self.expression(node.elt), [made])
 
     def _call(self, node: ast.Call) -> ast.expr:

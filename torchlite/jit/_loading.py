@@ -1,5 +1,6 @@
 """`torch.jit.load`: the archive of a program, read. Nothing of the file runs meanwhile but `__setstate__` of its
-classes."""
+classes, whose steps and memory are bounded.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from typing import Any
 from .._serialization.files import checked, opened
 from .._serialization.reading import ArchiveStorages, Reading
 from .._types.devices import device as device_type
-from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
 from ._archive import ProgramReader
 from ._modules import RecursiveScriptModule
 from ._program import Program
+from ._scalars import VISITS, visited
 from ._unpickling import ProgramUnpickler
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
@@ -78,15 +79,18 @@ def read(stream: Any, where: Any = None, extra: Any = None) -> Any:
         if name.startswith("code/") and name.endswith(".py"):
             sources[name[5:-3].replace("/", ".")] = reader.text(name)
     program = Program(sources, (), reader.version(), getattr(stream, "name", ""))
-    program.longest = reader.longest
+    program.longest, program.of_file = reader.longest, True
+    program.counts = any("__setstate__" in text for text in sources.values())
     constants = _unpickled(reader, "constants.pkl", "constants", program, how)
     if type(constants) is not tuple:
         raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
+    _check_values(constants, reader.length, "constants.pkl")
     program.constants = constants
     root = _unpickled(reader, "data.pkl", "data", program, how)
+    program.counts, program.counted, program.named_places = False, [], {}
     if not isinstance(root, RecursiveScriptModule):
         raise RuntimeError("the archive holds no module (in the record data.pkl)")
-    _check(root)
+    _check(root, reader.length)
     if where is not None:
         program.move(where, tensors=False)
     if extra is not None:
@@ -105,8 +109,10 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
     data = reader.inflated(record)
     storages = ArchiveStorages(reader, how, folder)
     try:
-        with set_grad_enabled(is_grad_enabled()):  # a method `__setstate__` of the file may set it
-            return ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program).load()
+        unpickler = ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program)
+        found = unpickler.load()
+        unpickler.set_states(reader.length)
+        return found
     except _ERRORS as error:
         said = str(error)
         if "record" not in said:
@@ -118,7 +124,15 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
         raise type(error)(said) from None
 
 
-def _check(root: Any) -> None:
+def _check_values(values: Any, size: int, record: str) -> None:
+    """RuntimeError for values that hold each other in more places than a file of this size writes down."""
+    try:
+        visited(*values, tensor=0, most=VISITS + 64 * size)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error} (in the record {record})") from None
+
+
+def _check(root: Any, size: int) -> None:
     """RuntimeError for a module that lies in itself, and for one that has not what its class says it has."""
     pending, inside = [(root, False)], set()
     done: set[int] = set()
@@ -135,6 +149,7 @@ def _check(root: Any) -> None:
         inside.add(id(module))
         pending.append((module, True))
         script = module._script
+        _check_values(module._attributes.values(), size, "data.pkl")
         for name, table in [*((n, module._parameters) for n in script.parameters)]:
             if script.types.get(name) == "Tensor" and name not in table:
                 raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record data.pkl)")

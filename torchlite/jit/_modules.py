@@ -12,7 +12,7 @@ from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
 from . import _arguments
-from ._runtime import SCRIPTED, _of_object
+from ._runtime import SCRIPTED, _of_object, _run, entered
 from ._state import Attribute
 
 __all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptMethod", "ScriptModule"]
@@ -189,7 +189,7 @@ class RecursiveScriptModule(ScriptModule):
             if name in script.methods:
                 return ScriptMethod(self, name, script.methods[name])
             if name in script.constants or name in script.properties or script.types.get(name) == "NoneType":
-                return _of_object(self, name)
+                return (entered if script.of_file else _run)(_of_object, self, name)
         original = own.get("_original")
         if original is not None:
             return _of_original(self, original, name)
@@ -203,7 +203,7 @@ class RecursiveScriptModule(ScriptModule):
             setter = own["_script"].properties[name][1]
             if setter is None:
                 raise AttributeError(f"property '{name}' of '{self.original_name}' object has no setter")
-            own["_script"].methods[setter](self, value)
+            (entered if own["_script"].of_file else _run)(own["_script"].methods[setter], self, value)
         elif name in own.get("_modules", ()) or name in own.get("_parameters", ()) or name in own.get("_buffers", ()):
             if isinstance(value, Tensor) and name in own.get("_parameters", ()) and type(value) is Tensor:
                 own["_parameters"][name] = value
@@ -273,7 +273,7 @@ class RecursiveScriptModule(ScriptModule):
 
     def __len__(self) -> int:
         if "__len__" in self._script.methods:
-            return self._script.methods["__len__"](self)
+            return (entered if self._script.of_file else _run)(self._script.methods["__len__"], self)
         return len(self._modules or self._parameters)
 
     def __bool__(self) -> bool:
@@ -340,7 +340,8 @@ class RecursiveScriptModule(ScriptModule):
                 self._attributes[name] = fn(self._attributes[name])
         moved = {id(old): (old, now[name]) for name, old in before if old is not None and now[name] is not old}
         if moved:
-            self.__dict__["_attributes"] = {name: _moved(v, moved) for name, v in self._attributes.items()}
+            known: dict[int, Any] = {}
+            self.__dict__["_attributes"] = {name: _moved(v, moved, known) for name, v in self._attributes.items()}
         return self
 
     def __deepcopy__(self, memo: dict) -> Any:
@@ -392,17 +393,22 @@ def _scripted(module: Any) -> bool:
     return isinstance(module, RecursiveScriptModule)
 
 
-def _moved(value: Any, moved: dict[int, tuple[Any, Any]]) -> Any:
-    """A value with the tensors that were moved in the place of those that they were."""
+def _moved(value: Any, moved: dict[int, tuple[Any, Any]], known: dict[int, Any]) -> Any:
+    """A value with the tensors that were moved in the place of those that they were. known: by their identity, the
+    containers that were seen before.
+    """
     if isinstance(value, Tensor):
         return moved[id(value)][1] if id(value) in moved else value
-    if value.__class__ is list:
-        return [_moved(item, moved) for item in value]
-    if value.__class__ is tuple:
-        return tuple(_moved(item, moved) for item in value)
-    if value.__class__ is dict:
-        return {key: _moved(item, moved) for key, item in value.items()}
-    return value
+    if value.__class__ not in (list, tuple, dict):
+        return value
+    made: Any = known.get(id(value))
+    if made is None:
+        if value.__class__ is dict:
+            made = {key: _moved(item, moved, known) for key, item in value.items()}
+        else:
+            made = value.__class__([_moved(item, moved, known) for item in value])
+        known[id(value)] = made
+    return made
 
 
 def _of_original(self: Any, original: Any, name: str) -> Any:

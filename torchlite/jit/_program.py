@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import enum
 import keyword
+from collections.abc import Callable
 from typing import Any
 
 from . import _builtins, _runtime, _sites, _type_text
+from ._holes import HOLE
 from ._language import BadProgram, Translator, dotted
 from ._pieces import Definitions, Piece, pieces
 
@@ -28,7 +30,9 @@ class ScriptClass:
         self.program: Program | None = None
         self._tensors: dict[str, tuple | None] = {}
         self._members: dict[tuple[str, str], Any] = {}
+        self._listed: dict[str, tuple[list[str], frozenset[str]]] = {}
         self.by_python = False  # whether methods are the user's own functions
+        self.of_file = False  # whether its text was read from a file
 
     @property
     def original_name(self) -> str:
@@ -65,6 +69,14 @@ class ScriptClass:
         plain = all(a.annotation is None or dotted(a.annotation) == "Tensor" for a in given)
         return (_runtime.Tensor,) * len(given) if plain else None
 
+    def listed(self, what: str) -> frozenset[str]:
+        """The names of the parameters or buffers."""
+        names = getattr(self, what)
+        known = self._listed.get(what)
+        if known is None or known[0] is not names:
+            known = self._listed[what] = (names, frozenset(names))
+        return known[1]
+
     def is_module(self, type_text: str) -> bool:
         """Whether a type's text names a class of modules."""
         if not type_text.startswith("__torch__.") or self.program is None:
@@ -87,6 +99,12 @@ class Program:
         self.ignored: list[str] = []  # functions of the program that only Python has
         self.unknown: dict[str, str] = {}  # what has no text here, by its name: why
         self.longest: int | None = None  # letters of one definition
+        self.of_file = False
+        self.counts = False  # whether functions are compiled to count as well, for methods that run while it is read
+        self.counted: list[tuple[Any, Any]] = []  # functions, and their code that counts
+        self.budget: Any = None  # what they may do
+        # By the global names of places that call operators: the operator, its arguments, and those with a name.
+        self.named_places: dict[str, tuple[str, list, list]] = {}
         self.by_python = False  # whether Python runs it, so that what does not translate is told when it is saved
         self.globals: dict[str, Any] = {"__builtins__": {}, "__name__": self.module, **_runtime.GLOBALS}
         self._pieces: dict[str, dict[str, Piece]] = {}
@@ -116,6 +134,8 @@ class Program:
         if isinstance(operator, _builtins.Operator):
             name = operator.name
         made = self._placed(_sites.site(name, operator, items, keywords, method))
+        if self.counts:
+            self.named_places[made] = (name, items, keywords)
         part = None if method else _sites.part(name, items, keywords)
         if part is not None:
             self._parts[made] = [part]
@@ -137,6 +157,8 @@ class Program:
             return None
         made = self._placed(run)
         self._parts[made] = parts
+        if self.counts:
+            self.named_places[made] = ("select", [HOLE], [])
         return made
 
     def known(self, name: str, args: list) -> str | None:
@@ -239,7 +261,9 @@ class Program:
         self.device = where
         self.globals.update({name: self._named_device(*given) for name, given in self._devices.items()})
         if tensors:
-            moved = {id(c): _moved(c, where) for c in self.constants}
+            moved: dict[int, Any] = {}
+            for constant in self.constants:
+                _moved(constant, where, moved)
             self.globals.update({n: moved[id(v)] for n, v in self.globals.items() if n.startswith("CONSTANTS.")})
             self.constants = tuple(moved[id(c)] for c in self.constants)
 
@@ -307,6 +331,14 @@ class Program:
             self.unknown.setdefault(path, str(error))
             return _runtime.Later(self.globals, path)
 
+    def translated(self, function: Any, tree: ast.AST, compiled: Callable[[], Any]) -> None:
+        """Keep the code of a function that counts, which its tree is changed to."""
+        if self.counts:
+            from ._reading import counted
+
+            counted(tree)
+            self.counted.append((function, compiled()))
+
     def _place(self, path: str) -> str:
         module, _, name = path.rpartition(".")
         return f"{name} in the record code/{module.replace('.', '/')}.py"
@@ -337,7 +369,7 @@ class Program:
         elif base in (None, "Module", "Interface", "ModuleInterface", "Exception"):
             kind = {None: "class", "Module": "Module", "Exception": "class"}.get(base, "interface")
             made = ScriptClass(path, kind)
-            made.program = self
+            made.program, made.of_file = self, self.of_file
             self._found[path] = made
             self._fields(made, node, place, piece.methods)
         else:
@@ -391,10 +423,17 @@ class Program:
                 made.properties[name] = (both[0], both[1])
 
 
-def _moved(value: Any, where: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return type(value)(_moved(item, where) for item in value)
-    return value.to(where) if isinstance(value, _runtime.Tensor) else value
+def _moved(value: Any, where: Any, known: dict[int, Any]) -> Any:
+    """A constant on a device. known: by their identity, those that were moved before."""
+    if id(value) not in known:
+        made = value
+        if isinstance(value, (list, tuple)):
+            items = [_moved(item, where, known) for item in value]
+            made = tuple.__new__(type(value), items) if isinstance(value, tuple) else items
+        elif isinstance(value, _runtime.Tensor):
+            made = value.to(where)
+        known[id(value)] = made
+    return known[id(value)]
 
 
 # Attributes that no table of an object has.
@@ -410,9 +449,9 @@ def _places(made: ScriptClass) -> dict[str, str]:
         if name in made.constants:
             if made.constants[name].__class__ in (int, float, bool, str, type(None)):
                 found[name] = "constants"
-        elif kind == "Tensor" and name in made.parameters:
+        elif kind == "Tensor" and name in made.listed("parameters"):
             found[name] = "_parameters"
-        elif kind == "Tensor" and name in made.buffers:
+        elif kind == "Tensor" and name in made.listed("buffers"):
             found[name] = "_buffers"
         elif made.is_module(kind):
             found[name] = "_modules"

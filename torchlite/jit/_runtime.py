@@ -11,9 +11,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from torchlite.nn.parameter import Parameter
+
 from .._aten.allowed import check_pieces
 from .._dispatch.call import Tensor
+from .._dispatch.runtime import MODE
 from .._types.devices import device as device_type
+from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
 from . import _scalars
 from ._state import of_library
@@ -33,6 +37,46 @@ class Error(RuntimeError):
     """What a program raises."""
 
 
+_HEAD = (
+    "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
+    "call last):\n"
+)
+
+
+def entered(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of a program that was read from a file: the host gets RuntimeErrors alone, results that end, and
+    the mode of gradients that it had.
+    """
+    grad = MODE.grad
+    try:
+        made = function(*args, **kwargs)
+        if made.__class__ in CONTAINERS:
+            _scalars.visited(made, tensor=0)
+        return made
+    except Exception as error:
+        found = as_runtime_error(error)
+        if found is error:
+            raise
+        raise found from None
+    finally:
+        if MODE.grad is not grad:
+            set_grad_enabled(grad)
+
+
+CONTAINERS = frozenset((list, tuple, dict))
+
+
+def as_runtime_error(error: Exception) -> Exception:
+    """The error of TorchScript's interpreter for one of Python; a RuntimeError and a MemoryError as they are."""
+    if isinstance(error, (RuntimeError, MemoryError)) and not isinstance(error, RecursionError):
+        return error
+    if isinstance(error, UnboundLocalError):
+        return RuntimeError(f"undefined value: {error}")
+    if isinstance(error, RecursionError):
+        return RuntimeError(f"{_HEAD}RuntimeError: the program calls itself, or its values lie in each other, too deep")
+    return RuntimeError(f"{_HEAD}RuntimeError: {type(error).__name__}: {str(error)[:1000]}")
+
+
 class ScriptObject:
     """An object of a class of a program."""
 
@@ -46,9 +90,10 @@ class ScriptObject:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         method = self._script.methods.get(name)
+        run = entered if self._script.of_file else _run
         if method is not None:
-            return lambda *args, **kwargs: method(self, *args, **kwargs)
-        return get(self, name)
+            return lambda *args, **kwargs: run(method, self, *args, **kwargs)
+        return run(get, self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         store(self, name, value)
@@ -71,6 +116,10 @@ class ScriptObject:
         return made
 
 
+def _run(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
 # The classes of objects whose attributes and methods are a program's; modules are added by `_modules`.
 SCRIPTED: set[Any] = {ScriptObject}
 
@@ -80,7 +129,7 @@ def _special(name: str) -> Any:
         method = self._script.methods.get(name)
         if method is None:
             raise TypeError(f"'{self._script.original_name}' has no {name}")
-        return method(self, *args)
+        return entered(method, self, *args) if self._script.of_file else method(self, *args)
 
     return run
 
@@ -173,7 +222,30 @@ def store(obj: Any, name: str, value: Any) -> None:
     elif name in obj._modules:
         raise RuntimeError(f"the submodule {name} cannot be set in TorchScript")
     else:
+        _first(obj, name, value)
+
+
+def _first(obj: Any, name: str, value: Any) -> None:
+    """Give a module an attribute that it does not have yet, where it belongs."""
+    if isinstance(value, Tensor) and name in obj._script.listed("parameters"):
+        obj._parameters[name] = as_parameter(value)
+    elif isinstance(value, Tensor) and name in obj._script.listed("buffers"):
+        obj._buffers[name] = value
+    elif value.__class__ in SCRIPTED and value.__class__ is not ScriptObject:
+        obj._modules[name] = value
+    else:
         obj._attributes[name] = value
+
+
+def as_parameter(tensor: Any) -> Any:
+    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
+    if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
+        wants = tensor.requires_grad
+        try:
+            tensor.__class__ = Parameter
+        except TypeError:
+            return Parameter(tensor, wants)
+    return tensor
 
 
 def call(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -379,12 +451,6 @@ def failed(said: Any) -> None:
     fail(f"AssertionError: {_scalars.shown(said)}")
 
 
-_HEAD = (
-    "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
-    "call last):\n"
-)
-
-
 def fail(message: Any = "", kind: Any = None, *rest: Any) -> None:
     """What a program's `raise` does."""
     said = _scalars.shown(message)
@@ -397,7 +463,7 @@ def fork(function: Any, *args: Any, **kwargs: Any) -> Future:
     try:
         future.set_result(invoke(function, *args, **kwargs))
     except Exception as error:
-        future.set_exception(error)
+        future.set_exception(as_runtime_error(error))
     return future
 
 
@@ -450,7 +516,7 @@ def _through(name: str) -> Callable:
 
 
 def _pick(name: str) -> Callable:
-    python = {"min": min, "max": max}[name]
+    python = _scalars.SCALARS[name]
 
     def run(*args: Any) -> Any:
         if any(isinstance(a, Tensor) for a in args):
@@ -468,7 +534,15 @@ def _zip(*items: Any) -> Any:
     return zip(*map(iterate, items), strict=False)
 
 
+def _of_type(value: Any, test: Callable) -> bool:
+    if value.__class__ in CONTAINERS:
+        _scalars.visited(value, tensor=0)
+    return test(value)
+
+
 GLOBALS: dict[str, Any] = {
+    "own.key": _scalars.keyed,
+    "own.plain_keys": frozenset((int, str, float, bool, Tensor, type(None))),
     "own.get": get,
     "own.set": store,
     "own.call": call,
@@ -479,7 +553,7 @@ GLOBALS: dict[str, Any] = {
     "own.failed": failed,
     "own.raise": fail,
     "own.number": number,
-    "own.isinstance": lambda value, test: test(value),
+    "own.isinstance": _of_type,
     "own.fork": fork,
     "own.change": change,
     "number.inf": math.inf,

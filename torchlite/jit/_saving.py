@@ -23,6 +23,7 @@ from ._codes import code_of
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
 from ._program import Program
 from ._runtime import ScriptObject
+from ._scalars import visited
 
 VERSION = 10  # of the operators' meaning in what is written
 _NAMED = re.compile(r"__torch__(?:\.\w+)+")
@@ -101,7 +102,7 @@ def _as_module(function: Any) -> Any:
     old = script.program
     sources = {**old.sources, "__torch__": old.sources.get("__torch__", "") + text}
     program = Program(sources, old.constants, old.version)
-    program.ignored, program.unknown = old.ignored, old.unknown
+    program.ignored, program.unknown, program.of_file = old.ignored, old.unknown, old.of_file
     return RecursiveScriptModule(program.find("__torch__.PlaceholderModule"))
 
 
@@ -116,18 +117,25 @@ class _Programs:
         self.constants: list[Any] = []
         self._names: dict[int, dict[str, str]] = {}  # of each program, the new names of what had another's
         self._taken: set[str] = set()
+        self._seen: set[int] = set()  # objects that were gone through
         self._keep: list[Any] = []
 
     def gather(self, root: Any) -> None:
         """Take up the programs of a module and of what it has."""
         for module in root.modules():
             self._of(module._script if isinstance(module, RecursiveScriptModule) else None, module)
-            for value in getattr(module, "_attributes", {}).values():
+            values = getattr(module, "_attributes", {}).values()
+            visited(*values, tensor=0)
+            for value in values:
                 self._in(value)
 
     def _in(self, value: Any) -> None:
         if isinstance(value, ScriptObject):
+            if id(value) in self._seen:
+                return
+            self._seen.add(id(value))
             self._of(value._script, value)
+            visited(*value._attributes.values(), tensor=0)
             for inner in value._attributes.values():
                 self._in(inner)
         elif isinstance(value, (list, tuple)):
@@ -162,6 +170,7 @@ class _Programs:
                 names[name] = self._free(name)
         self._taken |= {names.get(name, name) for name in defined}
         self._names[id(program)] = names
+        visited(*program.constants, tensor=0)
         start = len(self.constants)
         self.constants += program.constants
         for module, text in program.sources.items():

@@ -13,8 +13,47 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .._dispatch.call import Tensor
+
 _LONGEST = 1 << 21  # items of a list, letters of a text, that other lists and texts make
 _REPEATED = 1 << 19  # those that a number alone makes: `*`, padding, ranges
+
+
+# What `str`, `==`, `hash`, sorting and their like may visit in one call where values lie in several places: items,
+# letters, and some for each container and each tensor.
+VISITS, _OF_CONTAINER, _DEEPEST = 1 << 24, 32, 200
+_LEAVES = frozenset((int, float, bool, complex, type(None)))
+_SHOWN_TENSOR = 1 << 13  # visits: the text of a tensor takes about as long
+
+
+def visited(*values: Any, tensor: int = 256, most: int = VISITS) -> int:
+    """How much values hold, with what lies in several places counted for each. RuntimeError for too much: a list that
+    holds a list twice, and so on, is soon without an end.
+
+    tensor: what each tensor counts; 0 if texts count nothing either. most: how much is allowed; values that each lie
+    in one place may hold more.
+    """
+    spent, depth, level = 0, 0, [value for value in values if value.__class__ not in _LEAVES]
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                spent += len(value) if tensor else 0
+            elif isinstance(value, Tensor):
+                spent += tensor
+            elif isinstance(value, (list, tuple, dict)):
+                spent += _OF_CONTAINER + len(value)
+                parts = value if not isinstance(value, dict) else (*value, *value.values())
+                if not _LEAVES.issuperset(map(type, parts)):
+                    below += [part for part in parts if part.__class__ not in _LEAVES]
+            if spent > most:
+                if 4 * len({*map(id, level)}) <= len(level) or 4 * len({*map(id, below)}) <= len(below) > 4:
+                    raise RuntimeError(f"a value holds others in so many places that {spent} would be visited")
+                most = 2 * spent
+        level, depth = below, depth + 1
+        if depth > _DEEPEST:
+            raise RuntimeError(f"a value is nested more than {_DEEPEST} deep")
+    return spent
 
 
 def wrapped(value: Any) -> Any:
@@ -91,10 +130,15 @@ def hashed(value: Any) -> int:
     if value is None:
         return 0
     if value.__class__ is tuple:
-        return hash(tuple(map(hashed, value)))
+        visited(value)
+        return _hashed(value)
     if value.__class__ in (int, float, bool, complex, str):
         return hash(value)
     raise RuntimeError(f"unhashable type: '{value.__class__.__name__}'")
+
+
+def _hashed(value: Any) -> int:
+    return hash(tuple(map(_hashed, value))) if value.__class__ is tuple else hashed(value)
 
 
 def shift_left(a: int, b: int) -> int:
@@ -120,7 +164,13 @@ def _real(function: Callable) -> Callable:
 
 
 def shown(value: Any) -> str:
-    """A value as TorchScript prints it."""
+    """A value as TorchScript prints it. RuntimeError for one that would take too long."""
+    if value.__class__ is not str:
+        visited(value, tensor=_SHOWN_TENSOR)
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
     kind = value.__class__
     if kind is float:
         return (
@@ -129,11 +179,11 @@ def shown(value: Any) -> str:
     if kind is str:
         return value
     if kind is list:
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(_shown, value)) + "]"
     if kind is tuple:
-        return "(" + ", ".join(map(shown, value)) + (",)" if len(value) == 1 else ")")
+        return "(" + ", ".join(map(_shown, value)) + (",)" if len(value) == 1 else ")")
     if kind is dict:
-        return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_shown(k)}: {_shown(v)}" for k, v in value.items()) + "}"
     # The text of any other object is Python's, which says where it lies.
     return f"<{kind.__name__}>" if kind.__repr__ is object.__repr__ or callable(value) else str(value)
 
@@ -154,9 +204,10 @@ def formatted(pattern: str, *values: Any) -> str:
         raise RuntimeError("Too few arguments for format string: " + pattern[:200])
     if len(values) >= len(parts):
         raise RuntimeError("Too many arguments for format string: " + pattern[:200])
+    visited(values, tensor=_SHOWN_TENSOR)
     out = [parts[0]]
     for value, part in zip(values, parts[1:], strict=True):
-        out += (shown(value), part)
+        out += (_shown(value), part)
     return "".join(out)
 
 
@@ -165,6 +216,7 @@ _PERCENT = re.compile(r"%(.?)", re.DOTALL)
 
 def percent(pattern: str, *values: Any) -> str:
     """`"%d" % value`, with the plain letters only."""
+    visited(values, tensor=_SHOWN_TENSOR)
     given = iter(values[0] if len(values) == 1 and values[0].__class__ is tuple else values)
 
     def one(match: Any) -> str:
@@ -183,7 +235,7 @@ def percent(pattern: str, *values: Any) -> str:
         if letter == "c":
             return value if isinstance(value, str) else chr(value)
         if letter == "s":
-            return shown(value)
+            return _shown(value)
         raise RuntimeError(f"The specifier %{letter} is not supported in TorchScript format strings")
 
     out = _PERCENT.sub(one, pattern)
@@ -211,7 +263,29 @@ def _replace(value: str, old: str, new: str, count: int = -1) -> str:
 
 def _find(name: str) -> Callable:
     method = getattr(str, name)
-    return lambda value, part, start=0, end=-1: method(value, part, start, len(value) if end == -1 else end)
+
+    def find(value: str, part: str, start: int = 0, end: int = -1) -> int:
+        if name[0] == "r":
+            _check_search(value, part)
+        return method(value, part, start, len(value) if end == -1 else end)
+
+    return find
+
+
+def _check_search(value: str, part: Any) -> None:
+    """RuntimeError where a search from the right, which may compare all letters with all, would take too long."""
+    if part.__class__ is str and len(value) * len(part) > VISITS << 4:
+        raise RuntimeError(f"text of {len(part)} letters cannot be searched for in {len(value)} from the right")
+
+
+def _from_right(name: str) -> Callable:
+    method = getattr(str, name)
+
+    def run(value: str, separator: Any = None, *rest: Any) -> Any:
+        _check_search(value, separator)
+        return method(value, separator, *rest)
+
+    return run
 
 
 def _join(separator: str, parts: list) -> str:
@@ -230,17 +304,31 @@ def _expandtabs(value: str, size: int = 8) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal: tensors in lists by their numbers."""
+    """Whether two values are equal: tensors in lists by their numbers. RuntimeError for what would take too long."""
+    if isinstance(a, (list, tuple, dict)):
+        visited(a)
+    return _same(a, b)
+
+
+def _same(a: Any, b: Any) -> bool:
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b) if getattr(a, "shape", ()) == getattr(b, "shape", ()) == () else bool((a == b).all())
 
 
 def contains(items: Any, item: Any) -> bool:
     """Whether a list has an item, a dict a key, or text a part."""
     if items.__class__ is list or items.__class__ is tuple:
-        return any(same(x, item) for x in items)
-    return item in items
+        visited(items)
+        return any(_same(x, item) for x in items)
+    return keyed(item) in items
+
+
+def keyed(key: Any) -> Any:
+    """A key that is hashed. RuntimeError for a tuple that holds too much."""
+    if isinstance(key, tuple):
+        visited(key)
+    return key
 
 
 def _append(items: list, item: Any) -> list:
@@ -258,19 +346,34 @@ def _remove(items: list, item: Any) -> None:
 
 def index_of(items: list, item: Any) -> int:
     """Where a list has an item first. ValueError where it has none."""
+    visited(items)
     for place, one in enumerate(items):
-        if same(one, item):
+        if _same(one, item):
             return place
     raise ValueError(f"'{shown(item)[:100]}' is not in list")
 
 
 def _sort(items: list, reverse: bool = False) -> None:
+    visited(items)
     items.sort(reverse=reverse)
 
 
 def sorted_(items: Any, reverse: bool = False) -> list:
     """The items of a list in order."""
-    return sorted(list_of(items), reverse=reverse)
+    found = list_of(items)
+    visited(found)
+    return sorted(found, reverse=reverse)
+
+
+def _ordered(function: Callable) -> Callable:
+    """A comparison, or a choice by comparisons, of values that do not hold too much."""
+
+    def run(*values: Any) -> Any:
+        if any(isinstance(value, (list, tuple)) for value in values):
+            visited(*values)
+        return function(*values)
+
+    return run
 
 
 def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
@@ -279,24 +382,26 @@ def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any
 
 def set_item(items: Any, key: Any, value: Any) -> None:
     """`items[key] = value`."""
-    items[key] = value
+    items[keyed(key)] = value
 
 
 def delete(items: Any, key: Any) -> None:
     """`del items[key]`."""
-    del items[key]
+    del items[keyed(key)]
 
 
 def _pop(items: Any, *args: Any) -> Any:
-    return items.pop(*args)
+    return items.pop(*map(keyed, args))
 
 
 def _get(items: dict, key: Any, default: Any = None) -> Any:
-    return items.get(key, default)
+    return items.get(keyed(key), default)
 
 
 def dict_of(items: Any = (), *rest: Any, **named: Any) -> dict:
     """A dict of pairs, or of another dict, and of what is named."""
+    if items.__class__ is not dict:
+        items = [(keyed(key), value) for key, value in items]
     return {**dict(items), **named}
 
 
@@ -332,8 +437,7 @@ def _not_equal(a: Any, b: Any) -> bool:
 
 _TEXT = (
     "capitalize isalnum isalpha isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper "
-    "lower upper title swapcase casefold strip lstrip rstrip splitlines partition rpartition startswith endswith "
-    "rsplit"
+    "lower upper title swapcase casefold strip lstrip rstrip splitlines partition startswith endswith"
 ).split()
 _REAL: dict[str, Callable] = {
     "sqrt": math.sqrt,
@@ -372,6 +476,7 @@ _REAL: dict[str, Callable] = {
 SCALARS: dict[str, Callable] = {
     **{name: getattr(str, name) for name in _TEXT},
     **{name: _real(function) for name, function in _REAL.items()},
+    **{name: _from_right(name) for name in ("rsplit", "rpartition")},
     **{name: _padding(name) for name in ("center", "ljust", "rjust", "zfill")},
     "add": add,
     "sub": sub,
@@ -387,10 +492,7 @@ SCALARS: dict[str, Callable] = {
     "abs": abs,
     "eq": _equal,
     "ne": _not_equal,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
+    **{name: _ordered(getattr(operator, name)) for name in ("lt", "le", "gt", "ge")},
     "__and__": operator.and_,
     "__or__": operator.or_,
     "__xor__": operator.xor,
@@ -407,7 +509,7 @@ SCALARS: dict[str, Callable] = {
     "__is__": operator.is_,
     "__isnot__": operator.is_not,
     "__contains__": contains,
-    "__getitem__": operator.getitem,
+    "__getitem__": lambda items, key: items[keyed(key)],
     "_set_item": set_item,
     "Delete": delete,
     "append": _append,
@@ -425,7 +527,9 @@ SCALARS: dict[str, Callable] = {
     "rfind": _find("rfind"),
     "replace": _replace,
     "count": lambda items, item, *rest: (
-        sum(same(one, item) for one in items) if items.__class__ is list else items.count(item, *rest)
+        visited(items) and sum(_same(one, item) for one in items)
+        if items.__class__ is list
+        else items.count(item, *rest)
     ),
     "clear": lambda items: items.clear(),
     "copy": lambda items: items.copy(),
@@ -436,9 +540,9 @@ SCALARS: dict[str, Callable] = {
     "values": lambda items: list(items.values()),
     "items": lambda items: list(items.items()),
     "get": _get,
-    "setdefault": lambda items, key, value: items.setdefault(key, value),
+    "setdefault": lambda items, key, value: items.setdefault(keyed(key), value),
     "popitem": lambda items: items.popitem(),
-    "update": lambda items, more: items.update(more),
+    "update": lambda items, more: items.update(dict_of(more)),
     "slice": _slice,
     "format": formatted,
     "percentFormat": percent,
@@ -458,8 +562,8 @@ SCALARS: dict[str, Callable] = {
     "sum": lambda items, *rest: wrapped(sum(items)),
     "any": lambda items: any(items),
     "all": lambda items: all(items),
-    "max": max,
-    "min": min,
+    "max": _ordered(max),
+    "min": _ordered(min),
     "sorted": sorted_,
     "divmod": divmod,
     "factorial": _factorial,

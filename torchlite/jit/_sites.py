@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._types.devices import device
-from .._types.source import compile_source, identifier
+from .._types.source import compile_function, compile_source, identifier
 from ._builtins import TENSORS, Gathering, Operator, Plan
 from ._codes import dtype_of
 from ._holes import HOLE, Hole
@@ -342,9 +342,9 @@ def _filled(run: Callable, items: list[Item], keywords: list) -> Callable:
     return text.call(run)
 
 
-@functools.cache
+@functools.lru_cache(512)
 def _made(call_text: str, holes: int, literals: tuple[str, ...]) -> Callable:
     """A maker of functions that call `run` with numbered arguments and literals."""
     given = ", ".join(f"a{i}" for i in range(holes))
     text = f"def make({', '.join(['run', *literals])}):\n  return lambda {given}: run({call_text})\n"
-    return compile_source(text, f"<TorchScript: run({call_text})>", {"__builtins__": {}})["make"]
+    return compile_function("make", text, f"<TorchScript: run({call_text[:200]})>", {"__builtins__": {}})

@@ -6,15 +6,13 @@ import enum
 import pickle
 from typing import Any
 
-from torchlite.nn.parameter import Parameter
-
 from .._dispatch.call import Tensor
 from .._serialization.limits import STEPS_OF_A_CALL, short
 from .._serialization.restricted import RestrictedUnpickler
 from ._language import BadProgram
 from ._modules import RecursiveScriptModule
 from ._program import ScriptClass
-from ._runtime import ScriptObject
+from ._runtime import ScriptObject, as_parameter, entered
 
 _LISTS = {
     "build_intlist": (int,),
@@ -55,12 +53,16 @@ class ProgramUnpickler(RestrictedUnpickler):
         self._program = program
         self._waiting: list[tuple[Any, Any]] = []  # objects whose class says how their state is set
 
-    def load(self) -> Any:
-        """The object. UnpicklingError for what no program's pickle has."""
-        found = super().load()
-        for target, state in self._waiting:
-            target._script.methods["__setstate__"](target, state)
-        return found
+    def set_states(self, size: int) -> None:
+        """Call `__setstate__` of the objects that have one. size: of the file, which bounds what they may do."""
+        if not self._waiting:
+            return
+        from ._reading import Budget, counting
+
+        self._program.budget = self._program.budget or Budget(size)
+        with counting(self._program, self._program.budget):
+            for target, state in self._waiting:
+                entered(target._script.methods["__setstate__"], target, state)
 
     def _global(self, module: str, name: str) -> None:
         if module.startswith("__torch__"):
@@ -85,7 +87,9 @@ class ProgramUnpickler(RestrictedUnpickler):
             return
         args = self._pop()
         if type(args) is tuple:
-            self._budget.spend(STEPS_OF_A_CALL + len(args))
+            listed = len(args[0]) if args and type(args[0]) is list else 0
+            fields = getattr(function, "_script_fields", None) or ()
+            self._budget.spend(STEPS_OF_A_CALL + max(len(args), listed, len(fields)))
         if isinstance(function, _Builder) and type(args) is tuple:
             self._stack[-1] = function(args)
             return
@@ -93,9 +97,15 @@ class ProgramUnpickler(RestrictedUnpickler):
             value = args[0] if type(args) is tuple and len(args) == 1 else args
             if type(value) not in (int, float, str):
                 raise pickle.UnpicklingError(f"a member of an enumeration is called with {short(args)}")
-            self._stack[-1] = function(value)
+            try:
+                self._stack[-1] = function(value)
+            except ValueError as error:
+                raise pickle.UnpicklingError(str(error)[:200]) from None
         elif type(args) is tuple:
-            self._stack[-1] = function(*args)  # type: ignore[operator, misc]
+            try:
+                self._stack[-1] = function(*args)  # type: ignore[operator, misc]
+            except TypeError as error:
+                raise pickle.UnpicklingError(str(error)[:200]) from None
         else:
             raise pickle.UnpicklingError(f"REDUCE needs a tuple of arguments, but got {type(args)}")
 
@@ -151,22 +161,11 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
         target._attributes[name] = value
     elif isinstance(value, RecursiveScriptModule):
         target._modules[name] = value
-    elif isinstance(value, Tensor) and name in script.parameters:
+    elif isinstance(value, Tensor) and name in script.listed("parameters"):
         target._parameters[name] = as_parameter(value)
-    elif isinstance(value, Tensor) and name in script.buffers:
+    elif isinstance(value, Tensor) and name in script.listed("buffers"):
         target._buffers[name] = value
     elif name == "training":
         object.__setattr__(target, "training", bool(value))
     elif name != "_is_full_backward_hook":
         target._attributes[name] = value
-
-
-def as_parameter(tensor: Any) -> Any:
-    """A tensor as the Parameter that it is from now on: the same object, for lists of weights may have it too."""
-    if not isinstance(tensor, Parameter) and type(tensor) is Tensor:
-        wants = tensor.requires_grad
-        try:
-            tensor.__class__ = Parameter
-        except TypeError:
-            return Parameter(tensor, wants)
-    return tensor
