@@ -174,8 +174,7 @@ class Unbacked:
         self.counts[node, dim] = Expr.symbol(name)
         if hint == result.shape[dim]:
             return result
-        self.recorder.__exit__(None, None, None)
-        try:
+        with self.recorder.paused():
             plain = result.detach()
             if not plain.shape[dim]:
                 shape = list(plain.shape)
@@ -184,8 +183,6 @@ class Unbacked:
             else:
                 made = plain.index_select(dim, torch.arange(hint, device=plain.device) % plain.shape[dim])
             return made.requires_grad_(result.requires_grad)
-        finally:
-            self.recorder.__enter__()
 
     # -- conditions ---------------------------------------------------------------------------------
 
