@@ -30,11 +30,12 @@ class Properties(Fields):
         """The shape, or the length of one dimension."""
         if TRACES and (found := handled_method("size", self, dim)) is not NotImplemented:
             return found
+        data = self._memory
         if dim is None:
-            return Size(self._memory.shape)
-        if not self._memory.ndim:
+            return Size(data.shape)
+        if not data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
-        return self._memory.shape[wrap_dim(dim, self._memory.ndim)]
+        return data.shape[wrap_dim(dim, data.ndim)]
 
     @property
     def ndim(self) -> int:

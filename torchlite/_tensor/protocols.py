@@ -38,6 +38,8 @@ class Protocols(History):
         return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
+        if TRACES and (found := handled_method("__format__", self, spec)) is not NotImplemented:
+            return found
         if self._data.ndim == 0 and not self.is_meta and (self._signs or type(self) in (call.Tensor, call.Parameter)):
             return self.item().__format__(spec)
         return object.__format__(self, spec)

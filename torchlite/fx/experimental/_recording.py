@@ -128,6 +128,10 @@ def _reading(shown: str, unbacked: Callable | None = None) -> Callable:
     return run
 
 
+def _formatted(found: Recorder, tensor: Any, spec: str) -> Any:
+    return object.__format__(tensor, spec) if found.knows(tensor) and not found.is_inside else NotImplemented
+
+
 def _shape(found: Recorder, tensor: Any) -> Any:
     """The sizes of a tensor as expressions, where a trace keeps them."""
     unbacked = found.unbacked
@@ -178,7 +182,7 @@ _METHODS: dict[str, Callable] = {
     "__int__": _reading("int(tensor)"), "__float__": _reading("float(tensor)"), "__index__": _reading("an index"),
     "__complex__": _reading("complex(tensor)"), "item": _reading("tensor.item()", _item),
     "tolist": _reading("tensor.tolist()", _listed), "numpy": _reading("tensor.numpy()"),
-    "__array__": _reading("an array of NumPy"),
+    "__array__": _reading("an array of NumPy"), "__format__": _formatted,
 }  # fmt: skip
 
 
