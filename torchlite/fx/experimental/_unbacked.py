@@ -87,6 +87,8 @@ class Unbacked:
         expr: Expr | None
         if node.op == "placeholder":
             expr = self.given.get((node, dim), Expr.of(size))
+        elif "number" not in node.meta:  # a constant of the program
+            expr = Expr.of(size)
         else:
             expr = self.counts.get((node, dim)) or self.told.get((node.meta["number"], dim))
         if expr is None:
