@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import contextlib
+import copy
 import io
 import math
 import os
+import pickle
 import sys
 import threading
 import time
@@ -21,7 +24,7 @@ PAIRS = int(os.environ.get("TORCHLITE_TRACING_PAIRS", "10"))  # 200 at night
 
 
 def linear():
-    """A layer whose numbers are no draws, which threads share."""
+    """A layer whose numbers are no draws."""
     made = torch.nn.Linear(4, 4)
     with torch.no_grad():
         made.weight.copy_(torch.linspace(-1, 1, 16).reshape(4, 4))
@@ -29,10 +32,15 @@ def linear():
     return made
 
 
+# What the traced programs have in common with each other and with programs that run eagerly.
+SHARED = torch.nn.Sequential(linear(), torch.nn.BatchNorm1d(4)).eval()
+CONSTANT = torch.linspace(0, 1, 4)
+
+
 class Net(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.linear = linear()
+        self.linear = SHARED[0]
         self.meet = None
 
     def scaled(self, x):
@@ -47,7 +55,7 @@ class Net(torch.nn.Module):
 class Plain(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.linear = linear()
+        self.linear = SHARED[0]
         self.meet = None
 
     def forward(self, x):
@@ -59,7 +67,7 @@ class Plain(torch.nn.Module):
 class Scripted(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.linear = linear()
+        self.linear = SHARED[0]
 
     def forward(self, x):
         return torch.relu(self.linear(x)) * 2
@@ -120,7 +128,14 @@ def mapped(x, meet):
         return torch.vmap(lambda row: torch.relu(row) * row.sum())(x)
 
 
-WAYS = {f.__name__: f for f in (exported, symbolic, compiled, scripted, traced, made, mapped)}
+def written(x, meet):
+    net, file = Plain(), io.BytesIO()
+    net.meet = meet
+    torch.onnx.export(net, (x,), file)
+    return torch.onnx.load(io.BytesIO(file.getvalue()))(x)
+
+
+WAYS = {f.__name__: f for f in (exported, symbolic, compiled, scripted, traced, made, mapped, written)}
 
 
 def everything():
@@ -143,6 +158,71 @@ def changed(before, after):
     ]
 
 
+def attributes():
+    """The attributes of what a trace might replace, by the names of their owners."""
+    owners = torch.Tensor, torch.nn.Parameter, torch.nn.Module, builtins, math, warnings
+    return {owner.__name__: (owner, dict(vars(owner))) for owner in owners}
+
+
+def replaced(before):
+    """The attributes that are other objects; methods that are made at their first use stay what they are then."""
+    return [
+        f"{where}.{name}"
+        for where, (owner, names) in before.items()
+        for name, value in names.items()
+        if vars(owner).get(name) is not value and type(value).__name__ != "_Later"
+    ]
+
+
+def not_plain(model):
+    """The names of a module's tensors whose classes are others than those that it was made with."""
+    found = [name for name, value in model.named_parameters() if type(value) is not torch.nn.Parameter]
+    return found + [name for name, value in model.named_buffers() if type(value) is not torch.Tensor]
+
+
+def copies(model):
+    """Copies of a module by each way that writes the classes of its tensors."""
+    yield copy.deepcopy(model)
+    yield pickle.loads(pickle.dumps(model))
+    file = io.BytesIO()
+    torch.save(model, file)
+    assert b"experimental" not in file.getvalue()
+    yield torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    again = copy.deepcopy(model)
+    again.load_state_dict(torch.load(io.BytesIO(file.getvalue())))
+    yield again
+
+
+def seen_by_a_thread_that_traces_nothing(before):
+    """What is not as it is without a trace."""
+    wrong = replaced(before) + not_plain(SHARED) + [type(CONSTANT).__name__] * (type(CONSTANT) is not torch.Tensor)
+    for made in copies(SHARED):
+        wrong += not_plain(made)
+        wrong += [f"values of {n}" for n, v in made.state_dict().items() if not torch.equal(v, SHARED.state_dict()[n])]
+    x = torch.arange(12.0).reshape(3, 4)
+    values = {
+        "sizes": {type(n) for n in (*x.shape, x.size(0), x.numel(), *x.size())} == {int},
+        "reads": x[1, 2].item() == 6.0
+        and bool(x[0, 1])
+        and int(x[2, 3]) == 11
+        and x[0].tolist() == [0.0, 1.0, 2.0, 3.0],
+        "tensors": {type(t) for t in (x.detach(), x.data, x[0], x.to(torch.int64), x.new_zeros(2), x.cpu())}
+        == {torch.Tensor},
+        "format": f"{x.sum():.1f}" == "66.0",
+        "functions": min(3, 2) == 2 and math.sqrt(4.0) == 2.0,
+        "dtype": torch.get_default_dtype() is torch.float32,
+        "grad": torch.is_grad_enabled() and not torch.is_inference_mode_enabled(),
+        "autocast": not torch.is_autocast_enabled("cpu") and (x @ x.T).dtype is torch.float32,
+        "tracing": not torch.jit.is_tracing() and not torch.compiler.is_exporting(),
+    }
+    x.requires_grad_()
+    SHARED(x).sum().backward()
+    values["gradients"] = type(x.grad) is torch.Tensor and SHARED[0].weight.requires_grad
+    return wrong + [name for name, holds in values.items() if not holds]
+
+
 class Eager(threading.Thread):
     """Runs programs as they are written while others trace, and looks at what Python and torchlite have."""
 
@@ -152,18 +232,12 @@ class Eager(threading.Thread):
 
     def run(self) -> None:
         try:
-            net = Plain()
+            net, before = Plain(), attributes()
             x = torch.arange(12.0).reshape(3, 4)
             want = net(x)
-            names = "min", "max", "print", "len"
-            before = [getattr(builtins, n) for n in names], math.sqrt, warnings.warn, [
-                getattr(torch.nn.Module, n) for n in ("__call__", "__getattr__", "_call_impl")
-            ]  # fmt: skip
             while not self.stop.is_set():
-                now = [getattr(builtins, n) for n in names], math.sqrt, warnings.warn, [
-                    getattr(torch.nn.Module, n) for n in ("__call__", "__getattr__", "_call_impl")
-                ]  # fmt: skip
-                if now != before or not torch.equal(net(x), want) or min(3, 2) != 2 or x[1, 2].item() != 6.0:
+                self.wrong += seen_by_a_thread_that_traces_nothing(before)
+                if not torch.equal(net(x), want):
                     self.wrong.append(self.rounds)
                 self.rounds += 1
                 time.sleep(1e-4)  # so that the traces get their turns
@@ -327,6 +401,157 @@ def test_a_fork_beside_a_trace_has_no_trace():
 
     codes: list[int] = []
     symbolic(torch.ones(3, 4), meet)
+    assert codes == [0]
+
+
+class Uses(torch.nn.Module):
+    """A program of parts that other threads use as well. In the middle of its first run it calls `meet`."""
+
+    def __init__(self, meet) -> None:
+        super().__init__()
+        self.net, self.constant, self.meet = SHARED, CONSTANT, [meet]
+
+    def forward(self, x):
+        y = self.net(x) + self.constant + self.net[0].weight.detach()[0]
+        while self.meet:
+            self.meet.pop()()
+        return y * x.shape[0] + self.net[0].bias.data
+
+
+def export(net, x):
+    torch.export.export(net, (x,), dynamic_shapes=({0: torch.export.Dim("n", min=2, max=64)},)).run_decompositions()
+
+
+def make_fx(net, x):
+    from torchlite.fx.experimental.proxy_tensor import make_fx
+
+    make_fx(lambda x: net(x))(x)
+
+
+# Traces of a module, each as a function of the module and an input.
+TRACES = {
+    "export": export,
+    "make_fx": make_fx,
+    "trace": lambda net, x: torch.jit.trace(net, (x,), check_trace=False),
+    "_get_trace_graph": lambda net, x: torch.jit._get_trace_graph(net, (x,)),
+    "symbolic_trace": lambda net, x: torch.fx.symbolic_trace(net),
+    "onnx": lambda net, x: torch.onnx.export(net, (x,), io.BytesIO()),
+    "compile": lambda net, x: torch.compile(net)(x),
+    "explain": lambda net, x: torch._dynamo.explain(net)(x),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def first_uses():
+    """Operators are made at their first use, which replaces them on the class for good."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for way in TRACES.values():
+            way(Uses(lambda: None), torch.ones(3, 4))
+        for way in WAYS.values():
+            way(torch.arange(12.0).reshape(3, 4) - 5, None)
+        seen_by_a_thread_that_traces_nothing(attributes())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", TRACES.values(), ids=TRACES)
+def test_another_thread_sees_nothing_of_a_trace(way):
+    before, found, classes = attributes(), [], []
+
+    def meet():
+        thread = threading.Thread(target=lambda: found.append(seen_by_a_thread_that_traces_nothing(before)))
+        thread.start()
+        thread.join(60)
+        classes.extend(not_plain(SHARED) + replaced(before))
+
+    with torch.no_grad():
+        way(Uses(meet), torch.ones(3, 4))
+    assert found == [[]] and classes == []
+    assert seen_by_a_thread_that_traces_nothing(before) == [] and not tracing.TRACES
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", TRACES.values(), ids=TRACES)
+def test_a_trace_sees_nothing_of_the_modes_of_another_thread(way):
+    found = []
+
+    def meet():
+        entered, leave = threading.Event(), threading.Event()
+
+        def other():
+            with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+                entered.set()
+                assert leave.wait(60)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert entered.wait(60)
+        found.append((torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.get_default_dtype()))
+        leave.set()
+        thread.join(60)
+
+    way(Uses(meet), torch.ones(3, 4))
+    assert found == [(True, False, torch.float32)]
+
+
+def test_an_event_loop_beside_an_export():
+    before = attributes()
+
+    async def main():
+        loop, begun, leave = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        def meet():
+            loop.call_soon_threadsafe(begun.set)
+            assert leave.wait(60)
+
+        async def eager():
+            found = []
+            for _ in range(3):
+                found += seen_by_a_thread_that_traces_nothing(before)
+                await asyncio.sleep(0)
+            return found
+
+        task = asyncio.create_task(asyncio.to_thread(export, Uses(meet), torch.ones(3, 4)))
+        try:
+            await asyncio.wait_for(begun.wait(), 60)
+            return await asyncio.gather(eager(), eager())
+        finally:
+            leave.set()
+            await task
+
+    assert asyncio.run(main()) == [[], []]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("in_thread", [True, False], ids=["beside", "within"])
+@pytest.mark.parametrize("way", TRACES.values(), ids=TRACES)
+def test_a_forked_child_has_plain_classes(way, in_thread):
+    before, codes = attributes(), []
+
+    def fork():
+        child = os.fork()
+        if child:
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            return
+        try:
+            wrong = replaced(before) + not_plain(SHARED)
+            if in_thread:  # the trace is of a thread that is not there
+                wrong += seen_by_a_thread_that_traces_nothing(before) + tracing.TRACES
+                way(Uses(lambda: None), torch.ones(3, 4))
+            os._exit(len(wrong) and 1)
+        except BaseException:
+            os._exit(3)
+
+    def meet():
+        thread = threading.Thread(target=fork) if in_thread else None
+        if thread is None:
+            fork()
+            return
+        thread.start()
+        thread.join(60)
+
+    way(Uses(meet), torch.ones(3, 4))
     assert codes == [0]
 
 

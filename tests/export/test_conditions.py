@@ -146,6 +146,21 @@ def model_of(program):
         return held, name, json.loads(archive.read(name))
 
 
+def test_branches_that_read_a_constant_of_a_program_with_sizes():
+    constant = torch.arange(4.0)
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x + torch.cond(x.sum() > 0, lambda a: a + constant[0].detach(), lambda a: a - x[0] + constant, (x,))
+
+    program = torch.export.export(
+        Net(), (torch.ones(3, 4),), dynamic_shapes=({0: torch.export.Dim("n", min=2, max=9)},)
+    )
+    for x in (torch.ones(5, 4), -torch.ones(2, 4)):
+        for run in (program.module(), program.run_decompositions().module()):
+            assert torch.equal(run(x), Net()(x))
+
+
 def test_files_say_that_a_loops_condition_is_no_tuple():
     graph = model_of(export(Module(by_loop), (X, tensor(3))))[2]["graph_module"]["graph"]
     loop = next(node for node in graph["nodes"] if node["name"] == "while_loop")

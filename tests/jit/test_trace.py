@@ -84,6 +84,11 @@ def test_values_that_python_reads_warn():
     with pytest.warns(torch.jit.TracerWarning, match="Converting a tensor to a Python boolean"):
         traced = torch.jit.trace(function, torch.ones(2))
     assert traced(-torch.ones(2)).tolist() == [-2.0, -2.0] and not torch.jit.is_tracing()
+    with pytest.warns(torch.jit.TracerWarning) as told:
+        torch.jit.trace(lambda x: x * int(x.sum()), torch.ones(2), check_trace=False)
+    assert [(w.filename, str(w.message)[:42]) for w in told] == [
+        (__file__, "Converting a tensor to a Python integer mi")
+    ]  # once, at the program's line
     seen = []
     torch.jit.trace(lambda x: seen.append(torch.jit.is_tracing()) or x + 1, torch.ones(1), check_trace=False)
     assert seen == [True]

@@ -1,9 +1,9 @@
 """What a thread traces.
 
-A trace sees calls of modules, of wrapped functions and of a few methods. These ask `TRACES`, which is empty while no
-thread traces, and then the `trace` of their own thread: no class and no library of Python's is changed, and other
-threads run as they do without a trace. Names in the globals of traced code stand for other values while traces are
-open: `Trace.rebind`.
+A trace sees calls of modules, of wrapped functions and of the methods of Tensor that no op is. These ask `TRACES`,
+which is empty while no thread traces, and then the `trace` of their own thread: no class, no tensor and no library of
+Python's is changed, and other threads run as they do without a trace. Names in the globals of traced code stand for
+other values while traces are open: `Trace.rebind`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Trace:
     """
 
     calls_modules = False  # whether calls of modules come to `call_module`, and their attributes to `read`
+    _before: Trace | None = None  # the one around it in this thread, while entered
 
     def __init__(self) -> None:
         self.replaced: dict[int, Any] = {}
@@ -66,8 +67,8 @@ class Trace:
         return NotImplemented
 
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
-        """As `handle`, of a method."""
-        return NotImplemented
+        """As `handle`, of a method or property of Tensor. A trace that makes nothing of it asks the one around it."""
+        return NotImplemented if self._before is None else self._before.method(name, args, kwargs)
 
     def tensor(self, data: Any, dtype: Any, device: Any) -> Any:
         """A tensor of numbers that the trace knows; None for others."""

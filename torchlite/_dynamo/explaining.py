@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import linecache
 import traceback
-import warnings
 from typing import Any
 
 __all__ = ["ExplainOutput", "GraphCompileReason", "explain"]
@@ -61,9 +60,8 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
         from .trees import name_of
 
         frame = GraphFrame(f, name_of(f), lambda graph, inputs: graph.forward)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            frame(*args, **kwargs)
+        frame.warns = False  # the reasons are in what is given
+        frame(*args, **kwargs)
         ops = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in frame.graphs]
         reasons = [GraphCompileReason(reason, _stack(reason)) for reason in frame.reasons]
         return ExplainOutput(frame.graphs, len(ops), len(reasons), reasons, sum(map(len, ops)), ops, [], "")

@@ -92,6 +92,7 @@ class Frame:
     is_compiled = True
     needed = NEEDED  # calls of a size before it is captured
     kind_of = staticmethod(kind_of)  # what keys of calls that differ in numbers have in common
+    warns = True  # of programs that run as they are written
 
     def __init__(
         self,
@@ -368,9 +369,10 @@ class Frame:
             raise Unsupported(reason)
         if is_new:
             logs.write("graph_breaks", f"{self.name}: {reason}")
-            warnings.warn(
-                f"torch.compile: {self.name} runs as it is written, because {reason}", UserWarning, stacklevel=5
-            )
+            if self.warns:
+                warnings.warn(
+                    f"torch.compile: {self.name} runs as it is written, because {reason}", UserWarning, stacklevel=5
+                )
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)

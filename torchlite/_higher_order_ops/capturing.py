@@ -30,7 +30,9 @@ class Captured:
         self.outer: list[Any] = []
         self.places: list[Any] = []
         self.parent = found
-        self.inner = Recorder(self.graph, self._from_outside, whole=found.whole, decompositions=found.decompositions)
+        self.inner = Recorder(
+            self.graph, self._from_outside, whole=found.whole, decompositions=found.decompositions, outer=found
+        )
         self.copies = [self._copy(operand, f"arg{number}_1") for number, operand in enumerate(operands)]
         self._first = True
         with self.inner:
@@ -45,7 +47,7 @@ class Captured:
             node.meta["val"] = operand
             return operand
         self.parent.node_of(operand)
-        alike = Tensor.detach(operand).clone()
+        alike = operand.detach().clone()
         self._told(node, alike)
         return alike
 
@@ -110,9 +112,6 @@ class Captured:
         root = Module()
         for name, module in self.inner.modules.items():
             root.add_module(name, module)
-        self.inner.release()
-        for tensor, node in self.parent.nodes.items():
-            self.parent.track(tensor, node)
         return GraphModule(root, self.graph)
 
 
@@ -146,24 +145,6 @@ def _node(found: Any, name: str, args: tuple) -> Any:
     return node
 
 
-class _paused:
-    """Within it the recorder's functions run unseen."""
-
-    def __init__(self, found: Any) -> None:
-        self.found = found
-
-    def __enter__(self) -> None:
-        from torchlite._dispatch.interceptors import stack
-
-        self.before = stack.items
-        stack.items = [item for item in stack.items if item is not self.found]
-
-    def __exit__(self, *exc: Any) -> None:
-        from torchlite._dispatch.interceptors import stack
-
-        stack.items = self.before
-
-
 def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands: Any) -> Any:
     """A branch as a node."""
     from torchlite.fx.experimental._unbacked import plain
@@ -173,7 +154,7 @@ def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands:
     def flat(function: Callable) -> Callable:
         return lambda *values: function(*pytree.tree_unflatten(list(values), spec))
 
-    with _paused(found):
+    with found.paused():
         parts = [Captured(found, flat(function), leaves) for function in (true_fn, false_fn)]
     if parts[0].spec != parts[1].spec:
         raise RuntimeError(
@@ -191,7 +172,7 @@ def cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, operands:
     graphs = [_named(found, name, module) for name, module in zip(("true_graph", "false_graph"), modules, strict=True)]
     given = tuple(found.argument(v) for v in [*leaves, *outer])
     node = _node(found, "cond", (found.argument(pred), *graphs, given))
-    with _paused(found):
+    with found.paused():
         taken = bool(plain(pred))
     results = _results(found, node, parts[0 if taken else 1].leaves)
     return pytree.tree_unflatten(list(results), parts[0].spec)
@@ -204,7 +185,7 @@ def while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried: tuple)
     def flat(function: Callable) -> Callable:
         return lambda *values: function(*pytree.tree_unflatten(list(values), spec))
 
-    with _paused(found):
+    with found.paused():
         parts = [Captured(found, flat(function), leaves) for function in (cond_fn, body_fn)]
     outer = _united(parts)
     modules = [parts[0].module(outer, single=True), parts[1].module(outer)]
@@ -214,7 +195,7 @@ def while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried: tuple)
     ]
     first, more = tuple(map(found.argument, leaves)), tuple(map(found.argument, outer))
     node = _node(found, "while_loop", (*graphs, first, more))
-    with _paused(found):
+    with found.paused():
         values = carried
         while bool(cond_fn(*values)):
             values = tuple(body_fn(*values))
@@ -231,7 +212,7 @@ def mapped(found: Any, f: Callable, xs: Any, args: tuple) -> Any:
         row = pytree.tree_unflatten(list(values[: len(leaves)]), spec)
         return f(row, *pytree.tree_unflatten(list(values[len(leaves) :]), rest))
 
-    with _paused(found):
+    with found.paused():
         part = Captured(found, flat, [*(x[0] for x in leaves), *more])
         rows = [pytree.tree_leaves(flat(*row, *more)) for row in zip(*leaves, strict=True)]
         import torchlite as torch
@@ -255,7 +236,7 @@ def scanned(found: Any, combine_fn: Callable, init: Any, xs: Any) -> tuple[Any, 
         carry = pytree.tree_unflatten(list(values[: len(state)]), state_spec)
         return combine_fn(carry, pytree.tree_unflatten(list(values[len(state) :]), spec))
 
-    with _paused(found):
+    with found.paused():
         part = Captured(found, flat, [*state, *(x[0] for x in leaves)])
         carry, rows = list(state), []
         for place in range(leaves[0].shape[0]):

@@ -126,6 +126,8 @@ class Conversions(Protocols):
 
     def cpu(self, memory_format=preserve_format):
         """The tensor on the CPU."""
+        if TRACES and (found := handled_method("cpu", self, memory_format)) is not NotImplemented:
+            return found
         return SLOTS.move(self, _CPU)
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):

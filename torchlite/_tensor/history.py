@@ -24,6 +24,7 @@ from .._dispatch.hooks import RemovableHandle
 from .._dispatch.interceptors import overridden, overriding
 from .._dispatch.runtime import LEAF, MODE, NOWHERE
 from .._dispatch.slots import SLOTS
+from .._dispatch.tracing import TRACES, handled_method
 from .._types import dtypes
 from .properties import Properties
 
@@ -182,6 +183,8 @@ class History(Properties):
 
     def detach(self):
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
+        if TRACES and (found := handled_method("detach", self)) is not NotImplemented:
+            return found
         if self._dispatches and not MODE.undispatched:
             return SLOTS.detached(self)
         if not self._is_plain and overriding((self,)) is not None:
@@ -193,6 +196,8 @@ class History(Properties):
 
     def detach_(self):
         """Drop the tensor's history in place."""
+        if TRACES and (found := handled_method("detach_", self)) is not NotImplemented:
+            return found
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -207,6 +212,8 @@ class History(Properties):
 
     @property
     def data(self):
+        if TRACES and (found := handled_method("data", self)) is not NotImplemented:
+            return found
         if not self._is_plain and overriding((self,)) is not None:
             return overridden(call.Tensor.data.__get__, (self,), (self,), {})
         out = _new(call.Tensor)

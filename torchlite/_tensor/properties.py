@@ -8,6 +8,7 @@ from .._dispatch import call
 from .._dispatch.layouts import is_channels_last, is_contiguous, order_of, strides_of
 from .._dispatch.shapes import wrap_dim
 from .._dispatch.slots import SLOTS
+from .._dispatch.tracing import TRACES, handled_method
 from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, channels_last, contiguous_format, memory_format, preserve_format, strided
@@ -21,15 +22,20 @@ class Properties(Fields):
 
     @property
     def shape(self) -> Size:
+        if TRACES and (found := handled_method("shape", self)) is not NotImplemented:
+            return found
         return Size(self._memory.shape)
 
     def size(self, dim=None):
         """The shape, or the length of one dimension."""
+        if TRACES and (found := handled_method("size", self, dim)) is not NotImplemented:
+            return found
+        data = self._memory
         if dim is None:
-            return Size(self._memory.shape)
-        if not self._memory.ndim:
+            return Size(data.shape)
+        if not data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
-        return self._memory.shape[wrap_dim(dim, self._memory.ndim)]
+        return data.shape[wrap_dim(dim, data.ndim)]
 
     @property
     def ndim(self) -> int:
@@ -43,6 +49,8 @@ class Properties(Fields):
 
     def numel(self) -> int:
         """The number of elements."""
+        if TRACES and (found := handled_method("numel", self)) is not NotImplemented:
+            return found
         return math.prod(self._memory.shape)
 
     nelement = numel

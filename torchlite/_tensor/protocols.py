@@ -8,6 +8,7 @@ import numpy as np
 
 from .._dispatch import call
 from .._dispatch.graph import Meta, root_of
+from .._dispatch.tracing import TRACES, handled_method
 from .._types import dtypes
 from .history import History
 
@@ -37,6 +38,8 @@ class Protocols(History):
         return tensor_repr(self)
 
     def __format__(self, spec: str) -> str:
+        if TRACES and (found := handled_method("__format__", self, spec)) is not NotImplemented:
+            return found
         if self._data.ndim == 0 and not self.is_meta and (self._signs or type(self) in (call.Tensor, call.Parameter)):
             return self.item().__format__(spec)
         return object.__format__(self, spec)
@@ -46,6 +49,8 @@ class Protocols(History):
 
     def item(self):
         """The value of a one-element tensor as a Python number. RuntimeError for more elements."""
+        if TRACES and (found := handled_method("item", self)) is not NotImplemented:
+            return found
         data = self._data
         if math.prod(data.shape) != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
@@ -58,6 +63,8 @@ class Protocols(History):
 
     def tolist(self):
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
+        if TRACES and (found := handled_method("tolist", self)) is not NotImplemented:
+            return found
         return self._table.to_numpy(self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -65,6 +72,8 @@ class Protocols(History):
 
         RuntimeError when it requires grad; TypeError on another device, unless `force`.
         """
+        if TRACES and (found := handled_method("numpy", self, force=force)) is not NotImplemented:
+            return found
         if call.GLOBALS["GUARDED"]:
             call.before_write(self)
         data, meta = self._data, self._meta
@@ -88,6 +97,8 @@ class Protocols(History):
         return data.view()
 
     def __array__(self, dtype=None, copy=None):
+        if TRACES and (found := handled_method("__array__", self, dtype, copy)) is not NotImplemented:
+            return found
         array = self.numpy()
         if dtype is None or array.dtype == dtype:
             return array.copy() if copy else array
@@ -139,6 +150,8 @@ class Protocols(History):
         return cuda_array_interface(self)
 
     def __bool__(self) -> bool:
+        if TRACES and (found := handled_method("__bool__", self)) is not NotImplemented:
+            return found
         n = self.numel()
         if n != 1:
             raise RuntimeError(
@@ -149,15 +162,23 @@ class Protocols(History):
         return bool(self._table.to_numpy(self._data))
 
     def __int__(self) -> int:
+        if TRACES and (found := handled_method("__int__", self)) is not NotImplemented:
+            return found
         return int(_number(self, "int64_t"))
 
     def __float__(self) -> float:
+        if TRACES and (found := handled_method("__float__", self)) is not NotImplemented:
+            return found
         return float(_number(self, "double"))
 
     def __complex__(self) -> complex:
+        if TRACES and (found := handled_method("__complex__", self)) is not NotImplemented:
+            return found
         return complex(_number(self))
 
     def __index__(self) -> int:
+        if TRACES and (found := handled_method("__index__", self)) is not NotImplemented:
+            return found
         if self.numel() != 1 or self.dtype.category >= dtypes.FLOAT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())

@@ -67,7 +67,6 @@ class Trace:
                 self._record(inputs)
         finally:
             self.unbacked.open = False
-            self.recorder.release()
 
     def _record(self, inputs: list) -> None:
         for name, parameter in self.module.named_parameters(remove_duplicate=False):

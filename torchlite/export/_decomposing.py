@@ -184,7 +184,6 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None)
     finally:
         unbacked.open = False
         torch.set_rng_state(state)
-        recorder.release()
     _without_unused(graph, _kept(graph) | {node for node, _ in unbacked.sources.values()})
     return graph, unbacked
 

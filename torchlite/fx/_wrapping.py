@@ -161,7 +161,9 @@ class ProgramTrace(Trace):
     def method(self, name: str, args: tuple, kwargs: dict) -> Any:
         """A node, where an argument of one of Tensor's methods is a Proxy."""
         proxy = find_proxy(args, kwargs)
-        return NotImplemented if proxy is None else proxy.tracer.create_proxy("call_method", name, args, kwargs)
+        if proxy is None:
+            return super().method(name, args, kwargs)
+        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
 
 
 @contextmanager

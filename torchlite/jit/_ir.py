@@ -320,12 +320,9 @@ def trace_graph(f: Any, args: Any = (), kwargs: Any = None, return_inputs: bool 
         if not recorder.knows(tensor):
             recorder.track(tensor, node)
     again, keywords = pytree.tree_unflatten(leaves, spec)
-    try:
-        with _tracing(recorded.state), recorder:
-            out = f(*again, **keywords)
-        results = [recorder.node_of(leaf) for leaf in pytree.tree_leaves(out) if _is_tensor(leaf)]
-    finally:
-        recorder.release()
+    with _tracing(recorded.state), recorder:
+        out = f(*again, **keywords)
+    results = [recorder.node_of(leaf) for leaf in pytree.tree_leaves(out) if _is_tensor(leaf)]
     graph = _Conversion(inputs, constants).graph(recorded, results)
     return (graph, out, args) if return_inputs else (graph, out)
 

@@ -1,15 +1,13 @@
 """Records a run as statements of TorchScript.
 
-While it runs, tensors' sizes and reads of values report to the recorder, and an interceptor sees each op as the program
-called it: so `flatten` stays `flatten`, and a size that was asked of a tensor is asked again by the
-program, whatever its arguments' sizes are then.
+While it runs, tensors' methods tell the recorder of sizes and of values that are read (`_METHODS`), and an interceptor
+sees each op as the program called it: `flatten` stays `flatten`, and a size that was asked of a tensor is asked again
+by the program, whatever its arguments' sizes are then.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import threading
 import warnings
 from typing import Any
 
@@ -19,8 +17,8 @@ from .._dispatch import call
 from .._dispatch.call import Tensor
 from .._dispatch.interceptors import Interceptor, Resumed, Writing
 from .._dispatch.record import ABSENT
+from .._dispatch.tracing import Trace
 from .._library.dispatching import presented
-from .._settings import forks
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
@@ -104,75 +102,66 @@ def _negative(self: Any) -> Any:
 TracedSize.__neg__ = _negative  # type: ignore[method-assign]
 
 
-def _warn(kind: str) -> None:
-    warnings.warn(
-        f"Converting a tensor to a Python {kind} might cause the trace to be incorrect. We can't record the data "
-        "flow of "
-        "Python values, so this value will be treated as a constant in the future. This means that the trace might not "
-        "generalize to other inputs!",
-        TracerWarning,
-        stacklevel=4,
-    )
+class Methods(Trace):
+    """The methods of Tensor that no op is, of the values of a program that is traced."""
 
-
-def _recorder_of(tensor: Any) -> Any:
-    """This thread's recorder, where the program is running and the tensor is one of its values."""
-    recorder = STATE.recorder
-    return recorder if recorder is not None and not STATE.inside and recorder.watches(tensor) else None
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """What a method or property gives, written down."""
+        recorder, run = STATE.recorder, _METHODS.get(name)
+        if run is None or recorder is None or STATE.inside or not recorder.watches(args[0]):
+            return super().method(name, args, kwargs)
+        return run(recorder, *args, **kwargs)
 
 
 def _reading(name: str, kind: str) -> Any:
-    plain = getattr(Tensor, name)
+    """A method that reads elements: the program gets them as constants, with a warning."""
 
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _recorder_of(self) is not None:
-            _warn(kind)
-        return plain(self, *args, **kwargs)
+    def run(recorder: Recorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            f"Converting a tensor to a Python {kind} might cause the trace to be incorrect. We can't record the data "
+            "flow of "
+            "Python values, so this value will be treated as a constant in the future. This means that the trace might "
+            "not generalize to other inputs!",
+            TracerWarning,
+            stacklevel=5,  # of the program, which calls Tensor's method
+        )
+        with _Inside():
+            return getattr(Tensor, name)(tensor, *args, **kwargs)
 
     return run
 
 
 def _recorded_method(name: str) -> Any:
-    plain = getattr(Tensor, name)
-
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder = _recorder_of(self)
-        if recorder is None:
-            return plain(self, *args, **kwargs)
-        return recorder.method(name, plain, self, args, kwargs)
-
-    return run
+    return lambda recorder, *args, **kwargs: recorder.method(name, *args, **kwargs)
 
 
-_plain_shape: Any = Tensor.shape.fget  # type: ignore[attr-defined]
-_plain_size, _plain_numel = Tensor.size, Tensor.numel
+def _shape(recorder: Recorder, tensor: Any) -> Any:
+    name = recorder.name(tensor)
+    return Size([_sized(n, f"torch.size({name}, {i})") for i, n in enumerate(_plainly(tensor.size))])
 
 
-def _shape(self: Any) -> Any:
-    recorder, plain = _recorder_of(self), _plain_shape(self)
-    if recorder is None:
-        return plain
-    name = recorder.name(self)
-    return Size([_sized(n, f"torch.size({name}, {i})") for i, n in enumerate(plain)])
+def _size(recorder: Recorder, tensor: Any, dim: Any) -> Any:
+    shape = _shape(recorder, tensor)
+    if dim is None:
+        return shape
+    _plainly(tensor.size, dim)  # its errors
+    return shape[dim]
 
 
-def _size(self: Any, dim: Any = None) -> Any:
-    if _recorder_of(self) is None:
-        return _plain_size(self, dim)
-    shape = _shape(self)
-    return shape if dim is None else shape[dim if not isinstance(dim, str) else _plain_size(self, dim)]
+def _numel(recorder: Recorder, tensor: Any) -> Any:
+    return _sized(_plainly(tensor.numel), f"torch.numel({recorder.name(tensor)})")
 
 
-def _numel(self: Any) -> Any:
-    recorder, plain = _recorder_of(self), _plain_numel(self)
-    return plain if recorder is None else _sized(plain, f"torch.numel({recorder.name(self)})")
+def _plainly(function: Any, *args: Any) -> Any:
+    """What a function gives of which nothing is written down."""
+    with _Inside():
+        return function(*args)
 
 
-_BODY: dict[str, Any] = {
-    "shape": property(_shape),
+_METHODS: dict[str, Any] = {
+    "shape": _shape,
     "size": _size,
     "numel": _numel,
-    "nelement": _numel,
     "__bool__": _reading("__bool__", "boolean"),
     "__int__": _reading("__int__", "integer"),
     "__float__": _reading("__float__", "float"),
@@ -180,89 +169,7 @@ _BODY: dict[str, Any] = {
     "tolist": _reading("tolist", "list"),
     "__index__": _reading("__index__", "index"),
     "numpy": _reading("numpy", "NumPy array"),
-    **{
-        name: _recorded_method(name)
-        for name in (
-            "__getitem__",
-            "__setitem__",
-            "detach",
-            "to",
-            "cpu",
-            "cuda",
-            "type_as",
-            "float",
-            "double",
-            "half",
-            "long",
-            "int",
-            "bool",
-            "bfloat16",
-            "detach_",
-            "short",
-            "byte",
-            "char",
-            "new_zeros",
-            "new_ones",
-            "new_full",
-            "new_empty",
-        )
-        if hasattr(Tensor, name)
-    },
-}
-
-
-class _Watching:
-    """While entered by any thread, tensors' methods are those above. Their class stays what it is, since programs ask
-    for it.
-    """
-
-    def __init__(self) -> None:
-        self.count, self.lock = 0, forks.hold(threading.Lock())
-        self.before: dict[str, Any] = {}
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.count += 1
-            if self.count == 1:
-                self.before = {name: Tensor.__dict__.get(name, self) for name in _BODY}
-                for name, method in _BODY.items():
-                    setattr(Tensor, name, method)
-
-    def __exit__(self, *error: Any) -> None:
-        with self.lock:
-            self.count -= 1
-            if self.count == 0:
-                self._restore()
-
-    def _restore(self) -> None:
-        for name, method in self.before.items():
-            if method is self:  # it was inherited
-                delattr(Tensor, name)
-            else:
-                setattr(Tensor, name, method)
-
-    def after_fork(self) -> None:
-        """In a forked child: the traces of the parent's other threads are not there."""
-        mine = int(STATE.recorder is not None)
-        if self.count and not mine:
-            self._restore()
-        self.count = mine
-
-
-WATCHING = _Watching()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=WATCHING.after_fork)
-_CASTS = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "long": "int64",
-    "int": "int32",
-    "bool": "bool",
-    "bfloat16": "bfloat16",
-    "short": "int16",
-    "byte": "uint8",
-    "char": "int8",
+    **{name: _recorded_method(name) for name in ("__getitem__", "__setitem__", "detach", "detach_", "to", "cpu")},
 }
 
 
@@ -322,10 +229,10 @@ class Recorder(Interceptor):
             self.constants.append(tensor)
         return found
 
-    def method(self, name: str, plain: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
+    def method(self, name: str, owner: Any, *args: Any, **kwargs: Any) -> Any:
         """A method that no interceptor sees as it was called."""
         with _Inside():
-            result = plain(owner, *_unsized(args), **kwargs)
+            result = getattr(owner, name)(*_unsized(args), **kwargs)
         where = self.name(owner)
         if name == "__getitem__":
             self.bind(result, self._indexed(where, owner, args[0])) if isinstance(result, Tensor) else None
@@ -333,31 +240,19 @@ class Recorder(Interceptor):
             self._set(where, owner, *args)
         elif name in ("detach", "detach_"):
             self.bind(result, f"torch.detach({where})")
-        elif name.startswith("new_"):
-            self._new(name, result, where, args, kwargs)
-        elif result is not owner or name in ("to", "type_as"):
-            self._converted(name, owner, result, where, args, kwargs)
+        elif result is not owner:
+            self._moved(owner, result, where, args, kwargs)
         return result
 
-    def _new(self, name: str, result: Any, where: str, args: tuple, kwargs: dict) -> None:
-        size = kwargs.get("size", args[0] if args else ())
-        numbers = list(size) if isinstance(size, (list, tuple)) else list(args)
-        rest = f", {self.text(kwargs.get('fill_value', args[-1]))}" if name == "new_full" else ""
-        made = f", dtype={code_of(result.dtype)}, layout=None, device={self.text(result.device)}"
-        self.bind(result, f"torch.{name}({where}, {self.text(numbers)}{rest}{made})")
-
-    def _converted(self, name: str, owner: Any, result: Any, where: str, args: tuple, kwargs: dict) -> None:
+    def _moved(self, owner: Any, result: Any, where: str, args: tuple, kwargs: dict) -> None:
+        """What `to` gave that is another tensor."""
         other = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         if other is not None:
             text = f"torch.to({where}, {self.name(other)}, False, False)"
         elif result.device != owner.device:
             text = f"torch.to({where}, {self.text(result.device)}, {code_of(result.dtype)}, False, False)"
-        elif result is owner:
-            return
         else:
             text = f"torch.to({where}, {code_of(result.dtype)}, False, False)"
-        if result is owner:
-            return
         self.bind(result, text)
 
     # -- ops ------------------------------------------------------------------------------------
@@ -740,7 +635,25 @@ def _divided(self: Recorder, v: dict) -> str | None:
     return f"torch.mul(torch.reciprocal({self.name(v['other'])}), {self.text(v['input'])})"
 
 
+def _cast(self: Recorder, v: dict) -> str:
+    return f"torch.to({self.name(v['input'])}, {code_of(v['dtype'])}, False, False)"
+
+
+def _new(name: str) -> Any:
+    def statement(self: Recorder, v: dict) -> str:
+        owner = v["input"]
+        size, fill = v.get("size", ()), f", {self.text(v['fill_value'])}" if "fill_value" in v else ""
+        kind = code_of(owner.dtype if v.get("dtype") is None else v["dtype"])
+        where = self.text(owner.device if v.get("device") is None else device_type(v["device"]))
+        listed = self.text(list(size) if isinstance(size, (list, tuple)) else [size])
+        return f"torch.{name}({self.name(owner)}, {listed}{fill}, dtype={kind}, layout=None, device={where})"
+
+    return statement
+
+
 _SPECIAL: dict[str, Any] = {
+    "to": _cast,
+    **{f"_{name}": _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
     **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)},
     **{f"avg_pool{d}d": _average(d) for d in (1, 2, 3)},
     "arange": _arange,

@@ -14,7 +14,7 @@ from .._dispatch.call import Tensor
 from .._types.source import attribute, is_identifier, quoted
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
-from ._recorder import WATCHING, Recorder, TracedSize
+from ._recorder import Methods, Recorder, TracedSize
 from ._saving import type_of
 from ._state import STATE, TracerWarning
 from ._unpickling import set_attribute
@@ -292,7 +292,7 @@ def _written(
         recorder.watch(tensor)
     given, named = copies[: len(args)], dict(zip(kwargs, copies[len(args) :], strict=True))
     try:
-        with WATCHING, recorder:
+        with Methods(), recorder:
             result = run(*given, **named)
         text = _output(recorder, result, checking.strict)
     finally:

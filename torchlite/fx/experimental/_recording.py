@@ -1,7 +1,7 @@
 """Records the ops that a program calls as nodes of a graph.
 
-While a recorder is entered its tensors are of the classes below, which tell it what no op is: elements that are read,
-which is an error that names the program's line, indices, `detach` and `data`.
+While a recorder is entered, its tensors' methods tell it what no op is (`_METHODS`): sizes, indices, `detach`, `data`,
+and elements that are read, which is an error that names the program's line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import itertools
 import math
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,11 +24,12 @@ from ..._dispatch.graph import OutputOf, kept_by, nodes_since
 from ..._dispatch.interceptors import Writing, stack
 from ..._dispatch.layouts import iterated
 from ..._dispatch.runtime import MODE, SEQUENCE
+from ..._dispatch.shapes import wrap_dim
 from ..._dispatch.slots import SLOTS
+from ..._dispatch.tracing import Trace
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
 from ..._library.tags import Tag
-from ..._settings import forks
 from ..._symbolic import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
@@ -80,132 +80,110 @@ def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
     )
 
 
+class _Methods(Trace):
+    """The methods of Tensor that no op is, of the tensors that a recorder follows. It is asked while the recorder is in
+    force.
+    """
+
+    def __init__(self, owner: Recorder) -> None:
+        super().__init__()
+        self.owner = owner
+
+    def method(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """What the recorder makes of a method or property."""
+        run, tensor = _METHODS.get(name), args[0]
+        if run is not None and tensor.__class__ in _CLASSES and recorder() is self.owner and self.owner.follows(tensor):
+            result = run(self.owner, *args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return super().method(name, args, kwargs)
+
+
 def _item(found: Recorder, tensor: Any) -> Any:
     """The number of a tensor as one that depends on elements."""
-    found.__exit__(None, None, None)
-    try:
-        value = Tensor.item(tensor)
-    finally:
-        found.__enter__()
+    with found.paused():
+        value = tensor.item()
     return found.noted(_aten.item.default, (tensor,), value)
 
 
 def _listed(found: Recorder, tensor: Any) -> Any:
-    if not tensor.ndim:
+    if not tensor._memory.ndim:
         return _item(found, tensor)
-    return [_listed(found, _aten.select.int(tensor, 0, i)) for i in range(tensor.shape[0])]
+    return [_listed(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._memory.shape[0])]
 
 
-_READ: dict[str, Callable] = {"item": _item, "tolist": _listed}
+def _reading(shown: str, unbacked: Callable | None = None) -> Callable:
+    """A method that reads elements. unbacked: what gives them as numbers that depend on elements."""
 
-
-def _reading(name: str, shown: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = recorder()
-        if found is None or found.is_inside or not found.knows(self):
-            return getattr(Tensor, name)(self, *args, **kwargs)
-        if found.unbacked is not None and name in _READ and not self.dtype.is_complex:
-            return _READ[name](found, self)
+    def run(found: Recorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if found.is_inside or not found.knows(tensor):
+            return NotImplemented
+        if unbacked is not None and found.unbacked is not None and not tensor.dtype.is_complex:
+            return unbacked(found, tensor)
         raise _data_dependent(
             f": {shown} reads the elements of a tensor while the program is captured, so what follows would hold for "
             "these inputs alone. Use torch.where or torch.cond for a choice that depends on elements."
         )
 
-    method.__name__ = name
-    return method
+    return run
 
 
-def _sizes(tensor: Any) -> Any:
-    """The sizes of a tensor, as expressions where a trace keeps them."""
-    found = recorder()
-    shape = tensor._memory.shape
-    if found is None or found.unbacked is None or not found.unbacked.follows or not found.knows(tensor):
-        return Size(shape)
+def _formatted(found: Recorder, tensor: Any, spec: str) -> Any:
+    return object.__format__(tensor, spec) if found.knows(tensor) and not found.is_inside else NotImplemented
+
+
+def _shape(found: Recorder, tensor: Any) -> Any:
+    """The sizes of a tensor as expressions, where a trace keeps them."""
+    unbacked = found.unbacked
+    if unbacked is None or not unbacked.follows or not found.knows(tensor):
+        return NotImplemented
     node = found.nodes[tensor]
-    return Size([found.unbacked.size_of(node, dim, size) for dim, size in enumerate(shape)])
+    return Size([unbacked.size_of(node, dim, size) for dim, size in enumerate(tensor._memory.shape)])
 
 
-class _Watched:
-    """What tensors of a recorder do otherwise."""
-
-    __slots__ = ()
-
-    @property
-    def shape(self) -> Any:
-        return _sizes(self)
-
-    def size(self, dim: Any = None) -> Any:
-        if dim is None or not self._memory.ndim:  # type: ignore[attr-defined]
-            return _sizes(self) if dim is None else Tensor.size(self, dim)  # type: ignore[arg-type]
-        return _sizes(self)[dim]
-
-    def numel(self) -> Any:
-        return math.prod(_sizes(self))
-
-    nelement = numel
-
-    def __getitem__(self, index: Any) -> Any:
-        found = recorder()
-        if found is None:
-            return Tensor.__getitem__(self, index)  # type: ignore
-        with found.within():
-            return getitem(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        found = recorder()
-        if found is None:
-            Tensor.__setitem__(self, index, value)  # type: ignore
-            return
-        with found.within():
-            setitem(self, index, value)
-
-    def detach(self) -> Any:
-        found = recorder()
-        plain: Any = Tensor.detach
-        return plain(self) if found is None else found.noted(_aten.detach.default, (self,), plain(self))
-
-    def detach_(self) -> Any:
-        found = recorder()
-        plain: Any = Tensor.detach_
-        return plain(self) if found is None else found.noted(_aten.detach_.default, (self,), plain(self))
-
-    @property
-    def data(self) -> Any:
-        return self.detach()
-
-    @data.setter
-    def data(self, value: Any) -> None:
-        Tensor.data.__set__(self, value)  # type: ignore
+def _size(found: Recorder, tensor: Any, dim: Any) -> Any:
+    sizes = _shape(found, tensor)
+    if dim is None or sizes is NotImplemented:
+        return sizes
+    return sizes[wrap_dim(dim, len(sizes))] if sizes else NotImplemented
 
 
-for _name, _shown in {
-    "__bool__": "bool(tensor)", "__int__": "int(tensor)", "__float__": "float(tensor)", "__index__": "an index",
-    "__complex__": "complex(tensor)", "item": "tensor.item()", "tolist": "tensor.tolist()", "numpy": "tensor.numpy()",
-    "__array__": "an array of NumPy",
-}.items():  # fmt: skip
-    setattr(_Watched, _name, _reading(_name, _shown))
+def _numel(found: Recorder, tensor: Any) -> Any:
+    sizes = _shape(found, tensor)
+    return sizes if sizes is NotImplemented else math.prod(sizes)
 
 
-class WatchedTensor(_Watched, Tensor):
-    """A tensor of a recorder."""
-
-    __slots__ = ()
-    _is_plain = True
+def _getitem(found: Recorder, tensor: Any, index: Any) -> Any:
+    with found.within():
+        return getitem(tensor, index)
 
 
-class WatchedParameter(_Watched, Parameter):
-    """A parameter of a recorder."""
-
-    __slots__ = ()
-    _is_plain = True
+def _setitem(found: Recorder, tensor: Any, index: Any, value: Any) -> None:
+    with found.within():
+        setitem(tensor, index, value)
 
 
-_WATCHED = {Tensor: WatchedTensor, Parameter: WatchedParameter}
-_PLAIN = {watched: plain for plain, watched in _WATCHED.items()}
-_watchers = WeakIdKeyDictionary()  # how many recorders watch a tensor, under the lock
-_lock = forks.hold(threading.RLock())
-for _watched in _PLAIN:
-    _watched.__name__ = _watched.__qualname__ = _PLAIN[_watched].__name__
+def _detach(found: Recorder, tensor: Any) -> Any:
+    with found.paused():
+        result = tensor.detach()
+    return found.noted(_aten.detach.default, (tensor,), result)
+
+
+def _detach_in_place(found: Recorder, tensor: Any) -> Any:
+    with found.paused():
+        tensor.detach_()
+    return found.noted(_aten.detach_.default, (tensor,), tensor)
+
+
+_CLASSES = (Tensor, Parameter)
+_METHODS: dict[str, Callable] = {
+    "shape": _shape, "size": _size, "numel": _numel, "__getitem__": _getitem, "__setitem__": _setitem,
+    "detach": _detach, "detach_": _detach_in_place, "data": _detach, "__bool__": _reading("bool(tensor)"),
+    "__int__": _reading("int(tensor)"), "__float__": _reading("float(tensor)"), "__index__": _reading("an index"),
+    "__complex__": _reading("complex(tensor)"), "item": _reading("tensor.item()", _item),
+    "tolist": _reading("tensor.tolist()", _listed), "numpy": _reading("tensor.numpy()"),
+    "__array__": _reading("an array of NumPy"), "__format__": _formatted,
+}  # fmt: skip
 
 
 class Recorder(DispatchMode):
@@ -213,13 +191,20 @@ class Recorder(DispatchMode):
 
     whole: whether ops come as programs call them, and not as what is below autograd. decompositions: functions by
     overload, which are run in the place of these. constant: what gives the node of a tensor that the recorder was not
-    told of.
+    told of. outer: the recorder of the graph around this one.
     """
 
     def __init__(
-        self, graph: Graph, constant: Callable[[Any], Node], *, whole: bool = False, decompositions: Any = None
+        self,
+        graph: Graph,
+        constant: Callable[[Any], Node],
+        *,
+        whole: bool = False,
+        decompositions: Any = None,
+        outer: Recorder | None = None,
     ) -> None:
-        self.graph, self.constant, self.whole = graph, constant, whole
+        self.graph, self.constant, self.whole, self.outer = graph, constant, whole, outer
+        self._entered: list[_Methods] = []
         self.decompositions = decompositions or {}
         # Of what lives: a trace holds no more memory than the program does.
         self.nodes = _Known()
@@ -234,22 +219,40 @@ class Recorder(DispatchMode):
         self.depth = 0  # of the ops whose parts are seen
         self.is_inside = False  # whether an op runs that may read elements: it checks what it was given
 
+    def __enter__(self) -> Recorder:
+        super().__enter__()
+        self._entered.append(_Methods(self))
+        self._entered[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__()
+        super().__exit__(*error)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within it, nothing is recorded here."""
+        before = stack.items
+        stack.items = [item for item in before if item is not self]
+        try:
+            yield
+        finally:
+            stack.items = before
+
     # -- tensors and their nodes ---------------------------------------------------------------
 
     def knows(self, tensor: Any) -> bool:
         """Whether a tensor is a value of the graph."""
         return tensor in self.nodes
 
+    def follows(self, tensor: Any) -> bool:
+        """Whether a tensor is a value of the graph, or of one around it."""
+        return tensor in self.nodes or self.outer is not None and self.outer.follows(tensor)
+
     def track(self, tensor: Any, node: Node) -> None:
         """Say which node a tensor is the value of."""
-        with _lock:
-            watched = _WATCHED.get(tensor.__class__)
-            if watched is not None:
-                tensor.__class__ = watched
-            if tensor.__class__ in _PLAIN and tensor not in self.nodes:
-                _watchers[tensor] = _watchers.get(tensor, 0) + 1
-            self.nodes[tensor] = node
-        if watched is not None or tensor.__class__ in _PLAIN:
+        self.nodes[tensor] = node
+        if tensor.__class__ in _CLASSES:
             self._know(tensor._data, tensor._node, node)
 
     def _know(self, array: Any, made: Any, node: Node) -> None:
@@ -270,19 +273,6 @@ class Recorder(DispatchMode):
             self.track(tensor, self.constant(tensor))
             found = self.nodes[tensor]
         return found
-
-    def release(self) -> None:
-        """Give tensors their own classes back."""
-        with _lock:
-            for tensor in self.nodes:
-                plain = _PLAIN.get(tensor.__class__)
-                if plain is None:
-                    continue
-                count = _watchers.pop(tensor, 1) - 1
-                if count:  # a recorder of another thread, or around this one, still has it
-                    _watchers[tensor] = count
-                else:
-                    tensor.__class__ = plain
 
     def argument(self, value: Any) -> Any:
         """An argument as a node has it."""

@@ -87,6 +87,8 @@ class Unbacked:
         expr: Expr | None
         if node.op == "placeholder":
             expr = self.given.get((node, dim), Expr.of(size))
+        elif "number" not in node.meta:  # a constant of the program
+            expr = Expr.of(size)
         else:
             expr = self.counts.get((node, dim)) or self.told.get((node.meta["number"], dim))
         if expr is None:
@@ -174,8 +176,7 @@ class Unbacked:
         self.counts[node, dim] = Expr.symbol(name)
         if hint == result.shape[dim]:
             return result
-        self.recorder.__exit__(None, None, None)
-        try:
+        with self.recorder.paused():
             plain = result.detach()
             if not plain.shape[dim]:
                 shape = list(plain.shape)
@@ -184,8 +185,6 @@ class Unbacked:
             else:
                 made = plain.index_select(dim, torch.arange(hint, device=plain.device) % plain.shape[dim])
             return made.requires_grad_(result.requires_grad)
-        finally:
-            self.recorder.__enter__()
 
     # -- conditions ---------------------------------------------------------------------------------
 

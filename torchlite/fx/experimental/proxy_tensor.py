@@ -72,15 +72,12 @@ class _Traced:
         self.recorder = Recorder(self.graph, self._constant, whole=True, decompositions=table)
         self.recorder.decomposing = not pre_dispatch
         self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
-        try:
-            self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
-            with without_casts(), self.recorder:
-                result = f(*args)
-            if before is not None:
-                self.recorder.follow(before)
-            self.result = pytree.tree_map(self.recorder.argument, result)
-        finally:
-            self.recorder.release()
+        self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
+        with without_casts(), self.recorder:
+            result = f(*args)
+        if before is not None:
+            self.recorder.follow(before)
+        self.result = pytree.tree_map(self.recorder.argument, result)
 
     def _input(self, leaf: Any, name: str) -> Node:
         node = self.graph.placeholder(f"{name}_1")
