@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._settings import rank_state
+from torchlite._settings import mpich, rank_state
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -60,6 +60,7 @@ class Engine:
         self._begin(MPI)
         if not Request(everyone.Ibarrier(), ()).wait(limit):
             raise TimeoutError(f"not all of the {everyone.size} processes came within {limit} seconds")
+        mpich.unlink_mapped()
         return Communicator(everyone.Dup(), range(everyone.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:

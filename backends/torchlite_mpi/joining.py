@@ -11,11 +11,11 @@ import hashlib
 import os
 import shutil
 import socket
-import stat
 import sys
 import tempfile
 import time
 
+from torchlite._settings import cache_files
 from torchlite._settings.mpich import clear_shared_memory
 
 
@@ -48,11 +48,15 @@ def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
 
 def _folder() -> str:
     """A folder that nobody else can write to."""
-    folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.getuid()}")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    about = os.lstat(folder)
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
-        raise RuntimeError(f"{folder} must be a folder that its owner alone may use")
+    folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.geteuid()}")
+    why = ""
+    try:
+        with cache_files.opened(folder, make=True) as descriptor:
+            about = os.fstat(descriptor)
+    except cache_files.NotTrustedError as error:
+        why = f": {error}"
+    if why or about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        raise RuntimeError(f"{folder} must be a folder that its owner alone may use{why}")
     return folder
 
 
