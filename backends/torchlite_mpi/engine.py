@@ -29,6 +29,7 @@ class Engine:
     def __init__(self) -> None:
         self._process: int | None = None  # that has the world: a fork of it has none
         self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
+        self._launcher: Any = None  # the process of it that this one started
 
     def why_not(self) -> str:
         """Why there are no messages over MPI, or ""."""
@@ -48,7 +49,7 @@ class Engine:
         """Make a world of processes of this machine that something else started; all name the same meeting."""
         from .joining import join
 
-        self._joined = join(rank, size, meeting, limit)
+        self._joined, self._launcher = join(rank, size, meeting, limit)
 
     def world(self, limit: float | None = None) -> Communicator:
         """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
