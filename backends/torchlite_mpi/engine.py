@@ -125,12 +125,14 @@ class Engine:
 
     def _end(self, MPI: Any) -> None:
         """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
+        from .agreeing import release_all
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
             rank_state.tell(rank_state.WAITING)
             # Where no launcher ends the others when one fails, it may not come.
             if Request(MPI.COMM_WORLD.Ibarrier(), ()).wait(_FAREWELL if self._joined else None):
+                release_all()
                 MPI.Finalize()
                 rank_state.tell(rank_state.OUTSIDE)
 
