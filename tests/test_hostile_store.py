@@ -23,7 +23,9 @@ def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
     """Together they hold what all connections may."""
     with Master("a secret") as master:
         large, small = hoard(master, count, how)
-        print(f"{count} hoarders ({how}): set of 4 MB {large:.3f} s, small ones {small:.3f} s, {master.megabytes():.0f} MiB")
+        print(
+            f"{count} hoarders ({how}): set of 4 MB {large:.3f} s, small ones {small:.3f} s, {master.megabytes():.0f} MiB"
+        )
         assert large < 2 and small < 2
         assert master.megabytes() < 1100
 

@@ -289,7 +289,9 @@ def test_a_users_own_links_above_the_cache_are_followed(above, libraries, tmp_pa
     (above / "one").symlink_to("../real/./deep/../deep")
     (above / "inner").symlink_to(above / "one")
     build.load(PROGRAM)
-    assert (tmp_path / "real" / "deep" / "cache" / build.path_of(PROGRAM).relative_to(above / "inner" / "cache")).exists()
+    assert (
+        tmp_path / "real" / "deep" / "cache" / build.path_of(PROGRAM).relative_to(above / "inner" / "cache")
+    ).exists()
     assert build.opened(build.path_of(PROGRAM)).answer() == 42
     (above / "inner").unlink()
     (above / "inner").symlink_to("inner")

@@ -49,7 +49,7 @@ class Small:
     """
 
     def __init__(
-        self, nbytes: int, dtype: np.dtype, sends: bool, finishing: Callable[[list[Any]], Callable[[np.ndarray], None]]
+        self, nbytes: int, dtype: np.dtype, sends: bool, finishing: Callable[[list[Any]], Callable[[np.ndarray], Any]]
     ) -> None:
         self.nbytes, self.dtype, self.sends, self.finishing = nbytes, dtype, sends, finishing
 
@@ -225,7 +225,7 @@ class Line:
             try:
                 arrived = not self._waiting and moved(words.Test, EAGER, self._greedy)
             except BaseException:  # MPI has the memory still
-                Request(words, (words,))
+                Request(words, (words,))  # type: ignore[arg-type] -- of a request it has Test
                 raise
             if not arrived or not words.agree():
                 if arrived and differing is None:

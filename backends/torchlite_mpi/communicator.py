@@ -249,9 +249,11 @@ class Communicator:
 
         return send if call == "send" else receive
 
-    def _heads(self, call: str, how: Any, what: str) -> Callable[[np.ndarray], Header]:
+    def _heads(
+        self, call: str, how: Any, what: str, kept: dict[int, Header] | None = None
+    ) -> Callable[[np.ndarray], Header]:
         """The headers of a call, by the size of what it writes or sends; they are kept."""
-        kept: dict[int, Header] = {}
+        kept = {} if kept is None else kept
         call, copies = ("message", 1) if call in ("send", "receive") else (call, self.size)
 
         def find(array: np.ndarray) -> Header:
@@ -292,15 +294,19 @@ class Communicator:
                 copies = lambda parts: lambda out: None if rank == how else np.copyto(out, parts[how])
                 return Small(nbytes, dtype, rank == how, copies)
             case "all_gather":
-                joins = lambda parts: lambda out: np.concatenate(parts, out=out)
-                return Small(nbytes // size, dtype, True, joins)
+
+                def joined(parts: list[Any]) -> Callable[[np.ndarray], Any]:
+                    return lambda out: np.concatenate(parts, out=out)
+
+                return Small(nbytes // size, dtype, True, joined)
         return None
 
     def _collective(self, call: str, how: Any, what: str, start: Any) -> Callable[..., Request | None]:
-        heads, at_once = self._heads(call, how, what), self._line.at_once
+        kept: dict[int, Header] = {}
+        heads, at_once = self._heads(call, how, what, kept), self._line.at_once
 
         def run(out: Any, array: Any) -> Request | None:
-            head = heads(out)
+            head = kept.get(out.nbytes) or heads(out)
             differing = self._unlike(call, head.text, out, array) if call == "all_to_all" else None
             return at_once(head, start, out, array, differing)
 

@@ -110,7 +110,9 @@ def _launch(size: int, start: str, limit: float) -> subprocess.Popen:
     return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
 
-def _lent(listener: socket.socket, process: subprocess.Popen | None, size: int, deadline: float) -> tuple[socket.socket, str, list[int]]:
+def _lent(
+    listener: socket.socket, process: subprocess.Popen | None, size: int, deadline: float
+) -> tuple[socket.socket, str, list[int]]:
     """What the lender sends. Others who connect only ask whether this process is here."""
     listener.settimeout(0.1)
     while True:

@@ -1,11 +1,11 @@
 """Files that later processes load again: compiled kernels, and what was measured of drivers and forms.
 
 A cache holds code that runs, so it takes nothing that another user could have written. Every folder from the cache's
-root down, and the file itself, must belong to this user or to root and must not be writable by group or others. The
-folders above them, from the system's root on, must be such that no other user can put another folder in their place, and
-links on the way must be this user's or root's. Each folder is opened from the one above it and then used by its
-descriptor, so that what was checked is what is used. Folders are made with mode 0700 and files with 0600, whatever the
-umask. Systems without user ids (Windows) rely on the profile's permissions.
+root down, and the file itself, must belong to this user or to root and must not be writable by group or others. Above
+them, from the system's root on, no other user may be able to put another folder in their place, and links must be this
+user's or root's. Each folder is opened from the one above it and then used by its descriptor, so that what was checked
+is what is used. Folders are made with mode 0700 and files with 0600, whatever the umask. Systems without user ids
+(Windows) rely on the profile's permissions.
 """
 
 from __future__ import annotations

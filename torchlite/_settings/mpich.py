@@ -27,8 +27,8 @@ def unlink_mapped() -> None:
 
 
 def clear_shared_memory(patient: bool = False) -> None:
-    """Remove MPICH's files of this user that no process has open or mapped any more. Those that were just made are left,
-    or with `patient` waited for.
+    """Remove MPICH's files of this user that no process has open or mapped any more. New ones are left, or with
+    `patient` waited for.
     """
     found, young = _found()
     if young and patient:
