@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.hostile.store_server import Master, connects, full, garbage, idle, slow, stops
+from tests.hostile.store_server import Master, connects, full, garbage, hoard, idle, slow, stops, unknown
 
 LONG = 5.0  # seconds: far beyond an answer's milliseconds, far below the client's timeout
 
@@ -16,6 +16,25 @@ def test_strangers_keep_nobody_out(secret):
         assert connects(master, 200) < LONG
         assert master.megabytes() < before + 30
         assert slow(master, 20, 0.5) < LONG
+
+
+@pytest.mark.parametrize("count, how", [(16, "hold"), (16, "trickle"), (100, "return")])
+def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
+    """Together they hold what all connections may."""
+    with Master("a secret") as master:
+        large, small = hoard(master, count, how)
+        print(
+            f"{count} hoarders ({how}): set of 4 MB {large:.3f} s, small ones {small:.3f} s, {master.megabytes():.0f} MiB"
+        )
+        assert large < 2 and small < 2
+        assert master.megabytes() < 1100
+
+
+def test_who_does_not_know_the_secret_makes_the_master_hold_nothing():
+    with Master("a secret") as master:
+        before = master.megabytes()
+        assert unknown(master, 50) < LONG
+        assert master.megabytes() < before + 10
 
 
 def test_a_stopped_master_keeps_no_call_beyond_its_timeout():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import warnings
@@ -211,6 +213,183 @@ def test_links_of_others_to_folders_are_not_followed(cache, libraries, tmp_path)
     cache.unlink()
     cache.symlink_to(elsewhere)  # the user's own link
     assert build.opened(build.path_of(PROGRAM)).answer() == 666
+
+
+@pytest.fixture
+def above(tmp_path, monkeypatch):
+    """A folder above the cache, `outer`, and the cache's place in it."""
+    outer = tmp_path / "outer"
+    outer.mkdir(mode=0o755)
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(outer / "inner" / "cache"))
+    return outer
+
+
+def unused(word: str) -> None:
+    """Nothing is read from the cache or written to it, one warning says why, and the right program runs."""
+    path = build.path_of(PROGRAM)
+    refuses(path, word)
+    with pytest.raises(cache_files.NotTrustedError, match=word):
+        cache_files.write(path, b"1")
+    with pytest.raises(cache_files.NotTrustedError, match=word):
+        cache_files.remove(path)
+
+
+@compiled
+@superuser
+@pytest.mark.parametrize("variable", ["TORCHLITE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
+def test_a_cache_below_another_users_folder_is_not_used(above, libraries, variable, monkeypatch):
+    """It may put another folder in the cache's place at any time."""
+    monkeypatch.delenv("TORCHLITE_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv(variable, str(above / "inner" / "cache"))
+    planted(build.path_of(PROGRAM), libraries[EVIL])
+    os.chown(above, STRANGER, STRANGER)
+    unused("belongs to another user")
+
+
+@compiled
+@superuser
+@pytest.mark.parametrize("target", ["whole", "relative", "last"])
+def test_a_cache_below_another_users_link_is_not_used(above, libraries, tmp_path, target):
+    victim = tmp_path / "victim"
+    (victim / "cache").mkdir(mode=0o700, parents=True)
+    above.chmod(0o1777)
+    link = above / "inner"
+    if target == "last":  # a link to a link
+        (above / "second").symlink_to(victim)
+        os.lchown(above / "second", STRANGER, STRANGER)
+        link.symlink_to("second")
+    else:
+        link.symlink_to(victim if target == "whole" else "../victim")
+        os.lchown(link, STRANGER, STRANGER)
+    unused("is a link of another user")
+    assert not list((victim / "cache").iterdir())
+
+
+@compiled
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757], ids=oct)
+@pytest.mark.parametrize("which", ["outer", "inner"])
+def test_a_cache_below_a_folder_that_others_may_write_is_not_used(above, libraries, which, mode):
+    planted(build.path_of(PROGRAM), libraries[EVIL])
+    changed = above if which == "outer" else above / "inner"
+    if os.geteuid() and mode == 0o775:
+        pytest.skip("the group may be this user's own")
+    changed.chmod(mode)
+    unused("can be written by others")
+    changed.chmod(mode | 0o1000)  # as /tmp
+    assert build.opened(build.path_of(PROGRAM)).answer() == 666
+
+
+@compiled
+@posix
+def test_a_users_own_links_above_the_cache_are_followed(above, libraries, tmp_path):
+    """Whole and relative ones, with steps up, and links to links; loops end."""
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (above / "one").symlink_to("../real/./deep/../deep")
+    (above / "inner").symlink_to(above / "one")
+    build.load(PROGRAM)
+    assert (
+        tmp_path / "real" / "deep" / "cache" / build.path_of(PROGRAM).relative_to(above / "inner" / "cache")
+    ).exists()
+    assert build.opened(build.path_of(PROGRAM)).answer() == 42
+    (above / "inner").unlink()
+    (above / "inner").symlink_to("inner")
+    with pytest.raises(OSError, match="symbolic links"):
+        cache_files.write(build.path_of(PROGRAM), b"1")
+    assert cache_files.read(build.path_of(PROGRAM)) is None
+
+
+@posix
+def test_opened_folders_are_closed(above):
+    place = binaries.folder("cc") / "a.so"
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        cache_files.write(place, b"1")
+        assert cache_files.read(place) == b"1"
+    above.chmod(0o777)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cache_files.read(place) is None
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@superuser
+def test_a_group_of_ones_own_may_write_above_the_cache(above):
+    """Of an ordinary user's name and without other members; root has none."""
+    import grp
+    import pwd
+
+    user = pwd.getpwuid(STRANGER)
+    mode = os.stat_result((0o40775, 0, 0, 0, STRANGER, user.pw_gid, 0, 0, 0, 0))
+    root = os.stat_result((0o40775, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    with pytest.raises(cache_files.NotTrustedError):
+        cache_files._check_above(root, "/x", {0})
+    child = os.fork()
+    if not child:
+        os.setgid(user.pw_gid)
+        os.setuid(STRANGER)
+        own = grp.struct_group((user.pw_name, "x", user.pw_gid, []))
+        shared = grp.struct_group((user.pw_name, "x", user.pw_gid, ["somebody"]))
+        found = []
+        for group in (own, shared):
+            grp.getgrgid = lambda number, group=group: group
+            try:
+                cache_files._check_above(mode, "/x", {0, STRANGER})
+                found.append(True)
+            except cache_files.NotTrustedError:
+                found.append(False)
+        os._exit(0 if found == [True, False] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@compiled
+@superuser
+def test_code_is_not_built_in_a_folder_that_another_user_can_replace(cache, tmp_path):
+    """Below a TMPDIR of another user NumPy's kernels serve, with one warning."""
+    (tmp_path / "theirs" / "tmp").mkdir(parents=True)
+    os.chown(tmp_path / "theirs", STRANGER, STRANGER)
+    done = python(
+        """
+        import torchlite as torch
+        x = torch.ones(300, 300)
+        print(torch.nn.functional.gelu(x).sum().item() > 0, x.cumsum(0).sum().item(), torch.softmax(x, 0).sum().item())
+        """,
+        cache, TORCHLITE_CPU_KERNELS="cc", TMPDIR=str(tmp_path / "theirs" / "tmp"),
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.startswith("True 13545000.0 "), done.stdout + done.stderr
+    assert done.stderr.count("kernels cannot be built, NumPy's serve") == 1, done.stderr
+    assert not list(cache.rglob("*.so"))
+
+
+@compiled
+@superuser
+@pytest.mark.parametrize("place", ["new", "none"])
+def test_kernels_after_a_process_became_another_user(tmp_path, place):
+    """They are built in a new folder of that user's; where it can make none NumPy's serve, with one warning."""
+    folder = Path(tempfile.mkdtemp(prefix="becomes-"))
+    folder.chmod(0o1777 if place == "new" else 0o755)
+    (folder / "cache").mkdir(mode=0o700)
+    os.chown(folder / "cache", STRANGER, STRANGER)
+    try:
+        done = python(
+            """
+            import os, grp, pwd, traceback
+            import torchlite as torch
+            torch.nn.functional.gelu(torch.randn(300, 300))
+            os.setgid(65534)
+            os.setuid(65534)
+            x = torch.ones(300, 300)
+            print(torch.nn.functional.gelu(torch.randn(300, 300)).softmax(-1).sum().item() > 0, x.cumsum(0).sum().item())
+            """,
+            folder / "cache", TORCHLITE_CPU_KERNELS="cc", TMPDIR=str(folder), HOME="/",
+        )  # fmt: skip
+        assert done.returncode == 0 and done.stdout == "True 13545000.0\n", done.stdout + done.stderr
+        assert done.stderr.count("kernels cannot be built, NumPy's serve") == (place == "none"), done.stderr
+        assert bool(list((folder / "cache").rglob("*.so"))) == (place == "new")
+    finally:
+        while folder.exists():  # the shells of the process remove its folders at the same time
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @compiled

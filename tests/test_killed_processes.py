@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -46,7 +47,7 @@ STUCK = """
         def __len__(self):
             return 4
         def __getitem__(self, i):
-            print("ready", flush=True)
+            os.write(1, b"ready\\n")  # at once: the workers share the pipe
             time.sleep(600)
 
     if __name__ == "__main__":
@@ -135,7 +136,7 @@ class Place:
                     continue
         return found
 
-    def await_nothing(self, seconds: float = 15) -> None:
+    def await_nothing(self, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while self.left() != ([], []) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -155,7 +156,7 @@ def place(tmp_path):
 def test_a_data_loader(place, program, method, number):
     process = place.start(program, method)
     process.send_signal(number)
-    assert process.wait(10) == -number
+    assert process.wait(60) == -number
     place.await_nothing()
 
 
@@ -165,7 +166,7 @@ def test_a_data_loader(place, program, method, number):
 def test_shared_tensors(place, method, strategy, number):
     process = place.start(SHARED, method, strategy)
     process.send_signal(number)
-    assert process.wait(10) == -number
+    assert process.wait(60) == -number
     place.await_nothing()
 
 
@@ -175,7 +176,7 @@ def test_started_processes(place, method, number, tmp_path):
     (tmp_path / "told").mkdir()
     process = place.start(SPAWNED, method, str(tmp_path / "told"))
     process.send_signal(number)
-    assert process.wait(10) == -number
+    assert process.wait(60) == -number
     place.await_nothing()
 
 
@@ -199,13 +200,34 @@ def test_a_job_of_the_launcher(place, number, tmp_path):
     launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
     process = place.start(launcher, "--standalone", "--nproc-per-node", "2", str(tmp_path / "rank.py"))
     process.send_signal(number)
-    process.wait(20)
-    if number == signal.SIGKILL:  # its files of MPICH's go with the next start
-        deadline = time.monotonic() + 15
+    process.wait(60)
+    place.await_nothing()
+
+
+BEGINNING = """
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.Barrier()
+    if MPI.COMM_WORLD.rank == 0:
+        print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py")
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
+def test_a_job_whose_world_is_not_made_yet(place, number, tmp_path):
+    """Names of MPICH's shared memory are there still: the launcher removes them, or the next start."""
+    (tmp_path / "rank.py").write_text("import os, sys, time\n" + textwrap.dedent(BEGINNING))
+    launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
+    process = place.start(launcher, "--standalone", "--nproc-per-node", "2", str(tmp_path / "rank.py"))
+    process.send_signal(number)
+    process.wait(60)
+    if number == signal.SIGKILL:
+        deadline = time.monotonic() + 60
         while place.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1.1)
-        mpich.clear_shared_memory()
+        mpich.clear_shared_memory(patient=True)
     place.await_nothing()
 
 
@@ -221,10 +243,7 @@ HOLDS = """
 def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
     """The shell that would remove it is killed, too. What a living process has stays."""
     living, dead = place.start(HOLDS), place.start(HOLDS)
-    (shell,) = [
-        int(p) for p in os.listdir("/proc")
-        if p.isdigit() and is_shell_of(int(p), dead.pid)
-    ]  # fmt: skip
+    (shell,) = shells_of(dead.pid)
     os.kill(shell, signal.SIGKILL)
     dead.kill()
     dead.wait()
@@ -235,6 +254,10 @@ def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
     living.kill()
     living.wait()
     place.await_nothing()
+
+
+def shells_of(owner: int) -> list[int]:
+    return [int(p) for p in os.listdir("/proc") if p.isdigit() and is_shell_of(int(p), owner)]
 
 
 def is_shell_of(process: int, owner: int) -> bool:
@@ -275,7 +298,64 @@ def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
         other = temporary.process_folder(str(tmp_path))
         os._exit(0 if other != mine and os.path.isdir(mine) else 1)
     assert os.waitpid(child, 0)[1] == 0
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert os.listdir(tmp_path) == [os.path.basename(mine)]
+
+
+INHERITS = """
+    import socket
+    from torchlite._settings import temporary
+    read, write = os.pipe()
+    listener = socket.create_server(("127.0.0.1", 0))
+    for descriptor in (write, listener.fileno(), *(os.dup(write) for _ in range(12))):
+        os.set_inheritable(descriptor, True)
+    temporary.process_folder()
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_shell_inherits_no_descriptor(place):
+    """A pipe's reader sees its end, and a port is free, as soon as the process closes them."""
+    process = place.start(INHERITS)
+    (shell,) = shells_of(process.pid)
+    names = {name: os.readlink(f"/proc/{shell}/fd/{name}") for name in os.listdir(f"/proc/{shell}/fd")}
+    pipe = names.pop("3")
+    assert pipe.startswith("pipe:") and set(names.values()) <= {pipe, "/dev/null"}, names
+    process.kill()
+    process.wait()
+    place.await_nothing()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+def test_a_process_that_becomes_another_user_gets_a_new_folder():
+    """Root's shell removes root's folder alone, whatever the process writes to it."""
+    parent = Path(tempfile.mkdtemp(prefix="killed-"))
+    parent.chmod(0o1777)
+    kept = Path(tempfile.mkdtemp(prefix="killed-"))
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            mine = temporary.process_folder(str(parent))
+            held = list(temporary._folders.held)
+            os.setgid(65534)
+            os.setuid(65534)
+            other = temporary.process_folder(str(parent))
+            for descriptor in held:
+                with contextlib.suppress(OSError):
+                    os.write(descriptor, os.fsencode(kept) + b"\n")
+            if other != mine and os.stat(other).st_uid == 65534 and temporary.process_folder(str(parent)) == other:
+                Path(other, "file").touch()
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    deadline = time.monotonic() + 60
+    while os.listdir(parent) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert os.listdir(parent) == [] and kept.exists()
+    parent.rmdir()
+    kept.rmdir()

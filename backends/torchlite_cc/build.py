@@ -15,9 +15,10 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 
-from torchlite._settings import cache_files, temporary
+from torchlite._settings import cache_files
 from torchlite_device.machinery import binaries
 from torchlite_device.machinery.device import NotBuiltError, numbered
 from torchlite_kernels.c_preamble import C
@@ -113,8 +114,8 @@ def path_of(text: str) -> Path:
 
 
 def load(text: str, may_build: bool = True) -> ctypes.CDLL:
-    """The library of a program's text. NotBuiltError where it is not on the disk and may not be built; RuntimeError
-    with the compiler's log where it cannot be.
+    """The library of a program's text. NotBuiltError where it is not on the disk and may not be built, or where there
+    is no folder to build it in; RuntimeError with the compiler's log where it cannot be built.
     """
     path = path_of(text)
     if binaries.kept():
@@ -125,13 +126,31 @@ def load(text: str, may_build: bool = True) -> ctypes.CDLL:
         raise NotBuiltError("a kernel is not built: python -m torchlite build-kernels")
     if why_not():
         raise RuntimeError(why_not())
-    data = _compiled(text, path.name)
+    try:
+        data = _compiled(text, path.name)
+    except OSError as error:
+        raise _no_place(error) from None
     if binaries.kept():
         try:
             _keep(path, data)
         except OSError as error:
             binaries.cannot_be_kept(binaries.folder("cc"), error)
-    return loading.loaded(data, path.name)
+    try:
+        return loading.loaded(data, path.name)
+    except OSError as error:
+        raise _no_place(error) from None
+
+
+def _no_place(error: OSError) -> NotBuiltError:
+    why = f"{error.strerror} (in {tempfile.gettempdir()})" if error.strerror else str(error)
+    _warn(why)
+    return NotBuiltError(f"kernels cannot be built: {why}")
+
+
+@functools.cache
+def _warn(why: str) -> None:
+    """Once in a process for each reason."""
+    warnings.warn(f"kernels cannot be built, NumPy's serve: {why}. Set TMPDIR to a folder of your own", stacklevel=5)
 
 
 def built(text: str, path: Path) -> None:
@@ -156,7 +175,7 @@ def opened(path: Path) -> ctypes.CDLL | None:
 
 def _compiled(text: str, name: str) -> bytes:
     """The library of a program's text, built in a private folder."""
-    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=loading.private_folder()) as folder:
         place = Path(folder) / name
         _compile(text, place)
         return place.read_bytes()
@@ -164,7 +183,8 @@ def _compiled(text: str, name: str) -> bytes:
 
 def _compile(text: str, place: Path) -> None:
     command = [*compiler(), *flags(), "-", "-o", str(place), *_libraries()]
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | {"LC_ALL": "C"}
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    environment |= {"LC_ALL": "C", "TMPDIR": str(place.parent)}
     done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, env=environment)
     if done.returncode:
         kernel = text.partition('#line 1 "kernel"\n')[2]
@@ -180,6 +200,6 @@ def _libraries() -> tuple[str, ...]:
 
 @functools.cache
 def _links(library: str) -> bool:
-    with tempfile.TemporaryDirectory(dir=temporary.process_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=loading.private_folder()) as folder:
         command = [*compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(Path(folder) / "a.so"), library]
         return not subprocess.run(command, check=False, input="", capture_output=True, text=True).returncode

@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from torchlite._settings import forks, temporary
+from torchlite._settings import cache_files, forks, temporary
 
 _MFD_EXEC = 0x10  # newer kernels may refuse to load from memory that is not marked so
 _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a segment, where offset and size stand in it
@@ -103,7 +103,16 @@ def _path(descriptor: int) -> str:
     return f"/proc/self/{turns}fd/{descriptor}"
 
 
+def private_folder() -> str:
+    """This process's folder, for code: OSError where there is none, or where another user could put his in its
+    place.
+    """
+    folder = temporary.process_folder()
+    cache_files.check(folder)
+    return folder
+
+
 def _from_private_folder(data: bytes, name: str) -> ctypes.CDLL:
-    path = Path(temporary.process_folder()) / f"{next(_numbers)}-{name}"
+    path = Path(private_folder()) / f"{next(_numbers)}-{name}"
     path.write_bytes(data)
     return ctypes.CDLL(str(path))

@@ -1,15 +1,19 @@
 """Ranks tell each other which collective they are in before its data moves.
 
 MPI does not say what happens where ranks disagree in a collective: they may get what nobody sent, or never return. So
-each collective begins with a header of fixed size that all ranks gather: it says call, operation or root, elements and
-size. Where headers differ, every rank raises and no data moves. The headers have a communicator of their own, and the
+each collective begins with a header of fixed size that all ranks get: it says call, operation or root, elements and
+size. Where headers differ, every rank raises and no data moves. The headers have communicators of their own, and the
 data of collectives begins in the order of the headers.
+
+Few ranks send each other their headers as messages, which may be longer than the header: small collectives have their
+data there, and need no other round. Many ranks gather headers alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any
@@ -20,6 +24,9 @@ from mpi4py import MPI
 from .requests import EAGER, Request, greed, lines, moved
 
 ROOM = 96  # bytes of a header
+SMALL = 1 << 10  # bytes of data that go with a header
+_NEAR = 4  # ranks that send each other their headers as messages
+_SPARE = 8  # exchanges of one header that are kept
 Steps = Generator[MPI.Request, None, MPI.Request | None]  # what is waited for in turn; at last what moves the data
 
 
@@ -36,31 +43,149 @@ def header(call: str, how: Any, what: str, size: Any) -> bytes:
     return text.ljust(ROOM)
 
 
+class Small:
+    """What a small collective moves: a rank that `sends` has so many bytes behind its header. `finishing` is given the
+    places of the ranks' data and returns a function that makes the result of what is there.
+    """
+
+    def __init__(
+        self, nbytes: int, dtype: np.dtype, sends: bool, finishing: Callable[[list[Any]], Callable[[np.ndarray], Any]]
+    ) -> None:
+        self.nbytes, self.dtype, self.sends, self.finishing = nbytes, dtype, sends, finishing
+
+
 class Header:
     """A header as MPI sends it."""
 
-    def __init__(self, text: bytes, size: int) -> None:
-        self.text = text
+    def __init__(self, text: bytes, size: int, small: Small | None = None) -> None:
+        self.text, self.small = text, small
         self.expected = text * size
         self.given = [np.frombuffer(text, np.uint8), MPI.BYTE]
+        self.spare: list[Exchange | Gathering] = []
+
+
+class Gathering:
+    """One agreement of many ranks."""
+
+    def __init__(self, line: Line, head: Header) -> None:
+        self._comm, self._head = line.comm, head
+        self._everyone = np.empty((line.size, ROOM), np.uint8)
+
+    def begin(self, array: np.ndarray | None) -> None:
+        """Say this rank's header."""
+        self.Test = self._comm.Iallgather(self._head.given, [self._everyone, MPI.BYTE]).Test
+
+    def agree(self) -> bool:
+        """Whether all that arrived is alike."""
+        return self._everyone.tobytes() == self._head.expected
+
+    def texts(self) -> list[bytes]:
+        """The headers of all ranks."""
+        return [row.tobytes() for row in self._everyone]
+
+    def free(self) -> None:
+        """Nothing is kept."""
+
+
+class Exchange:
+    """One agreement of few ranks, with the data of a small collective. All that it does is prepared once: its messages,
+    and functions that take no detours, as a call lasts a few microseconds.
+    """
+
+    def __init__(self, line: Line, head: Header) -> None:
+        comm, rank, small = line.near, line.rank, head.small
+        assert comm is not None
+        nbytes = small.nbytes if small is not None else 0
+        mine = np.empty(ROOM + (nbytes if small is not None and small.sends else 0), np.uint8)
+        mine[:ROOM] = np.frombuffer(head.text, np.uint8)
+        rooms = [mine if r == rank else np.empty(ROOM + SMALL, np.uint8) for r in range(line.size)]
+        self._heads = [room[:ROOM] for room in rooms]
+        others = [r for r in range(line.size) if r != rank]
+        receives = [comm.Recv_init([rooms[r], MPI.BYTE], r, 0) for r in others]
+        sends = [comm.Send_init([mine, MPI.BYTE], r, 0) for r in others]
+        self._requests = [*receives, *sends]
+        line.made.add(self)
+        own = None
+        if small is not None:
+            parts = [room[ROOM : ROOM + nbytes] for room in rooms]
+            parts = [part.view(small.dtype) if part.size else part for part in parts]
+            own = parts[rank] if small.sends else None
+            self.finish = small.finishing(parts)  # makes the result in memory of one dimension
+        self.begin = _beginning([request.Start for request in self._requests], own)
+        tests = [request.Test for request in self._requests]
+        read, text = [self._heads[r].tobytes for r in others], head.text
+        if len(others) == 1:
+            (came, went), (only,) = tests, read
+            self.Test = lambda: came() and went()
+            self.agree = lambda: only() == text
+        else:
+            self.Test = lambda: all([test() for test in tests])
+            self.agree = lambda: all([said() == text for said in read])
+
+    def texts(self) -> list[bytes]:
+        """The headers of all ranks."""
+        return [head.tobytes() for head in self._heads]
+
+    def free(self) -> None:
+        """Give MPI its prepared messages back, which are not under way."""
+        while self._requests:
+            self._requests.pop().Free()
+
+    def __del__(self) -> None:
+        if self._requests and not MPI.Is_finalized():
+            self.free()
+
+
+def _beginning(starts: list[Callable[[], None]], own: np.ndarray | None) -> Callable[[Any], None]:
+    """What says this rank's header, with its data where `own` is the place of that."""
+    copy = np.copyto
+    if len(starts) == 2:
+        receive, send = starts
+
+        def begin(array: Any) -> None:
+            if own is not None:
+                copy(own, array if array.ndim == 1 else array.ravel("K"))
+            receive()
+            send()
+
+        return begin
+
+    def begin_all(array: Any) -> None:
+        if own is not None:
+            copy(own, flat(array))
+        for start in starts:
+            start()
+
+    return begin_all
+
+
+def flat(array: Any) -> np.ndarray:
+    """Contiguous memory in one dimension."""
+    return array if array.ndim == 1 else array.ravel("K")
 
 
 class Line:
     """The collectives of a group, in their order."""
 
     def __init__(self, comm: MPI.Comm) -> None:
-        self.comm, self.size, self.lock = comm, comm.Get_size(), threading.RLock()
+        self.comm, self.size, self.rank, self.lock = comm, comm.Get_size(), comm.Get_rank(), threading.RLock()
+        self.near = comm.Dup() if 1 < self.size <= _NEAR else None  # for the messages of few ranks
+        self.made: weakref.WeakSet[Exchange] = weakref.WeakSet()
         self._waiting: deque[Agreed] = deque()  # their data has not begun
         self._greedy = greed(self.size)
-        self._spare: list[np.ndarray] = []
+        _lines.add(self)
 
-    def check(self, everyone: np.ndarray, mine: bytes, begins: int = ROOM) -> None:
+    def _words(self, head: Header) -> Exchange | Gathering:
+        if head.spare:
+            return head.spare.pop()
+        return Gathering(self, head) if self.near is None else Exchange(self, head)
+
+    def check(self, everyone: list[bytes], mine: bytes, begins: int = ROOM) -> None:
         """Disagreement where a rank's header is another one, or begins otherwise."""
-        rank = self.comm.Get_rank()
-        for other in range(self.size):
-            if (text := everyone[other].tobytes())[:begins] != mine[:begins]:
+        for other, text in enumerate(everyone):
+            if text[:begins] != mine[:begins]:
                 raise Disagreement(
-                    f"Detected mismatch between collectives on ranks. Rank {rank} is running collective: "
+                    f"Detected mismatch between collectives on ranks. Rank {self.rank} is running collective: "
                     f"{read(mine)}, but Rank {other} is running collective: {read(text)}. No data was sent. "
                     "TORCH_DISTRIBUTED_DEBUG=DETAIL says more."
                 )
@@ -71,16 +196,17 @@ class Line:
         start: Callable[[], MPI.Request | None] | None,
         kept: tuple[Any, ...],
         written: int = 0,
-        differing: Callable[[np.ndarray], Steps] | None = None,
+        differing: Callable[[list[bytes]], Steps] | None = None,
     ) -> Agreed:
-        """A collective whose `start` moves the data once the headers agree. `differing` says what follows where they do
-        not (an error without it), and in any case where there is no `start`.
+        """A collective whose `start` moves the data once the headers agree; a small one has it with the header, and its
+        memory is what is `kept`: written, and read. `differing` says what follows where they do not (an error without
+        it), and in any case where there is no `start`.
         """
         with self.lock:
             said = Header(head, self.size) if isinstance(head, bytes) else head
-            everyone = np.empty((self.size, ROOM), np.uint8)
-            words = self.comm.Iallgather(said.given, [everyone, MPI.BYTE])
-            made = self._queue(words, everyone, said, start, kept, written, differing)
+            words = self._words(said)
+            words.begin(_read(*kept) if said.small is not None else None)
+            made = self._queue(words, said, start, kept, written, differing)
             self.advance()
             return made
 
@@ -90,20 +216,27 @@ class Line:
         start: Callable[[Any, Any], MPI.Request],
         out: np.ndarray,
         array: np.ndarray | None,
-        differing: Callable[[np.ndarray], Steps] | None,
+        differing: Callable[[list[bytes]], Steps] | None,
     ) -> Request | None:
         """The same for a caller who waits: None when all is done."""
         with self.lock:
-            everyone = self._spare.pop() if self._spare else np.empty((self.size, ROOM), np.uint8)
-            words = self.comm.Iallgather(head.given, [everyone, MPI.BYTE])
-            arrived = not self._waiting and moved(words.Test, EAGER, self._greedy)
-            agreed = arrived and everyone.tobytes() == head.expected
-            if not agreed:
+            words, small = head.spare.pop() if head.spare else self._words(head), head.small
+            words.begin(out if array is None else array)
+            try:
+                arrived = not self._waiting and moved(words.Test, EAGER, self._greedy)
+            except BaseException:  # MPI has the memory still
+                Request(words, (words,))  # type: ignore[arg-type] -- of a request it has Test
+                raise
+            if not arrived or not words.agree():
                 if arrived and differing is None:
-                    self.check(everyone, head.text)
+                    self.check(words.texts(), head.text)
                 begin = lambda: start(out, array)
-                return self._queue(words, everyone, head, begin, (out, array), out.nbytes, differing)
-            self._spare.append(everyone)
+                return self._queue(words, head, begin, (out, array), out.nbytes, differing)
+            if small is not None:
+                words.finish(flat(out))  # type: ignore[union-attr]
+                head.spare.append(words)
+                return None
+            head.spare.append(words)
             request = start(out, array)
         try:
             if moved(request.Test, EAGER, self._greedy):
@@ -114,16 +247,23 @@ class Line:
         return Request(request, (out, array), out.nbytes)
 
     def _queue(
-        self, words: Any, everyone: Any, head: Header, start: Any, kept: tuple[Any, ...], written: int, differing: Any
+        self, words: Any, head: Header, start: Any, kept: tuple[Any, ...], written: int, differing: Any
     ) -> Agreed:
         def steps() -> Steps:
             yield words
-            if start is None or (everyone.tobytes() != head.expected and differing is not None):
-                return (yield from differing(everyone))
-            self.check(everyone, head.text)
-            return start()
+            agree = words.agree()
+            if start is None or (not agree and differing is not None):
+                return (yield from differing(words.texts()))
+            if not agree:
+                self.check(words.texts(), head.text)
+            if head.small is not None:
+                words.finish(flat(kept[0]))
+            request = start() if head.small is None else None
+            if len(head.spare) < _SPARE:
+                head.spare.append(words)
+            return request
 
-        made = Agreed(self, steps(), (kept, head, everyone), written)
+        made = Agreed(self, steps(), (kept, head, words), written)
         self._waiting.append(made)
         lines.add(self)
         return made
@@ -139,7 +279,28 @@ class Line:
     def free(self) -> None:
         """The group is not used any more."""
         lines.discard(self)
+        self.release()
         self.comm.Free()
+        if self.near is not None:
+            self.near.Free()
+
+    def release(self) -> None:
+        """Give MPI the prepared messages back."""
+        for exchange in list(self.made):
+            exchange.free()
+
+
+def _read(out: np.ndarray, array: np.ndarray | None) -> np.ndarray:
+    return out if array is None else array
+
+
+_lines: weakref.WeakSet[Line] = weakref.WeakSet()
+
+
+def release_all() -> None:
+    """Give MPI the prepared messages of all groups back, before it ends."""
+    for line in list(_lines):
+        line.release()
 
 
 class Agreed(Request):

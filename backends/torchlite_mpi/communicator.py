@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .agreeing import ROOM, Disagreement, Header, Line, Steps, header, read
+from .agreeing import ROOM, SMALL, Disagreement, Header, Line, Small, Steps, header, read
 from .reducing import reducing
 from .requests import EAGER, Receiving, Request, greed, moved
 
@@ -46,8 +46,10 @@ class Communicator:
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._line = Line(comm.Dup())
         self._barrier = Header(header("barrier", None, "nothing", 0), self.size)
-        for each in (comm, self._line.comm):
-            each.Set_errhandler(MPI.ERRORS_RETURN)
+        self._kept: dict[tuple[Any, ...], Callable[[np.ndarray], Header]] = {}
+        for each in (comm, self._line.comm, self._line.near):
+            if each is not None:
+                each.Set_errhandler(MPI.ERRORS_RETURN)
 
     # Collectives. `op` is SUM, PRODUCT, MIN, MAX, BAND, BOR or BXOR.
 
@@ -121,10 +123,10 @@ class Communicator:
 
     def _exchange(
         self, head: bytes, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]
-    ) -> Callable[[np.ndarray], Steps]:
+    ) -> Callable[[list[bytes]], Steps]:
         """What an exchange of parts of several sizes does after its headers: it compares the sizes first."""
 
-        def steps(everyone: np.ndarray) -> Steps:
+        def steps(everyone: list[bytes]) -> Steps:
             self._line.check(everyone, head, head.index(b","))  # sizes may differ
             mine = np.array([*counts, *out_counts], np.int64)
             sizes = np.empty((self.size, 2, self.size), np.int64)
@@ -146,14 +148,18 @@ class Communicator:
         return self._line.begin(self._barrier, lambda: None, ())  # the headers are all
 
     def _agreed(self, call: str, how: Any, what: str, out: np.ndarray, array: np.ndarray | None) -> Request:
-        start = self._starting(call, out.dtype, how)
-        head = _header(call, how, what, out, out.nbytes)
-        kept = (out, array)
-        return self._line.begin(head, lambda: start(out, array), kept, out.nbytes, self._unlike(call, head, out, array))
+        start, key = self._starting(call, out.dtype, how), (call, how, what, out.dtype)
+        heads = self._kept.get(key)
+        if heads is None:
+            if len(self._kept) >= _HEADERS:
+                self._kept.clear()
+            heads = self._kept[key] = self._heads(call, how, what)
+        head, begin = heads(out), lambda: start(out, array)
+        return self._line.begin(head, begin, (out, array), out.nbytes, self._unlike(call, head.text, out, array))
 
     def _unlike(
         self, call: str, head: bytes, out: np.ndarray, array: np.ndarray | None
-    ) -> Callable[[np.ndarray], Steps] | None:
+    ) -> Callable[[list[bytes]], Steps] | None:
         """What follows where headers differ: an exchange may be of several sizes on the other ranks."""
         if call != "all_to_all" or array is None:
             return None
@@ -243,9 +249,11 @@ class Communicator:
 
         return send if call == "send" else receive
 
-    def _heads(self, call: str, how: Any, what: str) -> Callable[[np.ndarray], Header]:
+    def _heads(
+        self, call: str, how: Any, what: str, kept: dict[int, Header] | None = None
+    ) -> Callable[[np.ndarray], Header]:
         """The headers of a call, by the size of what it writes or sends; they are kept."""
-        kept: dict[int, Header] = {}
+        kept = {} if kept is None else kept
         call, copies = ("message", 1) if call in ("send", "receive") else (call, self.size)
 
         def find(array: np.ndarray) -> Header:
@@ -255,16 +263,50 @@ class Communicator:
             except KeyError:
                 if len(kept) >= _HEADERS:
                     kept.clear()
-                made = kept[nbytes] = Header(_header(call, how, what, array, nbytes), copies)
+                text = _header(call, how, what, array, nbytes)
+                made = kept[nbytes] = Header(text, copies, self._small(call, how, array.dtype, nbytes))
                 return made
 
         return find
 
+    def _small(self, call: str, how: Any, dtype: np.dtype, nbytes: int) -> Small | None:
+        """How a collective's data goes with its header; None where it does not."""
+        size, rank = self.size, self.rank
+        if self._line.near is None or not nbytes or nbytes > SMALL * (size if call == "all_gather" else 1):
+            return None
+        match call:
+            case "all_reduce":
+                datatype, op = reducing(dtype, how)
+
+                def reduced(parts: list[Any]) -> Callable[[np.ndarray], None]:
+                    reduce, copy, last = op.Reduce_local, np.copyto, parts[-1]
+                    into, given = [last, datatype], [[part, datatype] for part in parts[-2::-1]]
+
+                    def finish(out: np.ndarray) -> None:
+                        for part in given:  # in the same order on all ranks
+                            reduce(part, into)
+                        copy(out, last)
+
+                    return finish
+
+                return Small(nbytes, dtype, True, reduced)
+            case "broadcast":
+                copies = lambda parts: lambda out: None if rank == how else np.copyto(out, parts[how])
+                return Small(nbytes, dtype, rank == how, copies)
+            case "all_gather":
+
+                def joined(parts: list[Any]) -> Callable[[np.ndarray], Any]:
+                    return lambda out: np.concatenate(parts, out=out)
+
+                return Small(nbytes // size, dtype, True, joined)
+        return None
+
     def _collective(self, call: str, how: Any, what: str, start: Any) -> Callable[..., Request | None]:
-        heads, at_once = self._heads(call, how, what), self._line.at_once
+        kept: dict[int, Header] = {}
+        heads, at_once = self._heads(call, how, what, kept), self._line.at_once
 
         def run(out: Any, array: Any) -> Request | None:
-            head = heads(out)
+            head = kept.get(out.nbytes) or heads(out)
             differing = self._unlike(call, head.text, out, array) if call == "all_to_all" else None
             return at_once(head, start, out, array, differing)
 

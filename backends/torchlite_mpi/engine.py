@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._settings import rank_state
+from torchlite._settings import mpich, rank_state
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -29,6 +29,7 @@ class Engine:
     def __init__(self) -> None:
         self._process: int | None = None  # that has the world: a fork of it has none
         self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
+        self._launcher: Any = None  # the process of it that this one started
 
     def why_not(self) -> str:
         """Why there are no messages over MPI, or ""."""
@@ -48,7 +49,7 @@ class Engine:
         """Make a world of processes of this machine that something else started; all name the same meeting."""
         from .joining import join
 
-        self._joined = join(rank, size, meeting, limit)
+        self._joined, self._launcher = join(rank, size, meeting, limit)
 
     def world(self, limit: float | None = None) -> Communicator:
         """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
@@ -60,6 +61,7 @@ class Engine:
         self._begin(MPI)
         if not Request(everyone.Ibarrier(), ()).wait(limit):
             raise TimeoutError(f"not all of the {everyone.size} processes came within {limit} seconds")
+        mpich.unlink_mapped()
         return Communicator(everyone.Dup(), range(everyone.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
@@ -123,12 +125,14 @@ class Engine:
 
     def _end(self, MPI: Any) -> None:
         """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
+        from .agreeing import release_all
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
             rank_state.tell(rank_state.WAITING)
             # Where no launcher ends the others when one fails, it may not come.
             if Request(MPI.COMM_WORLD.Ibarrier(), ()).wait(_FAREWELL if self._joined else None):
+                release_all()
                 MPI.Finalize()
                 rank_state.tell(rank_state.OUTSIDE)
 

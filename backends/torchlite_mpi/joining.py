@@ -11,24 +11,25 @@ import hashlib
 import os
 import shutil
 import socket
-import stat
+import subprocess
 import sys
 import tempfile
 import time
 
+from torchlite._settings import cache_files
 from torchlite._settings.mpich import clear_shared_memory
 
 
-def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
-    """The variables by which this process is `rank` of `size`; all that name the same meeting are one world.
-    TimeoutError when they have not all come within `limit` seconds, RuntimeError where `mpiexec` is missing or fails.
+def join(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[str, str], subprocess.Popen | None]:
+    """The variables by which this process is `rank` of `size`, and its `mpiexec` where it is the first; all that name
+    the same meeting are one world. TimeoutError when they have not all come within `limit` seconds, RuntimeError where `mpiexec` is missing or fails.
     """
     deadline = time.monotonic() + limit
     start = os.path.join(_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])
     own = f"{start}-{rank}"
     listener = _listening(own, rank)
     try:
-        process = -1
+        process = None
         if rank == 0:
             _await(start, size, deadline)
             clear_shared_memory()
@@ -43,16 +44,20 @@ def join(rank: int, size: int, meeting: str, limit: float) -> dict[str, str]:
     found = dict(item.split("=", 1) for item in words.split("\0"))
     if descriptors:
         found["PMI_FD"] = str(descriptors[0])
-    return found
+    return found, process
 
 
 def _folder() -> str:
     """A folder that nobody else can write to."""
-    folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.getuid()}")
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    about = os.lstat(folder)
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
-        raise RuntimeError(f"{folder} must be a folder that its owner alone may use")
+    folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.geteuid()}")
+    why = ""
+    try:
+        with cache_files.opened(folder, make=True) as descriptor:
+            about = os.fstat(descriptor)
+    except cache_files.NotTrustedError as error:
+        why = f": {error}"
+    if why or about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        raise RuntimeError(f"{folder} must be a folder that its owner alone may use{why}")
     return folder
 
 
@@ -94,25 +99,27 @@ def _await(start: str, size: int, deadline: float) -> None:
         time.sleep(0.01 if missing else 0)
 
 
-def _launch(size: int, start: str, limit: float) -> int:
+def _launch(size: int, start: str, limit: float) -> subprocess.Popen:
     beside = os.path.join(os.path.dirname(sys.executable), "mpiexec")
     program = beside if os.access(beside, os.X_OK) else shutil.which("mpiexec")
     if program is None:
         raise RuntimeError("mpiexec is missing: pip install 'torchlite-nd[mpi]' brings it")
     lending = os.path.join(os.path.dirname(__file__), "lending.py")
     command = [program, "-n", str(size), sys.executable, "-I", "-S", lending, start, str(limit)]
-    nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
-    return os.posix_spawn(program, command, os.environ, file_actions=nothing, setsid=True)
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
 
-def _lent(listener: socket.socket, process: int, size: int, deadline: float) -> tuple[socket.socket, str, list[int]]:
+def _lent(
+    listener: socket.socket, process: subprocess.Popen | None, size: int, deadline: float
+) -> tuple[socket.socket, str, list[int]]:
     """What the lender sends. Others who connect only ask whether this process is here."""
     listener.settimeout(0.1)
     while True:
         try:
             connection = listener.accept()[0]
         except TimeoutError:
-            if process > 0 and os.waitpid(process, os.WNOHANG)[0]:
+            if process is not None and process.poll() is not None:
                 raise RuntimeError(f"mpiexec ended before it had started {size} processes") from None
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not all of the {size} processes came") from None

@@ -60,6 +60,32 @@ def all_have_the_same_bits():
         assert all(torch.equal(first, other) for other in others)
 
 
+def small_ones_at_once_and_later():
+    """Some ranks wait for each collective, others for many together; sizes about the largest that goes with a header."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for turn, count in enumerate((1, 3, 255, 256, 257, 256 * size + 1)):
+        waiting, expected = [], []
+        for i in range(30):
+            kind, async_op = i % 3, (i + rank + turn) % 4 > 0
+            x = torch.arange(count) + float(rank + i)
+            if kind == 0:
+                work = dist.all_reduce(x, async_op=async_op)
+                expected.append((x, torch.arange(count) * size + float(sum(range(size)) + i * size)))
+            elif kind == 1:
+                work = dist.broadcast(x, i % size, async_op=async_op)
+                expected.append((x, torch.arange(count) + float(i % size + i)))
+            else:
+                out = torch.empty(count * size)
+                work = dist.all_gather_into_tensor(out, x, async_op=async_op)
+                expected.append((out, torch.cat([torch.arange(count) + float(r + i) for r in range(size)])))
+            if work is not None:
+                waiting.append(work)
+        for work in waiting[::-1] if rank % 2 else waiting:
+            work.wait()
+        for got, wanted in expected:
+            assert torch.equal(got, wanted), (got, wanted)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
@@ -83,6 +109,7 @@ def main():
             begin(step, async_op=False)()
         nothing_is_lost(groups)
         all_have_the_same_bits()
+        small_ones_at_once_and_later()
     dist.barrier()
     dist.destroy_process_group()
     print(f"rank {rank} of {size} agrees")

@@ -144,6 +144,14 @@ def test_a_rank_that_ends_while_others_wait_for_it_is_named(tmp_path):
 
 
 @needs_mpi
+def test_who_left_is_said_before_the_others_timeout(tmp_path):
+    ended = run(LEAVING, "ends", "store")
+    assert ended.returncode == 1
+    said = ended.stdout.index("torchlite-run: ranks that have left (their program has ended): [1]")
+    assert said < ended.stdout.index("wait timeout after 12000ms, keys: /")
+
+
+@needs_mpi
 @pytest.mark.parametrize("how, where", [("os._exit", "destroyed"), ("sys.exit", "nowhere"), ("none", "secret")])
 def test_a_rank_that_leaves_properly_has_not_failed(how, where):
     ended = run(LEAVING, how, where)

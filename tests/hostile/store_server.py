@@ -166,6 +166,82 @@ def slow(master: Master, count: int, seconds: float) -> float:
     return max(slowest, answers(master.client(), count))
 
 
+_HOARDER = """
+import socket, struct, sys, threading, time
+from tests.hostile.store_server import Master, stranger
+master = Master.__new__(Master)
+master.port, master.secret, count, how = int(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3]), sys.argv[4]
+begun = threading.Semaphore(0)
+
+def hoard():
+    first = True
+    while True:
+        try:
+            made = stranger(master, True)
+            made.settimeout(60)
+            made.sendall(struct.pack("<I", 32 << 20) + bytes((32 << 20) - 100_000))
+            if first:
+                begun.release()
+            first = False
+            while how == "trickle":
+                made.send(b"x")
+                time.sleep(0.02)
+            made.recv(1)  # until it is dropped
+            if how == "hold":
+                time.sleep(600)
+        except OSError:
+            if first:
+                begun.release()
+            first = False
+            if how == "hold":
+                time.sleep(600)
+            time.sleep(0.01)
+
+for _ in range(count):
+    threading.Thread(target=hoard, daemon=True).start()
+for _ in range(count):
+    begun.acquire(timeout=60)
+print("begun", flush=True)
+sys.stdin.read()
+"""
+
+
+def hoard(master: Master, count: int, how: str, sets: int = 10) -> tuple[float, float]:
+    """Clients of another process that hold frames of 32 MB which they do not finish: they `hold` them, `trickle` bytes,
+    or `return` when they are dropped. Seconds of the slowest of the rightful client's sets of 4 MB, and of its
+    small answers.
+    """
+    store, words = master.client(20), [str(master.port), master.secret.decode(), str(count), how]
+    large, small = 0.0, 0.0
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOARDER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        for i in range(sets):
+            begin = time.perf_counter()
+            store.set(f"large/{i % 4}", bytes([i]) * (4 << 20))
+            large = max(large, time.perf_counter() - begin)
+            small = max(small, answers(store, i))
+            assert store.get(f"large/{i % 4}") == bytes([i]) * (4 << 20)
+        assert answers(master.client(), sets) < 20
+    finally:
+        process.kill()
+        process.communicate()
+    return large, small
+
+
+def unknown(master: Master, count: int) -> float:
+    """Clients that do not know the secret, and send megabytes all the same: the slowest answer."""
+    store, slowest = master.client(), 0.0
+    for i in range(count):
+        with contextlib.suppress(OSError), stranger(master) as made:
+            made.settimeout(5)
+            made.sendall(bytes(4 << 20))
+        slowest = max(slowest, answers(store, i))
+    return slowest
+
+
 def full(master: Master, count: int) -> float:
     """More clients than a master with few files takes: later ones are told, and come in when others leave."""
     store, made, refused = master.client(), [], 0
@@ -228,6 +304,14 @@ def main() -> None:
                     f"{master.megabytes():.1f} MiB",
                     flush=True,
                 )
+            for count in (16, 100):
+                for how in ("hold", "trickle", "return"):
+                    large, small = hoard(master, count, how)
+                    print(
+                        f"{count} hoarders ({how}): slowest set of 4 MB {large:.3f} s, slowest answer {small:.3f} s, "
+                        f"{master.megabytes():.1f} MiB",
+                        flush=True,
+                    )
             print("stopped, 0.5 s:", {name: f"{seconds:.3f}" for name, seconds in stops(master, 0.5).items()})
     with Master(files=64) as master:
         print(f"full house: slowest answer {full(master, 100) * 1000:.1f} ms, {master.megabytes():.1f} MiB")

@@ -1,14 +1,17 @@
 """Files that later processes load again: compiled kernels, and what was measured of drivers and forms.
 
 A cache holds code that runs, so it takes nothing that another user could have written. Every folder from the cache's
-root down, and the file itself, must belong to this user or to root and must not be writable by group or others. A
-folder is opened once and then used by its descriptor, so that what was checked is what is used. Folders are made with
-mode 0700 and files with 0600, whatever the umask. Systems without user ids (Windows) rely on the profile's permissions.
+root down, and the file itself, must belong to this user or to root and must not be writable by group or others. Above
+them, from the system's root on, no other user may be able to put another folder in their place, and links must be this
+user's or root's. Each folder is opened from the one above it and then used by its descriptor, so that what was checked
+is what is used. Folders are made with mode 0700 and files with 0600, whatever the umask. Systems without user ids
+(Windows) rely on the profile's permissions.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import secrets
@@ -23,6 +26,8 @@ PART = ".part"  # how the names of unfinished files and folders end
 _ABANDONED = 600  # seconds after which nobody writes a file any more
 _BY_DESCRIPTOR = hasattr(os, "geteuid") and os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_PASSED = _FOLDER | getattr(os, "O_PATH", 0)  # for folders on the way, which need not be readable
+_LINKS = 40  # that are followed on the way to a folder
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FILE = (
     os.O_RDONLY | _NOFOLLOW | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -34,92 +39,127 @@ class NotTrustedError(PermissionError):
     """A folder or a file of the cache that another user could have written."""
 
 
-def base() -> tuple[str, bool]:
-    """The folder that holds the cache's own folder `torchlite`, and whether the user named it for this alone
-    (`TORCHLITE_CACHE_DIR`).
-    """
-    named = os.environ.get("TORCHLITE_CACHE_DIR")
-    if named:
-        return os.path.abspath(named), True
-    shared = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.abspath(shared), False
+def base() -> str:
+    """The folder that holds the cache's own folder `torchlite`."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.abspath(os.environ.get("TORCHLITE_CACHE_DIR") or home)
 
 
 def root() -> Path:
     """The cache's own folder."""
-    return Path(base()[0]) / "torchlite"
+    return Path(base()) / "torchlite"
 
 
-def _steps(folder: Path) -> tuple[str, list[str], bool]:
-    """The folder to start at, the names below it, and whether the start itself is checked. A folder outside the cache
-    is its own start.
+def _steps(folder: str) -> Iterator[tuple[str, bool]]:
+    """The names on the way to a folder, and whether only this user or root may write there: in the cache's own folders,
+    or the last one.
     """
-    start, named = base()
-    with contextlib.suppress(ValueError):
-        return start, list(Path(os.path.abspath(folder)).relative_to(start).parts), named
-    return os.path.abspath(folder), [], True
+    above = Path(base()).parts
+    names = Path(folder).parts
+    inside = len(above) if len(names) > len(above) and names[: len(above)] == above else len(names) - 1
+    for number, name in enumerate(names[1:], 1):
+        yield name, number >= inside
 
 
 def _refuse(path: str, why: str) -> None:
     raise NotTrustedError(f"{path} {why}, so that it may hold code of other users")
 
 
-def _check(about: os.stat_result, path: str, sticky: bool = False) -> None:
-    """NotTrustedError unless only this user or root can write here. A `sticky` folder may be writable by all: there
-    only an owner can rename or remove what is his.
-    """
+def _check(about: os.stat_result, path: str) -> None:
+    """NotTrustedError unless only this user or root can write here."""
     if about.st_uid not in (os.geteuid(), 0):
         _refuse(path, f"belongs to another user ({about.st_uid})")
-    if about.st_mode & 0o022 and not (sticky and about.st_mode & stat.S_ISVTX):
+    if about.st_mode & 0o022:
         _refuse(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
 
 
-def _made(path: str) -> None:
-    """Make a folder and those above it, for this user alone."""
-    above = os.path.dirname(path)
-    if not os.path.isdir(above) and above != path:
-        _made(above)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)
+def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
+    """NotTrustedError unless only this user, root or the owner of the system's root can put another folder into this
+    one's place, or into a place below. In a `sticky` folder only its owner can rename what he does not own.
+    """
+    if about.st_uid not in owners:
+        _refuse(path, f"belongs to another user ({about.st_uid})")
+    others = about.st_mode & 0o002 or (about.st_mode & 0o020 and not _is_own_group(about.st_gid))
+    if others and not about.st_mode & stat.S_ISVTX:
+        _refuse(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
 
 
-def _entered(name: str, within: int | None, path: str, make: bool) -> int:
-    """A descriptor of a folder. A link to it is followed when this user or root made it."""
-    if make and within is not None:
+def _is_own_group(number: int) -> bool:
+    """Whether a group is the one that a system made for this user alone: it has the user's name and no other members.
+    Where such groups are usual, folders can be written by them.
+    """
+    if not os.geteuid() or number != os.getegid():
+        return False
+    try:
+        import grp
+        import pwd
+
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+    except (ImportError, KeyError):
+        return False
+    return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+
+
+def _entered(name: str, within: int, path: str, make: bool) -> int | str:
+    """A descriptor of a folder; where a link of this user or root has its name, what that says."""
+    if make:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=within)
             os.chmod(name, 0o700, dir_fd=within)
     try:
-        return os.open(name, _FOLDER | _NOFOLLOW, dir_fd=within)
+        return os.open(name, _PASSED | _NOFOLLOW, dir_fd=within)
     except OSError:
         about = os.stat(name, dir_fd=within, follow_symlinks=False)
         if not stat.S_ISLNK(about.st_mode):
             raise
         if about.st_uid not in (os.geteuid(), 0):
             _refuse(path, f"is a link of another user ({about.st_uid})")
-        return os.open(name, _FOLDER, dir_fd=within)
+        return os.readlink(name, dir_fd=within)
 
 
 @contextlib.contextmanager
-def _opened(folder: Path, make: bool) -> Iterator[int]:
-    """A descriptor of a folder of the cache, checked from the root down. OSError where it is not there."""
-    start, names, check_start = _steps(folder)
-    if make:
-        _made(start)
-    path, descriptor = start, _entered(start, None, start, False)
+def opened(folder: str | Path, make: bool = False) -> Iterator[int]:
+    """A descriptor of a folder that only this user or root can write, nor put another in its place: every folder on the
+    way is checked, from the system's root on. With `make` those that are missing are made. OSError where it is not
+    there, NotTrustedError where it is not to be trusted.
+    """
+    folder = os.path.abspath(folder)
+    left, path, links = list(_steps(folder))[::-1], os.sep, 0
+    descriptors = [os.open(os.sep, _PASSED)]
     try:
-        if check_start:
-            _check(os.fstat(descriptor), path, sticky=bool(names))
-        for name in names:
-            path = os.path.join(path, name)
-            inner = _entered(name, descriptor, path, make)
-            os.close(descriptor)
-            descriptor = inner
-            _check(os.fstat(descriptor), path)
-        yield descriptor
+        owners = {os.geteuid(), 0, os.fstat(descriptors[0]).st_uid}
+        while left:
+            name, strict = left.pop()
+            if name == os.pardir:  # of a link
+                if len(descriptors) > 1:
+                    os.close(descriptors.pop())
+                    path = os.path.dirname(path)
+                continue
+            inner = os.path.join(path, name)
+            found = _entered(name, descriptors[-1], inner, make)
+            if isinstance(found, int):
+                descriptors.append(found)
+                path = inner
+                if strict and left:
+                    _check(os.fstat(found), path)
+                elif left:
+                    _check_above(os.fstat(found), path, owners)
+                continue
+            links += 1
+            if links > _LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+            if os.path.isabs(found):
+                while len(descriptors) > 1:
+                    os.close(descriptors.pop())
+                path = os.sep
+            names = [part for part in found.split(os.sep) if part not in ("", os.curdir)]
+            left += [(part, strict and not number) for number, part in enumerate(reversed(names))]
+        _check(os.fstat(descriptors[-1]), path)
+        descriptors.append(os.open(os.curdir, _FOLDER, dir_fd=descriptors[-1]))
+        yield descriptors[-1]
     finally:
-        os.close(descriptor)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 @functools.cache
@@ -132,6 +172,13 @@ def _warn(message: str) -> None:
     )
 
 
+def check(folder: str | Path) -> None:
+    """NotTrustedError unless only this user or root can write a folder that is there, nor put another in its place."""
+    if _BY_DESCRIPTOR:
+        with opened(folder):
+            return
+
+
 def is_trusted(folder: Path, make: bool = False) -> bool:
     """Whether what lies in a folder was written by this user or root; one that is missing (and not made) is. Warns
     where it was not.
@@ -139,7 +186,7 @@ def is_trusted(folder: Path, make: bool = False) -> bool:
     if not _BY_DESCRIPTOR:
         return True
     try:
-        with _opened(folder, make):
+        with opened(folder, make):
             return True
     except NotTrustedError as error:
         _warn(str(error))
@@ -155,7 +202,7 @@ def read(path: Path) -> bytes | None:
     try:
         if not _BY_DESCRIPTOR:
             return path.read_bytes() if path.is_file() else None
-        with _opened(path.parent, False) as folder:
+        with opened(path.parent, False) as folder:
             return _content(os.open(path.name, _FILE, dir_fd=folder), path)
     except NotTrustedError as error:
         _warn(str(error))
@@ -183,7 +230,7 @@ def write(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_new(partial := str(path.parent / partial), str(path), data, None)
         return
-    with _opened(path.parent, True) as folder:
+    with opened(path.parent, True) as folder:
         _write_new(partial, path.name, data, folder)
         _clear_abandoned(folder)
 
@@ -223,5 +270,5 @@ def remove(path: Path) -> None:
     if not _BY_DESCRIPTOR:
         path.unlink()
         return
-    with _opened(path.parent, False) as folder:
+    with opened(path.parent, False) as folder:
         os.unlink(path.name, dir_fd=folder)

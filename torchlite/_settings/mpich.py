@@ -1,4 +1,6 @@
-"""Shared memory that MPICH's killed processes leave: MPICH removes its names only where it ends in peace."""
+"""Names of MPICH's shared memory. MPICH removes them only where it ends in peace, but needs them only until all ranks
+of a machine have mapped the memory.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +15,47 @@ _NAME = re.compile(r"mpich_shm_[0-9a-f]+_[0-9]+|mpich_shar_tmp\w+")
 _YOUNG = 1.0  # seconds in which a process that is not seen from here may still be about to map a file
 
 
-def clear_shared_memory() -> None:
-    """Remove MPICH's files of this user that no process has open or mapped any more."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for name in os.listdir(_PLACE):
-            with contextlib.suppress(OSError):
-                about = os.lstat(path := os.path.join(_PLACE, name))
-                mine = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
-                if _NAME.fullmatch(name) and mine and time.time() - about.st_mtime > _YOUNG:
-                    found.add(path)
+def unlink_mapped() -> None:
+    """Remove the names of what this process has mapped, once all ranks of this machine have it: then the memory goes
+    with the processes, however they end.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/maps", errors="replace") as maps:
+        for name in {line.rstrip("\n").rpartition("/")[2] for line in maps if f" {_PLACE}/" in line}:
+            if _NAME.fullmatch(name):
+                with contextlib.suppress(OSError):  # another rank was first
+                    os.unlink(os.path.join(_PLACE, name))
+
+
+def clear_shared_memory(patient: bool = False) -> None:
+    """Remove MPICH's files of this user that no process has open or mapped any more. New ones are left, or with
+    `patient` waited for.
+    """
+    found, young = _found()
+    if young and patient:
+        time.sleep(_YOUNG)
+        found = _found()[0]
     if not found:
         return
     used = _used(found)
     for path in found - used:
         with contextlib.suppress(OSError):
             os.unlink(path)
+
+
+def _found() -> tuple[set[str], bool]:
+    """The files of this user that are not new, and whether there are new ones."""
+    found, young = set(), False
+    with contextlib.suppress(OSError):
+        for name in os.listdir(_PLACE):
+            with contextlib.suppress(OSError):
+                about = os.lstat(path := os.path.join(_PLACE, name))
+                if not _NAME.fullmatch(name) or not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+                    continue
+                if time.time() - about.st_mtime > _YOUNG:
+                    found.add(path)
+                else:
+                    young = True
+    return found, young
 
 
 def _used(paths: set[str]) -> set[str]:

@@ -2,7 +2,9 @@
 
 All that a process keeps under a name lies in one private folder in each place (the temporary folder, shared memory).
 The folder goes when the process ends: by itself, or through a small shell that waits for the end of a pipe which only
-this process holds, so that SIGTERM and SIGKILL are seen. Where the shell was killed too, the next process of the same
+this process holds, so that SIGTERM and SIGKILL are seen. The shell removes what it was started for and reads no
+names: who takes over a process that gave up its rights cannot have a shell of root's remove other folders. Where the
+shell was killed too, the next process of the same
 user clears the folder: its owner holds a lock on it (`flock`), which the system releases with the process, so that
 neither a number of a process that was given anew nor one of another container is taken for the owner.
 """
@@ -26,36 +28,33 @@ except ImportError:  # Windows
 PREFIX = "torchlite-process-"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-z_]{8}")
 _LONGEST = 88  # characters of a folder in which sockets get names: a socket's path has about a hundred
-_SCRIPT = """{ set --; while IFS= read -r x; do set -- "$@" "$x"; done; rm -rf -- "$@"; } <&3 >/dev/null 2>&1 &"""
+_SCRIPT = """exec 3<&0; { while read -r x; do :; done; rm -rf -- "$1"; } <&3 &"""
 _lock = threading.RLock()
 
 
 class _Folders:
-    """The folders of this process by their places, their locks, and the pipe to the shell that removes them."""
+    """The folders of this process by their places and users, and what it holds open for them."""
 
     def __init__(self) -> None:
-        self.pid, self.by_place, self.locks, self.pipe = os.getpid(), dict[str, str](), list[int](), -1
+        self.by_place, self.held = dict[tuple[str, int], str](), list[int]()
 
     def forget(self) -> None:
         """In a forked child: the folders are its parent's."""
-        for descriptor in (*self.locks, self.pipe):
-            if descriptor >= 0:
-                os.close(descriptor)
+        for descriptor in self.held:
+            os.close(descriptor)
 
-    def add(self, place: str) -> str:
+    def add(self, place: str, user: int) -> str:
         folder, locked = _locked_folder(place)
         if locked >= 0:
-            self.locks.append(locked)
-        self.by_place[place] = folder
+            self.held.append(locked)
+        self.by_place[place, user] = folder
         import multiprocessing.util as util
 
         # After multiprocessing's own farewells (0 and -100), which remove sockets in the folder.
         util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-200)  # type: ignore[attr-defined]
-        if os.name == "posix" and "\n" not in folder:
+        if os.name == "posix":
             with contextlib.suppress(OSError):  # then the next process clears the folder
-                if self.pipe < 0:
-                    self.pipe = _remover()
-                os.write(self.pipe, os.fsencode(folder) + b"\n")
+                self.held.append(_remover(folder))
         return folder
 
 
@@ -74,15 +73,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def process_folder(place: str = "") -> str:
-    """This process's private folder in a place; the temporary folder's unless another is named. OSError where none can
-    be made.
+    """This process's private folder in a place; the temporary folder's unless another is named. A process that becomes
+    another user gets a new one. OSError where none can be made.
     """
     place = place or tempfile.gettempdir()
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
     with _lock:
-        folder = _folders.by_place.get(place)
+        folder = _folders.by_place.get((place, user))
         if folder is None or not os.path.isdir(folder):
             clear(place)
-            folder = _folders.add(place)
+            folder = _folders.add(place, user)
         return folder
 
 
@@ -106,15 +106,20 @@ def _locked_folder(place: str) -> tuple[str, int]:
             os.close(descriptor)
 
 
-def _remover() -> int:
-    """Start the shell; the descriptor that it reads folders from until this process ends."""
+def _remover(folder: str) -> int:
+    """Start the shell that removes a folder; the descriptor that it waits for until this process ends."""
+    import subprocess
+
     theirs, ours = os.pipe()
     try:
         # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
-        os.set_inheritable(theirs, True)
-        actions = [(os.POSIX_SPAWN_DUP2, theirs, 3)] if theirs != 3 else []
-        started = os.posix_spawn("/bin/sh", ["sh", "-c", _SCRIPT], os.environ, file_actions=actions, setsid=True)
-        os.waitpid(started, 0)
+        # It inherits no descriptor but the pipe's: others would stay open in it.
+        command = ["sh", "-c", _SCRIPT, "sh", folder]
+        nothing = subprocess.DEVNULL
+        subprocess.run(
+            command, executable="/bin/sh", check=False, stdin=theirs, stdout=nothing, stderr=nothing,
+            start_new_session=True,
+        )  # fmt: skip
     except BaseException:
         os.close(ours)
         raise

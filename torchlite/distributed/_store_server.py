@@ -1,7 +1,8 @@
 """The server of a TCPStore: one thread that serves all connections and survives what strangers send.
 
 A connection has to complete the handshake within seconds. Those that have not are few: a new one ends the oldest.
-Frames are bounded before memory is taken, and so is the memory that all connections hold together.
+Frames are bounded before memory is taken, and so is the memory that all connections hold together: where that is full
+the connection ends that has held the most for the longest, so that a sender who comes to an end is served.
 """
 
 from __future__ import annotations
@@ -40,12 +41,19 @@ class _Gone(Exception):
 class _Peer:
     """One connection: what has arrived, and what is still to be sent."""
 
-    __slots__ = ("end", "inside", "known", "nonce", "outside", "socket", "writing")
+    __slots__ = ("end", "inside", "known", "nonce", "outside", "since", "socket", "writing")
 
     def __init__(self, channel: socket.socket) -> None:
         self.socket, self.inside, self.outside = channel, bytearray(), memoryview(b"")
         self.known, self.writing, self.nonce = False, False, secrets.token_bytes(NONCE)
-        self.end: float | None = time.monotonic() + _HANDSHAKE
+        self.since = time.monotonic()  # when it began to hold memory
+        self.end: float | None = self.since + _HANDSHAKE
+
+    def burden(self, now: float) -> float:
+        """The memory that it holds, times the seconds for which it has held any. Bytes that trickle in make it no
+        smaller.
+        """
+        return (len(self.inside) + len(self.outside)) * (now - self.since)
 
 
 def _most_peers() -> int:
@@ -184,8 +192,13 @@ class Server:
             self._meet(peer)
         if peer.known:
             self._answer(peer)
-            if self._held > _MAX_HELD:
-                raise _Gone
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """End the connections that are the greatest burden until the others fit."""
+        while self._held > _MAX_HELD:
+            now = time.monotonic()
+            self._drop(max(self._peers, key=lambda peer: peer.burden(now)))
 
     def _meet(self, peer: _Peer) -> None:
         """Check the secret once the client's part of the handshake is here."""
@@ -221,7 +234,8 @@ class Server:
         if not peer.inside and not peer.outside:
             peer.end = None
         elif peer.end is None:
-            peer.end = time.monotonic() + _FRAME
+            peer.since = time.monotonic()
+            peer.end = peer.since + _FRAME
 
     def _run(self, message: bytes) -> list[bytes]:
         try:

@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda given, frame, started=started: started.send(given))
         code = started.wait()
-        clear_shared_memory()  # of ranks that were killed
+        clear_shared_memory(patient=code != 0)  # of ranks that were killed
         if code == 0 and not started.failures:
             return 0
         left = args.max_restarts - restart

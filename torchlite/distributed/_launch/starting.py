@@ -19,6 +19,7 @@ from torchlite.distributed._store_wire import SECRET
 from .rank import MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
+_NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
 _GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
 
@@ -91,6 +92,7 @@ class Run:
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
+        self._first, self._noted = 0.0, False  # when the first came to its end, and whether that was said
         self._process = subprocess.Popen(
             command,
             env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},
@@ -119,6 +121,7 @@ class Run:
             self._failed.set()
             return
         self._states[told["rank"]] = told["state"]
+        self._first = self._first or time.monotonic()
         if told["state"] == "inside":
             self._left.append(told)
             self._since = self._since or time.monotonic()
@@ -126,6 +129,17 @@ class Run:
     def _all_ended(self) -> bool:
         """Whether all came to their end, but some without MPI's, for which the others would wait."""
         return len(self._states) == self._size and any(state != "outside" for state in self._states.values())
+
+    def _note(self) -> None:
+        """Say once which processes came to their end while others go on: those may wait for them."""
+        if self._first and not self._noted and time.monotonic() - self._first > _NOTE:
+            self._noted = True
+            if (ended := sorted(self._states)) and len(ended) < self._size:
+                print(
+                    f"torchlite-run: ranks that have left (their program has ended): {ended}. The others go on; "
+                    "if they wait for these, they end by their timeouts",
+                    file=sys.stderr, flush=True,
+                )  # fmt: skip
 
     def wait(self) -> int:
         """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
@@ -136,6 +150,7 @@ class Run:
                 self._quiet = True
                 self.end()
                 return 0
+            self._note()
             if self._since and time.monotonic() - self._since > _GRACE:
                 self.end()
                 break
