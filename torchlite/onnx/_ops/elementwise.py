@@ -13,7 +13,7 @@ from torchlite.nn import functional as F
 from .limits import allow, allow_broadcast, allow_matmul, allow_products
 from .registry import Number, number, op, together
 
-_PLAIN: dict[str, Callable] = {
+PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
     "Atan": torch.atan, "Atanh": torch.atanh, "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh,
     "Erf": torch.erf, "Exp": torch.exp, "Floor": torch.floor, "HardSwish": F.hardswish, "IsNaN": torch.isnan,
@@ -29,7 +29,7 @@ _TWO: dict[str, Callable] = {
     "BitwiseXor": torch.bitwise_xor,
 }  # fmt: skip
 # What a node calls without a function of ours between, where its tensors are all on one device.
-DIRECT: dict[str, Callable] = {**_PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
+DIRECT: dict[str, Callable] = {**PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
 
 
 def _one(name: str, function: Callable) -> Callable:
@@ -88,7 +88,7 @@ def legacy(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
     return y.reshape(*y.shape, *[1] * (x.ndim - axis - y.ndim))
 
 
-for _name, _function in _PLAIN.items():
+for _name, _function in PLAIN.items():
     globals()[_name] = op(_name)(_one(_name, _function))
 for _name, _function in _TWO.items():
     if _name != "Equal":
