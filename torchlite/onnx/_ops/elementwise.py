@@ -128,6 +128,7 @@ def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     x, y = fitting("BitShift", x, y)
     bits = x.element_size() * 8
+    allow("BitShift", x.numel(), each=4 if bits == 64 else 2)
     wide = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     a, b = (x.to(torch.int64), y.to(torch.int64)) if wide else (x, y)
     out = a << torch.clamp(b, max=bits - 1) if direction == "LEFT" else _right(a, torch.clamp(b, max=bits - 1), bits)
@@ -336,8 +337,8 @@ def gemm(
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
 
 
-def _einsum_size(equation: str, operands: tuple) -> int:
-    """The elements of an Einsum's result, as far as its letters say."""
+def _einsum_sizes(equation: str, operands: tuple) -> tuple[int, int]:
+    """The elements of an Einsum's result, and how many products it adds up, as far as its letters say."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     rest = 1
@@ -348,12 +349,16 @@ def _einsum_size(equation: str, operands: tuple) -> int:
         if dots:
             rest = max(rest, math.prod(x.shape[len(before) : x.ndim - len(after)]))
     once = (c for c in sizes if left.count(c) == 1)
-    return math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once)) * (rest if "..." in equation else 1)
+    of_letters = math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once))
+    return of_letters * (rest if "..." in equation else 1), math.prod(sizes.values()) * rest
 
 
 @op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
-    allow("Einsum", _einsum_size(equation, operands))
+    size, products = _einsum_sizes(equation, operands)
+    allow("Einsum", size)
+    if len(operands) < 3:
+        allow_products("Einsum", products, operands[0])
     return torch.einsum(equation, *together(*operands))
 
 

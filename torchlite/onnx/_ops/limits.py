@@ -22,7 +22,7 @@ from torchlite.nn import Parameter
 from .._types import Narrow
 from ..errors import OnnxFileError
 
-MOST = 1 << 21  # elements of all values at once, beside what the file and the inputs pay for
+MOST = 1 << 20  # elements of all values at once, beside what the file and the inputs pay for
 OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
