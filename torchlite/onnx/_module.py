@@ -35,7 +35,7 @@ class _CountingCode(CodeGen):
     """
 
     def _body(self, nodes: list[Node], writer: Any) -> list[str]:
-        body = super()._body(nodes, writer)
+        body: list[Any] = super()._body(nodes, writer)
         ends, hold, all = _last_uses(nodes), *(writer.namespace.create_name(n, None) for n in ("hold", "holds_all"))
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]

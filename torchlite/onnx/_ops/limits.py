@@ -71,7 +71,7 @@ class Limits:
 
     def hold(self, value: Any) -> None:
         """Count a value that was made. OnnxFileError where too much is alive."""
-        kind = value.__class__
+        kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._data
             made = self.made = self.made + (array.nbytes >> 2) + _OBJECT
@@ -92,7 +92,7 @@ class Limits:
         """Count what is alive. OnnxFileError where it and `more` elements are too many."""
         if self.left is None:
             self.left, live = [], min(self.made, self.free)
-            self.own = {id(_memory(x._data if isinstance(x, Tensor) else x)) for x in self.kept()}
+            self.own = {id(_memory(_array(x))) for x in self.kept()}
         else:
             alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
             self.left = [ref for _, ref in alive.values()]
@@ -212,7 +212,12 @@ def elements(value: Any) -> int:
         value = value.values
     if isinstance(value, (list, tuple)):
         return sum(map(elements, value))
-    return _size(value._data if isinstance(value, Tensor) else value) if hasattr(value, "shape") else 1
+    return _size(_array(value)) if hasattr(value, "shape") else 1
+
+
+def _array(value: Any) -> Any:
+    """The array of a tensor, or an array itself."""
+    return value._data if hasattr(value, "_data") else value
 
 
 def _memory(array: Any) -> Any:

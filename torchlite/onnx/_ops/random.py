@@ -12,8 +12,7 @@ from .._types import dtype_of
 from .limits import allow, allow_work
 from .registry import Ints, op
 
-
-_CALL = 8192  # what a generator's start costs, as elements
+_CALL = 1 << 16  # what a generator's start costs, as elements
 
 
 def _generator(seed: float | None) -> Any:
