@@ -528,7 +528,7 @@ BOMBS: dict[str, Bomb] = {
     "onnx regex of many texts": lambda: ran(
         [node("Expand", ["x", "s"], ["e"]), node("RegexFullMatch", ["e"], ["y"], pattern="(a|b)*a(a|b){500}")],
         [texts("x", "ab" * 20), ints("s", 1 << 12)]),
-    "onnx long sequence": inserted(20_000, False),
+    "onnx long sequence": inserted(5_000, False),
     "onnx long sequences": inserted(5_000, True),
     "onnx scans in scans": scanned(5, 100),
     "onnx maps in maps": mapped(5, 100),
@@ -571,6 +571,42 @@ BOMBS: dict[str, Bomb] = {
         [node("SequenceEmpty", [], ["x"]), node("Loop", ["m", "", "x"], ["y"], body=Message(
             "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
             node=[node("SequenceInsert", ["s", "i"], ["s2"])], output=[info("c"), info("s2")]))], [one("m", HUGE)]),
+    "onnx loop of random numbers": looped([node("RandomNormalLike", ["t"], ["s2"])], also=[shaped("t", 1000)]),
+    "onnx loop of sorts": looped([node("TopK", ["t", "k"], ["s2", "j"])], also=[shaped("t", 5000), ints("k", 5000)]),
+    "onnx loop of products": looped([node("MatMul", ["t", "t"], ["s2"])], also=[shaped("t", 200, 200)]),
+    "onnx loop of einsums": looped(
+        [node("Einsum", ["t", "t"], ["s2"], equation="ab,bc->ac")], also=[shaped("t", 200, 200)]),
+    "onnx loop of convolutions": looped(
+        [node("Conv", ["t", "w"], ["s2"])], also=[shaped("t", 1, 16, 40, 40), shaped("w", 16, 16, 5, 5)]),
+    "onnx loop of expressions": looped(
+        [node("RegexFullMatch", ["t"], ["m2"], pattern="(a|b)*c"), node("Neg", ["s"], ["s2"])],
+        also=[texts("t", "ab" * 2000)]),
+    "onnx loop of words": looped(
+        [node("StringSplit", ["t"], ["q"], delimiter="a"), node("Neg", ["s"], ["s2"])], also=[texts("t", "ab" * 2000)]),
+    "onnx loop of boxes": looped(
+        [node("NonMaxSuppression", ["b", "d", "n"], ["q"]), node("Neg", ["s"], ["s2"])],
+        also=[shaped("b", 1, 100, 4), shaped("d", 1, 5, 100), one("n", 100)]),
+    "onnx loop of layers": looped(
+        [node("LSTM", ["t", "w", "r"], ["q", "s2", "h"])],
+        also=[shaped("t", 50, 1, 1), shaped("w", 1, 4, 1), shaped("r", 1, 4, 1)]),
+    "onnx loop of branches": looped([
+        node("ReduceSum", ["s"], ["k0"]), node("Cast", ["k0"], ["k"], to=9),
+        node("If", ["k"], ["s2"],
+             then_branch=Message("Graph", name="t", node=[node("Add", ["s", "s"], ["p"])], output=[info("p")]),
+             else_branch=Message("Graph", name="e", node=[node("Neg", ["s"], ["q"])], output=[info("q")]))]),
+    "onnx reductions of views": lambda: ran(
+        [node("Expand", ["o", "e"], ["q"])] + [node("ReduceLogSumExp", ["q"], [f"y{i}"]) for i in range(1000)],
+        [shaped("o", 1), ints("e", 1 << 20)], outputs=[f"y{i}" for i in range(1000)]),
+    "onnx long kernel": over((1, 1, 1 << 20), "Conv", shaped("w", 1, 1, 1 << 13)),
+    "onnx places of a pool": from_nothing(
+        (1, 1, 1000, 1000), [node("MaxPool", ["x"], ["y", "z"], kernel_shape=[15, 15], strides=[1, 1])]),
+    "onnx shifts": from_nothing((1 << 20,), [node("BitShift", ["x", "x"], ["y"], direction="RIGHT")], kind="uint64"),
+    "onnx draws": over(
+        (1, 1400), "Multinomial", sample_size=1 << 19),
+    "onnx split and kept": lambda: ran(
+        [node("ConstantOfShape", ["s"], ["x"]), node("Split", ["x"], [f"p{i}" for i in range(2000)], axis=0)]
+        + [node("Exp", [f"p{i}"], [f"y{i}"]) for i in range(2000)], [ints("s", 2000 * 1000)],
+        outputs=[f"y{i}" for i in range(2000)]),
     "onnx columns of blocks": simple("Col2Im", shaped("x", 1, 1, 1), ints("a", 1 << 20), ints("b", 1 << 19)),
     "onnx stft window": from_nothing(
         (1, 1 << 18, 1), [node("STFT", ["x", "t", "w", "l"], ["y"])], one("t", 1), shaped("w", 1 << 14), one("l", 1)),

@@ -1,14 +1,18 @@
 """Bounds of loaded models: results that a small file may not ask for, and the same results as before for all others."""
 
+import copy
+import itertools
 import pickle
 import re
+import threading
 
 import numpy as np
 import pytest
 
 import torchlite as torch
 from tests.hostile.onnx_files import info, model, node
-from torchlite.onnx import OnnxFileError, _loading
+from torchlite.onnx import OnnxFileError
+from torchlite.onnx._ops import limits
 from torchlite.onnx._ops.images import roi_align
 from torchlite.onnx._ops.patterns import Pattern
 from torchlite.onnx._ops.shapes import split
@@ -99,46 +103,150 @@ def test_limits_are_an_option():
     )  # fmt: skip
     module, narrow = torch.onnx.load(data), torch.onnx.load(data, max_elements=1000)
     assert module(torch.tensor([1001])).shape == (1001,) and narrow(torch.tensor([1000])).shape == (1000,)
-    with pytest.raises(OnnxFileError, match=r"ConstantOfShape: 1001 elements, where a file may ask for 1000"):
+    with pytest.raises(OnnxFileError, match=r"ConstantOfShape: 1001 elements, where a run may hold 1000"):
         narrow(torch.tensor([1001]))
     assert narrow(torch.tensor([1000])).shape == (1000,)  # as it was after the error
-    with pytest.raises(OnnxFileError, match="1001 elements, where a file may ask for 1000"):
+    with pytest.raises(OnnxFileError, match="1001 elements, where a run may hold 1000"):
         pickle.loads(pickle.dumps(narrow))(torch.tensor([1001]))
 
 
-def test_large_inputs_let_results_be_larger(monkeypatch):
+def test_inputs_and_the_file_pay_for_results():
+    assert limits.budget(0, 0) == limits.MOST
+    assert limits.budget(100, 0) == limits.MOST + 100 * limits.OF_FILE
+    assert limits.budget(100, 10) - limits.budget(100, 0) == 10 * limits.OF_INPUTS + 10 * (10 + 100)
     data = model([node("Tile", ["x", "r"], ["y"])], [info("x", "n"), info("r", 1, kind=7)], ["y"])
-    monkeypatch.setattr(_loading, "MOST", 1000)
     module = torch.onnx.load(data)
-    assert module(torch.ones(100), torch.tensor([50])).shape == (5000,)
-    with pytest.raises(OnnxFileError, match="Tile: 5200 elements, where a file may ask for 5050"):
-        module(torch.ones(100), torch.tensor([52]))
+    assert module(torch.ones(1 << 16), torch.tensor([40])).shape == (40 << 16,)
+    with pytest.raises(OnnxFileError, match=r"Tile: 2621634 elements with 194 that are alive, where a run may hold 10"):
+        module(torch.ones(1 << 6), torch.tensor([40 << 10]))
 
 
-def test_loops_count_their_steps_and_what_they_keep():
+def _doubling_loop(*extra, results=("c", "s2")):
     body = Message(
-        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
-        node=[node("Add", ["s", "s"], ["s2"])], output=[info("c"), info("s2"), info("s2")],
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")], node=list(extra),
+        output=[info(name) for name in results],
     )  # fmt: skip
-    data = model(
-        [node("Loop", ["m", "", "x"], ["y", "z"], body=body)], [info("x", 4), info("m", kind=7)], ["y", "z"]
-    )  # fmt: skip
+    names = ["y", "z"][: len(results) - 1]
+    return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 4), info("m", kind=7)], names)
+
+
+def test_loops_count_the_nodes_that_run():
+    data = _doubling_loop(node("Add", ["s", "s"], ["s2"]), results=("c", "s2", "s2"))
     y, z = torch.onnx.load(data)(torch.ones(4), torch.tensor(5))
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]
-    with pytest.raises(OnnxFileError, match="Loop: more than 8 steps"):
-        torch.onnx.load(data, max_elements=1 << 13)(torch.ones(4), torch.tensor(9))
+    module = torch.onnx.load(data, max_elements=1 << 10)
+    assert module(torch.ones(4), torch.tensor(8))[0][0] == 256
+    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
+        module(torch.ones(4), torch.tensor(11))
 
 
 def test_a_loop_ends_where_its_state_is_too_large():
-    body = Message(
-        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
-        node=[node("Concat", ["s", "s"], ["s2"], axis=0)], output=[info("c"), info("s2")],
-    )  # fmt: skip
-    data = model([node("Loop", ["m", "", "x"], ["y"], body=body)], [info("x", 4), info("m", kind=7)], ["y"])
-    module = torch.onnx.load(data, max_elements=1 << 16)
+    module = torch.onnx.load(_doubling_loop(node("Concat", ["s", "s"], ["s2"], axis=0)), max_elements=1 << 16)
     assert module(torch.ones(4), torch.tensor(12)).shape == (1 << 14,)
-    with pytest.raises(OnnxFileError, match="Loop: 32768 elements, where a file may ask for 16384"):
+    with pytest.raises(OnnxFileError, match="Concat: 98304 elements with 32768 that are alive, where a run may hold"):
         module(torch.ones(4), torch.tensor(62))
+
+
+def _chain(kind, count, **attributes):
+    nodes = [node(kind, [f"v{i}"], [f"v{i + 1}"], **attributes) for i in range(count)]
+    return nodes, [f"v{i + 1}" for i in range(count)]
+
+
+@pytest.mark.parametrize("kind", ["Neg", "Exp", "Sigmoid", "Gelu"])
+def test_values_that_are_freed_do_not_count(kind):
+    nodes, names = _chain(kind, 40)
+    one = torch.onnx.load(model(nodes, [info("v0", 1000)], names[-1:]), max_elements=5000)
+    with torch.no_grad():
+        assert one(torch.zeros(1000)).shape == (1000,)
+    every = torch.onnx.load(model(nodes, [info("v0", 1000)], names), max_elements=5000)
+    with pytest.raises(OnnxFileError, match="the values: 6000 elements, where a run may hold 5000"):
+        every(torch.zeros(1000))
+
+
+def test_values_that_gradients_keep_count():
+    nodes, names = _chain("Exp", 40)
+    module = torch.onnx.load(model(nodes, [info("v0", 1000)], names[-1:]), max_elements=5000)
+    with pytest.raises(OnnxFileError, match="the values: 6000 elements"):
+        module(torch.zeros(1000, requires_grad=True))
+
+
+def test_views_and_inputs_count_once():
+    shape = torch.tensor([-1, 10])
+    nodes = [node("Reshape", ["x", "s"], [f"y{i}"]) for i in range(20)]
+    data = model(nodes, [info("x", 1000), info("s", 2, kind=7)], [f"y{i}" for i in range(20)])
+    whole = torch.zeros(1 << 20)
+    assert len(torch.onnx.load(data, max_elements=100)(whole[:1000], shape)) == 20
+
+
+@pytest.mark.parametrize("other", [copy.deepcopy, copy.copy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_have_the_same_limits(other):
+    data = model([node("ConstantOfShape", ["s"], ["y"])], [info("s", 1, kind=7)], ["y"])
+    for made in (torch.onnx.load(data), torch.onnx.load(data, max_elements=1000)):
+        again = other(made)
+        assert again(torch.tensor([1000])).shape == (1000,)
+        with pytest.raises(OnnxFileError, match="where a run may hold"):
+            again(torch.tensor([1 << 23]))
+
+
+def test_limits_of_threads_are_their_own():
+    data = model([node("ConstantOfShape", ["s"], ["y"])], [info("s", 1, kind=7)], ["y"])
+    module, found = torch.onnx.load(data, max_elements=1000), []
+
+    def run():
+        for _ in range(50):
+            found.append(module(torch.tensor([900])).shape)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(900,)] * 200
+
+
+def _decoder():
+    """Channels 64 to 16 while an image of 128 by 128 becomes one of 1,024 by 1,024."""
+    rng, nodes, weights, channels = np.random.default_rng(3), [], [], [4, 64, 32, 16, 16]
+    for i, (before, now) in enumerate(itertools.pairwise(channels)):
+        weights.append(tensor(f"w{i}", rng.normal(0, 0.1, (now, before, 3, 3)).astype(np.float32), "float32"))
+        nodes += [node("Conv", [f"v{i}", f"w{i}"], [f"c{i}"], pads=[1] * 4), node("Relu", [f"c{i}"], [f"r{i}"])]
+        nodes.append(node("Resize", [f"r{i}", "", "twice" if i else "once"], [f"v{i + 1}"]))
+    weights.append(tensor("w", rng.normal(0, 0.1, (3, 16, 3, 3)).astype(np.float32), "float32"))
+    weights += [tensor(n, np.array([1, 1, f, f], np.float32), "float32") for n, f in (("twice", 2), ("once", 1))]
+    nodes.append(node("Conv", ["v4", "w"], ["y"], pads=[1] * 4))
+    return model(nodes, [info("v0", 1, 4, 128, 128)], ["y"], weights)
+
+
+def test_large_shapes_need_no_argument():
+    """Models without weights, or with few, whose values are far larger than their inputs."""
+    assert torch.onnx.load(_decoder())(torch.ones(1, 4, 128, 128)).shape == (1, 3, 1024, 1024)
+    product = torch.onnx.load(
+        model([node("MatMul", ["a", "b"], ["y"])], [info("a", "n", 64), info("b", 64, "n")], ["y"])
+    )
+    assert product(torch.ones(4096, 64), torch.ones(64, 4096)).shape == (4096, 4096)
+    attends = [node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "t"], ["s"]),
+               node("Softmax", ["s"], ["p"]), node("MatMul", ["p", "k"], ["y"])]  # fmt: skip
+    attention = torch.onnx.load(model(attends, [info(n, 1, 12, 2048, 8) for n in "qk"], ["y"]))
+    assert attention(torch.ones(1, 12, 2048, 8), torch.ones(1, 12, 2048, 8)).shape == (1, 12, 2048, 8)
+    mask = [
+        node("Unsqueeze", ["x", "zero"], ["r"]), node("Unsqueeze", ["x", "one"], ["c"]),
+        node("LessOrEqual", ["r", "c"], ["b"]), node("Cast", ["b"], ["f"], to=1), node("Mul", ["f", "f"], ["y"]),
+    ]  # fmt: skip
+    places = [tensor(n, np.array([v], np.int64), "int64") for n, v in (("zero", 0), ("one", 1))]
+    causal = torch.onnx.load(model(mask, [info("x", "n", kind=7)], ["y"], places))
+    assert causal(torch.arange(2048)).sum() == 2048 * 2049 / 2
+
+
+def test_long_scans_and_recurrent_layers_need_no_argument():
+    body = Message(
+        "Graph", name="body", input=[info("s"), info("e")], node=[node("Add", ["s", "e"], ["t"])],
+        output=[info("t"), info("t")],
+    )  # fmt: skip
+    scan = torch.onnx.load(model(
+        [node("Scan", ["b", "x"], ["y", "z"], body=body, num_scan_inputs=1)], [info("b", 1), info("x", "n", 1)],
+        ["y", "z"]))  # fmt: skip
+    y, z = scan(torch.zeros(1), torch.ones(20_000, 1))
+    assert y.item() == 20_000 and z.shape == (20_000, 1)
 
 
 def test_one_file_beside_the_model_is_not_read_for_each_tensor(tmp_path):

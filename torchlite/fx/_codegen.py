@@ -429,11 +429,10 @@ def _all_at_once(nodes: list[Node]) -> Iterator[str]:
 
 def _joined(body: list[str], start: int) -> tuple[str, dict[int, int | None]]:
     """A body's pieces as indented text, and by the line which node it is of; the first line has the number `start`."""
-    text = ""
+    text = "".join(body)
     owners: list[int | None] = []
     for piece in body:
         owners += [getattr(piece, "node", None)] * piece.count("\n")
-        text += piece
     stripped = text.lstrip("\n")
     owners = owners[len(text) - len(stripped) :]
     lines = stripped.split("\n")

@@ -57,9 +57,9 @@ def load(
     as lists), and returns its output, or a tuple of several. `module.meta["onnx"]` has the names of both, their types
     and sizes, the versions of the ops, and who made the file.
 
-    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**21, 8
+    `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**20, 8
     for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
-    All results of a call may have 256 times as many, and its loops may run a node for every fourth. A call that asks
+    All results of a call may have 256 times as many, and its loops may run a node for every eighth. A call that asks
     for more raises OnnxFileError with the op and the number.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.

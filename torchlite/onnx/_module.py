@@ -12,15 +12,14 @@ from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 from torchlite.nn import functional as F
 
-from ._ops.limits import MOST, RUN, Limits, budget, elements, held
+from ._ops.elementwise import CHECKED, DIRECT, PLAIN
+from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
-# Functions whose results have memory of their own, and among them those that give as many bytes as they take: such a
-# value is not counted where it comes in its input's place.
-_FRESH = frozenset((torch.add, torch.sub, torch.mul, torch.matmul, torch.relu, torch.neg, torch.sigmoid, torch.tanh,
-                    F.conv1d, F.conv2d, F.conv3d, F.linear))  # fmt: skip
-_SAME = frozenset((torch.relu, torch.neg))
+# Functions whose results have memory of their own, and among them those that give as many bytes as they take.
+_FRESH = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
+_SAME = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
 
 
 class _Place:
@@ -31,26 +30,29 @@ class _Place:
 
 
 class _CountingCode(CodeGen):
-    """Writes a graph as Python that counts each value that a node makes."""
+    """Writes a graph as Python that counts each value that a node makes. A value that is as large as one that is freed
+    there counts where gradients are recorded, for these keep both.
+    """
 
     def _body(self, nodes: list[Node], writer: Any) -> list[str]:
-        body = super()._body(nodes, writer)
-        ends, name = _last_uses(nodes), writer.namespace.create_name("held", None)
+        body: list[Any] = super()._body(nodes, writer)
+        ends, hold, all = _last_uses(nodes), *(writer.namespace.create_name(n, None) for n in ("hold", "holds_all"))
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]
             if node is None or node.op != "call_function" or not node.users or not line.startswith(f"{node!r} "):
                 continue
-            if node.target not in _PARTS and not _in_place(node, ends):
-                body[at] = _Line.of(f"{line}{name}({node!r})\n", line.node)
-        return [_Line.of(f"{name} = {writer.add_global('held', held)}\n", None), *body]
+            if node.target not in _PARTS:
+                when = f"{all} and " if _in_place(node, ends) else ""
+                body[at] = _Line.of(f"{line}{when}{hold}({node!r})\n", line.node)
+        return [_Line.of(f"{hold}, {all} = {writer.add_global('holder', holder)}()\n", None), *body]
 
 
 def _in_place(node: Node, ends: dict[Node, list[Node]]) -> bool:
     """Whether a node's value is as large as its only input, which is freed there."""
     if node.target not in _SAME:
         return False
-    source = node.args[0]
-    return isinstance(source, Node) and source.target in _FRESH and source in ends.get(node, ())
+    sources = node.all_input_nodes
+    return len(sources) == 1 and sources[0].target in _FRESH and sources[0] in ends.get(node, ())
 
 
 class LoadedModule(GraphModule):
@@ -88,9 +90,10 @@ class LoadedModule(GraphModule):
             return [*_arrays(given), *self.parameters(), *self.buffers()]
 
         if self.max_elements is not None:
-            return Limits(self.max_elements, self.max_elements // 4, kept)
+            return Limits(self.max_elements, self.max_elements // STEP, 0, kept)
         file, inputs = self.file_elements or 0, sum(map(elements, given))
-        return Limits(budget(file, inputs), MOST // 4 + file + 32 * inputs, kept)
+        most = budget(file, inputs)
+        return Limits(most, MOST // STEP + file + 32 * inputs, most // 2, kept)
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
         return self._bounded(super().__deepcopy__(memo))

@@ -61,7 +61,7 @@ def conv(
     reach = [(k - 1) * d for k, d in zip(w.shape[2:], dilations, strict=True)]
     spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
-    allow_products("Conv", allow("Conv", x.shape[0], w.shape[0], *counts) * math.prod(w.shape[1:]), x)
+    allow_products("Conv", allow("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:]), x)
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
@@ -84,7 +84,7 @@ def conv_transpose(
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
     allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
-    allow_products("ConvTranspose", x.numel() * math.prod(w.shape[1:]), x)
+    allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x)
     wanted = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
         wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
@@ -180,7 +180,9 @@ def max_pool(
     kernel, strides, dilations = kernel_shape, strides or [1] * rank, dilations or [1] * rank
     begin, end = padding_of(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
     allow_padded("MaxPool", x, begin, end)
-    _allow_windows("MaxPool", x, kernel, strides, dilations, begin, end)
+    count = _allow_windows("MaxPool", x, kernel, strides, dilations, begin, end)
+    if outputs > 1:
+        allow("MaxPool", count // max(math.prod(kernel), 1), each=8)
     simple = begin == end and all(2 * p <= k for p, k in zip(begin, kernel, strict=True))
     whole, shift = x, [0] * rank
     if not simple:

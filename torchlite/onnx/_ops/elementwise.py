@@ -13,7 +13,7 @@ from torchlite.nn import functional as F
 from .limits import allow, allow_broadcast, allow_matmul, allow_products
 from .registry import Number, number, op, together
 
-_PLAIN: dict[str, Callable] = {
+PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
     "Atan": torch.atan, "Atanh": torch.atanh, "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh,
     "Erf": torch.erf, "Exp": torch.exp, "Floor": torch.floor, "HardSwish": F.hardswish, "IsNaN": torch.isnan,
@@ -29,7 +29,7 @@ _TWO: dict[str, Callable] = {
     "BitwiseXor": torch.bitwise_xor,
 }  # fmt: skip
 # What a node calls without a function of ours between, where its tensors are all on one device.
-DIRECT: dict[str, Callable] = {**_PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
+DIRECT: dict[str, Callable] = {**PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
 
 
 def _one(name: str, function: Callable) -> Callable:
@@ -88,7 +88,7 @@ def legacy(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
     return y.reshape(*y.shape, *[1] * (x.ndim - axis - y.ndim))
 
 
-for _name, _function in _PLAIN.items():
+for _name, _function in PLAIN.items():
     globals()[_name] = op(_name)(_one(_name, _function))
 for _name, _function in _TWO.items():
     if _name != "Equal":
@@ -128,6 +128,7 @@ def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     x, y = fitting("BitShift", x, y)
     bits = x.element_size() * 8
+    allow("BitShift", x.numel(), each=4 if bits == 64 else 2)
     wide = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
     a, b = (x.to(torch.int64), y.to(torch.int64)) if wide else (x, y)
     out = a << torch.clamp(b, max=bits - 1) if direction == "LEFT" else _right(a, torch.clamp(b, max=bits - 1), bits)
@@ -336,8 +337,8 @@ def gemm(
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
 
 
-def _einsum_size(equation: str, operands: tuple) -> int:
-    """The elements of an Einsum's result, as far as its letters say."""
+def _einsum_sizes(equation: str, operands: tuple) -> tuple[int, int]:
+    """The elements of an Einsum's result, and how many products it adds up, as far as its letters say."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     rest = 1
@@ -348,12 +349,16 @@ def _einsum_size(equation: str, operands: tuple) -> int:
         if dots:
             rest = max(rest, math.prod(x.shape[len(before) : x.ndim - len(after)]))
     once = (c for c in sizes if left.count(c) == 1)
-    return math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once)) * (rest if "..." in equation else 1)
+    of_letters = math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once))
+    return of_letters * (rest if "..." in equation else 1), math.prod(sizes.values()) * rest
 
 
 @op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
-    allow("Einsum", _einsum_size(equation, operands))
+    size, products = _einsum_sizes(equation, operands)
+    allow("Einsum", size)
+    if len(operands) < 3:
+        allow_products("Einsum", products, operands[0])
     return torch.einsum(equation, *together(*operands))
 
 

@@ -133,7 +133,7 @@ def _kept(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor:
     kept: list[int] = []
     while order.size and len(kept) < limit:
         allow_steps("NonMaxSuppression", 8)
-        allow_work("NonMaxSuppression", 8 * order.size)
+        allow_work("NonMaxSuppression", 32 * order.size)
         first, order = int(order[0]), order[1:]
         kept.append(first)
         cut = np.minimum(high[first], high[order]) - np.maximum(low[first], low[order])

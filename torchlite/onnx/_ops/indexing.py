@@ -10,7 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, width
+from .limits import allow, allow_work, width
 from .registry import Number, number, op, together
 
 
@@ -137,6 +137,7 @@ def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor
 @op("TopK")
 def top_k(x: Tensor, k: Number = None, *, axis: int = -1, largest: int = 1, sorted: int = 1, outputs: int = 2) -> Any:
     count = int(number(k))
+    allow_work("TopK", 16 * x.numel())
     if x.dtype in (torch.uint64, torch.uint32, torch.uint16):
         found = torch.sort(x.to(torch.int64), dim=axis, descending=bool(largest), stable=True)
         places = found.indices.narrow(axis, 0, count)
@@ -159,6 +160,7 @@ def arg_min(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: i
 
 
 def _extreme(function: Any, x: Tensor, axis: int, keepdims: int, last: int) -> Tensor:
+    allow_work("ArgMax", x.numel())
     if not last:
         return function(x, axis, keepdim=bool(keepdims))
     return x.shape[axis] - 1 - function(torch.flip(x, [axis]), axis, keepdim=bool(keepdims))
@@ -166,7 +168,7 @@ def _extreme(function: Any, x: Tensor, axis: int, keepdims: int, last: int) -> T
 
 @op("Unique")
 def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1, outputs: int = 1) -> Any:
-    allow("Unique", x.numel(), each=8)
+    allow_work("Unique", 16 * allow("Unique", x.numel(), each=8))
     array = x.detach().cpu().numpy()
     found, first, inverse, counts = np.unique(
         array, return_index=True, return_inverse=True, return_counts=True, axis=axis

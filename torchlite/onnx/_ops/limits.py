@@ -15,19 +15,21 @@ from typing import Any
 
 import numpy as np
 
+import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import Parameter
 
 from .._types import Narrow
 from ..errors import OnnxFileError
 
-MOST = 1 << 21  # elements of all values at once, beside what the file and the inputs pay for
+MOST = 1 << 20  # elements of all values at once, beside what the file and the inputs pay for
 OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
 _WORK = 256  # times as many elements may all results of a run have
-_STEPS = 4  # elements for a step of a loop, which is one node that runs
+STEP = 8  # elements for a step of a loop, which is one node that runs
 _ALONE = 1 << 28  # elements of a result where no loaded model runs
+_BETWEEN = 1 << 16  # values until those that are alive are counted
 _OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
 _CALL = 8  # steps that the call of a body takes beside its nodes
@@ -52,53 +54,64 @@ class Sequence(list):
 class Limits:
     """What one call of a module may make. `most` is the elements that its values may hold at once, `steps` the nodes
     that loops may run. `kept` says whose memory does not count: the inputs' and the module's.
+
+    The first values, which are `free` elements in all, count as if they stayed: a usual run makes no more, and need not
+    know which of them are left.
     """
 
-    __slots__ = ("fresh", "kept", "left", "live", "most", "own", "room", "steps", "work")
+    __slots__ = ("base", "free", "kept", "left", "made", "most", "next", "own", "steps")
 
-    def __init__(self, most: int, steps: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
-        self.most, self.steps, self.kept = most, steps, kept
-        self.work = _WORK * most
-        self.left: list[weakref.ref] = []  # memory of values that may be alive
-        self.own: set[int] | None = None
-        # Elements that were alive when they were counted, and of values that were made since then.
-        self.live = self.fresh = 0
-        self.room = 1 << 16  # values until the next count
+    def __init__(self, most: int, steps: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
+        self.most, self.steps, self.free, self.kept = most, steps, free, kept
+        self.made = 0  # elements of all values, and work that stands for some
+        self.left: list[weakref.ref] | None = None  # memory of values that may be alive, where it is asked for
+        self.own: set[int] = set()
+        # What is alive is no more than was made beyond `base`. At `next` it is counted.
+        self.base, self.next = 0, free
 
     def hold(self, value: Any) -> None:
         """Count a value that was made. OnnxFileError where too much is alive."""
-        kind = value.__class__
+        kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._data
+            made = self.made = self.made + (array.nbytes >> 2) + _OBJECT
         elif kind is np.ndarray or kind is Sequence:
             array = value
+            made = self.made = self.made + _size(array) + _OBJECT
         else:
             if isinstance(value, tuple):  # several results, or a tensor of a narrow type: lists have what was counted
                 for item in value:
                     self.hold(item)
             return
-        self.left.append(weakref.ref(_memory(array)))
-        size = _size(array) + _OBJECT
-        self.fresh += size
-        self.work -= size
-        if self.live + self.fresh > self.most or len(self.left) > self.room:
+        if self.left is not None:
+            self.left.append(weakref.ref(_memory(array)))
+        if made > self.next:
             self.count("the values", 0)
-        if self.work < 0:
-            raise OnnxFileError(f"its results have more than {_WORK * self.most} elements in all: {_RAISE}")
 
     def count(self, what: str, more: int) -> None:
         """Count what is alive. OnnxFileError where it and `more` elements are too many."""
-        if self.own is None:
-            self.own = {id(_memory(x._data if isinstance(x, Tensor) else x)) for x in self.kept()}
-        alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
-        self.left = [ref for _, ref in alive.values()]
-        self.live = sum(_size(memory) for key, (memory, _) in alive.items() if key not in self.own)
-        self.live += _OBJECT * max(len(alive) - _OBJECTS, 0)
-        if self.live + more > self.most:
-            raise _excess(what, self.live + more, self.most, self.live if more else 0)
-        # Until the next count a part may be made anew, however little is left: counts take time.
-        self.fresh = min(self.most - self.live - self.most // 16, 0)
-        self.room = 2 * len(self.left) + (1 << 16)
+        if self.left is None:
+            self.left, live = [], min(self.made, self.free)
+            self.own = {id(_memory(_array(x))) for x in self.kept()}
+        else:
+            alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
+            self.left = [ref for _, ref in alive.values()]
+            live = self.free + sum(_size(memory) for key, (memory, _) in alive.items() if key not in self.own)
+            live += _OBJECT * max(len(alive) - _OBJECTS, 0)
+        if live + more > self.most:
+            raise _excess(what, live + more, self.most, live if more else 0)
+        self.base = self.made - live
+        # A part is made before the next count, however little is left, for counts take time; and lists stay short.
+        self.next = self.made + min(max(self.most - live, self.most // 16), _OBJECT * (len(self.left) + _BETWEEN))
+        self.spend("the results", 0)
+
+    def spend(self, what: str, work: int) -> None:
+        """Count work that no value shows, as elements that are made."""
+        self.made += work
+        self.base += work
+        self.next += work
+        if self.made > _WORK * self.most:
+            raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {_RAISE}")
 
 
 class _Run(threading.local):
@@ -111,11 +124,14 @@ RUN = _Run()
 _RAISE = "onnx.load(max_elements=...) sets how many"
 
 
-def held(value: Any) -> None:
-    """Count a value that a node of a loaded model made."""
+def holder() -> tuple[Callable[[Any], None], bool]:
+    """What counts each value that a node of a loaded model makes, and whether gradients are recorded."""
     limits = RUN.limits
-    if limits is not None:
-        limits.hold(value)
+    return (_nothing, False) if limits is None else (limits.hold, torch.is_grad_enabled())
+
+
+def _nothing(value: Any) -> None:
+    pass
 
 
 def allow(what: str, *sizes: int, each: int = 1) -> int:
@@ -127,7 +143,7 @@ def allow(what: str, *sizes: int, each: int = 1) -> int:
     if limits is None:
         if more > _ALONE:
             raise _excess(what, more, _ALONE, 0)
-    elif more + limits.live + limits.fresh > limits.most:
+    elif more + limits.made - limits.base > limits.most:
         limits.count(what, more)
     return count
 
@@ -146,9 +162,7 @@ def allow_work(what: str, count: int) -> None:
     """Check work that no result shows, counted as elements that are made."""
     limits = RUN.limits
     if limits is not None:
-        limits.work -= count
-        if limits.work < 0:
-            raise OnnxFileError(f"{what}: more work than on {_WORK * limits.most} elements: {_RAISE}")
+        limits.spend(what, count)
 
 
 def allow_steps(what: str, count: int) -> None:
@@ -198,7 +212,12 @@ def elements(value: Any) -> int:
         value = value.values
     if isinstance(value, (list, tuple)):
         return sum(map(elements, value))
-    return _size(value._data if isinstance(value, Tensor) else value) if hasattr(value, "shape") else 1
+    return _size(_array(value)) if hasattr(value, "shape") else 1
+
+
+def _array(value: Any) -> Any:
+    """The array of a tensor, or an array itself."""
+    return value._data if hasattr(value, "_data") else value
 
 
 def _memory(array: Any) -> Any:

@@ -9,8 +9,10 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import dtype_of
-from .limits import allow
+from .limits import allow, allow_work
 from .registry import Ints, op
+
+_CALL = 1 << 16  # what a generator's start costs, as elements
 
 
 def _generator(seed: float | None) -> Any:
@@ -18,12 +20,12 @@ def _generator(seed: float | None) -> Any:
 
 
 def _normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any) -> Tensor:
-    allow("RandomNormal", *sizes, each=2)
+    allow_work("RandomNormal", 8 * allow("RandomNormal", *sizes, each=2) + _CALL)
     return (torch.randn(list(sizes), generator=_generator(seed)) * scale + mean).to(dtype)
 
 
 def _uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any) -> Tensor:
-    allow("RandomUniform", *sizes, each=2)
+    allow_work("RandomUniform", 8 * allow("RandomUniform", *sizes, each=2) + _CALL)
     return (torch.rand(list(sizes), generator=_generator(seed)) * (high - low) + low).to(dtype)
 
 
@@ -63,6 +65,6 @@ def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None)
 
 @op("Multinomial")
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
-    allow("Multinomial", math.prod(x.shape[:-1]), sample_size, each=4)
+    allow("Multinomial", math.prod(x.shape[:-1]), sample_size, each=8)
     found = torch.multinomial(torch.softmax(x, -1).cpu(), sample_size, True, generator=_generator(seed))
     return found.to(dtype_of(dtype)).to(x.device)

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
+from .limits import allow_work
 from .registry import Ints, ints, op, positive
 
 
@@ -21,6 +22,7 @@ def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
 def _reduction(name: str, function: Any, before: Any = None, after: Any = None) -> None:
     def run(x: Tensor, axes: Ints = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
         dims = _dims(x, axes, noop_with_empty_axes)
+        allow_work(name, x.numel())
         values = x if before is None else before(x)
         if dims is None:
             out = values

@@ -11,7 +11,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, allow_broadcast, allow_objects, allow_steps
+from .limits import allow, allow_broadcast, allow_objects, allow_steps, allow_work
 from .patterns import Pattern
 from .registry import Ints, op
 
@@ -35,7 +35,7 @@ def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @op("StringSplit")
 def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
-    allow("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16)
+    allow_work("StringSplit", 16 * allow("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16))
     parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
     width = max(map(len, parts), default=0)
     allow("StringSplit", len(parts), width, each=4)
