@@ -24,7 +24,7 @@ def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
     with Master("a secret") as master:
         large, small = hoard(master, count, how)
         print(
-            f"{count} hoarders ({how}): set of 4 MB {large:.3f} s, small ones {small:.3f} s, {master.megabytes():.0f} MiB"
+            f"{count} hoarders ({how}): sets of 4 MB {large:.3f} s, small {small:.3f} s, {master.megabytes():.0f} MiB"
         )
         assert large < 2 and small < 2
         assert master.megabytes() < 1100

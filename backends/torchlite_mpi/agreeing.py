@@ -119,8 +119,8 @@ class Exchange:
             self.Test = lambda: came() and went()
             self.agree = lambda: only() == text
         else:
-            self.Test = lambda: all([test() for test in tests])
-            self.agree = lambda: all([said() == text for said in read])
+            self.Test = lambda: all(test() for test in tests)
+            self.agree = lambda: all(said() == text for said in read)
 
     def texts(self) -> list[bytes]:
         """The headers of all ranks."""
@@ -225,7 +225,7 @@ class Line:
             try:
                 arrived = not self._waiting and moved(words.Test, EAGER, self._greedy)
             except BaseException:  # MPI has the memory still
-                Request(words, (words,))  # type: ignore[arg-type] -- of a request it has Test
+                Request(words, (words,))  # type: ignore[arg-type]
                 raise
             if not arrived or not words.agree():
                 if arrived and differing is None:

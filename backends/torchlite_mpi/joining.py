@@ -22,7 +22,8 @@ from torchlite._settings.mpich import clear_shared_memory
 
 def join(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[str, str], subprocess.Popen | None]:
     """The variables by which this process is `rank` of `size`, and its `mpiexec` where it is the first; all that name
-    the same meeting are one world. TimeoutError when they have not all come within `limit` seconds, RuntimeError where `mpiexec` is missing or fails.
+    the same meeting are one world. TimeoutError when they have not all come within `limit` seconds, RuntimeError where
+    `mpiexec` is missing or fails.
     """
     deadline = time.monotonic() + limit
     start = os.path.join(_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])

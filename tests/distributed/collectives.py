@@ -61,7 +61,7 @@ def all_have_the_same_bits():
 
 
 def small_ones_at_once_and_later():
-    """Some ranks wait for each collective, others for many together; sizes about the largest that goes with a header."""
+    """Some ranks wait for each collective, others for many; sizes about the largest that goes with a header."""
     rank, size = dist.get_rank(), dist.get_world_size()
     for turn, count in enumerate((1, 3, 255, 256, 257, 256 * size + 1)):
         waiting, expected = [], []
