@@ -96,10 +96,10 @@ jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """The module of a file of `torch.jit.save`, written here or by PyTorch.
 
-    f: a path or a binary file. map_location: the device for the tensors; by default the one they were on. _extra_files:
-    a dict whose values are filled in from the file. Nothing of the file runs before the module is called, and then only
-    forms of TorchScript. ValueError for a file that is not there, RuntimeError (which names the part) for a damaged
-    one.
+    f: a path or a binary file. map_location: the device for the tensors; by default the one they were on.
+    _extra_files: a dict whose values are filled in from the file. Nothing of the file runs before the module is
+    called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError for a file that is
+    not there, RuntimeError (which names the part) for a damaged one.
     """
     from . import _loading
 

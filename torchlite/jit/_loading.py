@@ -27,8 +27,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
     f: a path or a seekable binary file. map_location: the device for the tensors; by default the one they were on.
     _extra_files: a dict whose values are filled in from the file's records of these names. Nothing of the file runs
-    before the module is called, and then only forms of TorchScript. ValueError for a file that is not there,
-    RuntimeError (which names the part) for one that is damaged.
+    before the module is called but `__setstate__`, whose work is bounded, and only forms of TorchScript. ValueError
+    for a file that is not there, RuntimeError (which names the part) for one that is damaged.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
