@@ -296,10 +296,10 @@ def test_members_of_archives_have_no_folder(tmp_path):
         member.size = len(data)
         out.addfile(member, io.BytesIO(data))
     tape.seek(0)
-    files = zipfile.ZipFile(archive), tarfile.open(fileobj=tape)
-    for stream in (files[0].open(files[0].infolist()[0]), files[1].extractfile(files[1].getmembers()[0])):
-        with pytest.raises(OnnxFileError, match="the model has no folder"):
-            torch.onnx.load(stream)
+    with zipfile.ZipFile(archive) as first, tarfile.open(fileobj=tape) as second:
+        for stream in (first.open(first.infolist()[0]), second.extractfile(second.getmembers()[0])):
+            with pytest.raises(OnnxFileError, match="the model has no folder"):
+                torch.onnx.load(stream)
 
 
 @pytest.mark.parametrize("index", [[0, 5], [1, -5], [0, 99], [3, 0]])
