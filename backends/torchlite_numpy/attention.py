@@ -185,6 +185,7 @@ def _forward(a, out, sums, shifts, heads, chunks):
             shifts.append((total, _shifted(scores, total)))
         np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)
+        del scores  # the next rows take its memory
 
 
 def _shifted(scores, total):
@@ -244,8 +245,10 @@ def _backward(a, grad, out, lse, grads, heads, chunks):
         np.negative(np.vecdot(grad, out[heads]), out=results[..., -1])
     else:
         results = values = None
+    weights = slopes = None
     for number, rows in enumerate(chunks):
-        seen = a.seen(rows)
+        del weights, slopes  # these rows take their memory
+        slopes, seen = None, a.seen(rows)
         weights = buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
         np.matmul(queries[:, :, rows], keys[..., :seen], out=weights)
         a.hide(weights, heads, rows)

@@ -147,6 +147,7 @@ def can_limit() -> bool:
 
 class _Known(threading.local):
     room = False  # whether this thread has seen that OpenBLAS has its buffers, or can map them
+    depth = 0  # how often this thread, or the one that it works for, is within `single_threaded`
 
 
 _known = _Known()
@@ -169,37 +170,60 @@ def _look_for_room() -> None:
 
 class _SingleThreaded:
     """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by
-    several threads at once.
+    several threads at once, and by a handler of a signal in between.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._entered = 0
+        self._lock = threading.RLock()
+        self._entered = 0  # by so many threads
         self._before = 1
 
     def __enter__(self) -> None:
         controls = _controls()
         if controls is None:
             return
+        if _known.depth:  # who waits for this thread may have the lock: it is not asked for
+            _known.depth += 1
+            return
         if not _known.room:
             _look_for_room()
         with self._lock:
-            self._entered += 1
-            if self._entered == 1:
-                self._before = controls[1]()
-                if self._before != 1:
+            if self._entered == 0:
+                before = controls[1]()
+                if before != 1:
                     controls[0](1)
+                self._before = before
+            self._entered += 1
+            _known.depth = 1
 
     def __exit__(self, *error) -> None:
         controls = _controls()
         if controls is None:
             return
+        if _known.depth > 1:
+            _known.depth -= 1
+            return
         with self._lock:
+            before = self._before
             self._entered -= 1
-            if self._entered == 0 and self._before != 1:
-                controls[0](self._before)
+            _known.depth = 0
+            if self._entered == 0 and before != 1:
+                controls[0](before)
+
+    def here(self) -> int:
+        """How often this thread is within; for `work_within` in a thread that works for it."""
+        return _known.depth
+
+    def work_within(self, depth: int) -> None:
+        """Say of this thread how often the one that it works for, and that waits for it, is within."""
+        _known.depth = depth
+
+    def after_fork(self) -> None:
+        """In a forked child: other threads are not there."""
+        self._lock = threading.RLock()
+        self._entered = int(_known.depth > 0)
 
 
 single_threaded = _SingleThreaded()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=single_threaded.__init__)
+    os.register_at_fork(after_in_child=single_threaded.after_fork)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -50,8 +51,7 @@ class _Workers:
     def __init__(self) -> None:
         self.queue: SimpleQueue[_Task] = SimpleQueue()
         self.count = 0
-        self.lock = threading.Lock()
-        self.pid = os.getpid()
+        self.lock = threading.RLock()  # a handler of a signal may come in between
 
     def submit(self, function: Callable[[], None], count: int) -> _Task:
         """Have `count` workers call `function`, each when it wakes, unless the task is closed by then."""
@@ -70,6 +70,7 @@ class _Workers:
             task = self.queue.get()
             function = task.begin()
             if function is not None:
+                single_threaded.work_within(task.within)
                 try:
                     function()
                 except BaseException as error:  # handed to the thread that waits
@@ -82,12 +83,13 @@ class _Workers:
 class _Task:
     """Some calls of a function that takes what is left of the work, and the first error among them."""
 
-    __slots__ = ("closed", "done", "error", "function", "lock", "running")
+    __slots__ = ("closed", "done", "error", "function", "lock", "running", "within")
 
     def __init__(self, function: Callable[[], None]) -> None:
         self.function: Callable[[], None] | None = function
         self.closed, self.running = False, 0
         self.error: BaseException | None = None
+        self.within = single_threaded.here()
         self.lock = threading.Lock()
         self.done = threading.Lock()
 
@@ -136,7 +138,7 @@ def _aligned(size: int) -> np.ndarray:
 
 def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Scratch memory of this thread, reused from call to call: kernels must not return it. `slot` tells buffers in use
-    at once apart.
+    at once apart. A handler of a signal, which may interrupt a kernel, gets other memory than that.
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
@@ -148,7 +150,7 @@ def buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         raw = None
     if size > KEPT:
         return _aligned(size).view(dtype).reshape(shape)
-    if raw is None or raw.nbytes < size:
+    if raw is None or raw.nbytes < size or sys.getrefcount(raw.base) != 2:  # arrays on the memory refer to its owner
         raw = _local.buffers[slot] = _aligned(max(size, 4 * BLOCK))
     return raw[:size].view(dtype).reshape(shape)
 
