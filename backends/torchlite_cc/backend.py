@@ -25,7 +25,7 @@ class CompiledBackend(DeviceBackend):
             if index not in self._devices:
                 from .device import Device
 
-                self._devices[index] = Device(index)
+                self._devices.setdefault(index, Device(index))
             return self._devices[index]
 
     def describe(self, index: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings import forks
 from torchlite._settings.threads import get_threads
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.device import NotBuiltError
@@ -212,7 +213,7 @@ template <class Of> INLINE Of fenced_(Of x) {
         super().__init__(index)
         self.name = "C++"
         self.may_build = may_build
-        self.using = threading.RLock()
+        self.using = forks.renew(threading.RLock())
         self._natives: dict[tuple[str, str], Any] = {}
 
     # -- kernels --

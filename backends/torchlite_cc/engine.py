@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._settings import forks
 from torchlite_device.machinery.device import NotBuiltError
 
 from . import build
@@ -27,16 +28,12 @@ class Engine:
         self._device: Any = None
         self._joining: Any = None
         self._convolutions: Any = None
-        self._lock = threading.Lock()
+        self._lock = forks.hold(threading.RLock())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        self._device, self._joining, self._lock = (
-            None,
-            None,
-            threading.Lock(),
-        )  # another thread may have held the device
+        self._device = self._joining = None  # another thread may have held the device
 
     def why_not(self) -> str:
         if asked_for():
@@ -54,7 +51,8 @@ class Engine:
 
                     made = Device(0, asked_for())
                     made.chains = False  # who calls reads the result at once
-                    self._device = made
+                    if self._device is None:  # no handler of a signal was first
+                        self._device = made
         return self._device
 
     def joining(self) -> Any:
@@ -67,7 +65,8 @@ class Engine:
 
                     made = Device(0, True)
                     made.using = shared.using
-                    self._joining = made
+                    if self._joining is None:
+                        self._joining = made
         return self._joining
 
     def own(self, plain: dict[str, Callable]) -> dict[str, Callable]:

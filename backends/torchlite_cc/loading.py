@@ -59,7 +59,7 @@ def loaded(data: bytes, name: str) -> ctypes.CDLL:
     key = hashlib.sha256(data).digest()
     with _lock:
         if key not in _loaded:
-            _loaded[key] = _from_memory(data, name) or _from_private_folder(data, name)
+            _loaded.setdefault(key, _from_memory(data, name) or _from_private_folder(data, name))
         return _loaded[key]
 
 

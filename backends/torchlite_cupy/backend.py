@@ -34,7 +34,7 @@ class CUDABackend(DeviceBackend):
                 if index not in self._devices:
                     from .device import Device
 
-                    self._devices[index] = Device(index, self._source.open_device(index))
+                    self._devices.setdefault(index, Device(index, self._source.open_device(index)))
                 found = self._devices[index]
         return found
 
@@ -44,7 +44,7 @@ class CUDABackend(DeviceBackend):
 
         with self._lock:
             if index not in self._runtimes:
-                self._runtimes[index] = Runtime(self.device(index))
+                self._runtimes.setdefault(index, Runtime(self.device(index)))
             return self._runtimes[index]
 
     def records(self, mode: str) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.recording import Unrecordable
+from torchlite._settings import forks
 from torchlite_device.machinery.array import Array, bytes_of, held_bytes, like
 from torchlite_device.machinery.copying import copy_into
 
-_recording = threading.Lock()
+_recording = forks.renew(threading.RLock())
 _LEAST = 256  # elements from which on an elementwise op waits for the next one
 
 
@@ -117,6 +118,8 @@ def _captured(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tupl
     """The graph of `function(*given)`, and what it returned, whose elements only a replay sets. Unrecordable where
     something asks for the host.
     """
+    if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
+        raise Unrecordable("this thread records")
     with _recording:
         return _captured_alone(runtime, function, given)
 

@@ -38,7 +38,7 @@ class OpenCLBackend(DeviceBackend):
                 from .device import Device
                 from .drivers import devices
 
-                self._devices[index] = Device(index, devices()[index])
+                self._devices.setdefault(index, Device(index, devices()[index]))
             return self._devices[index]
 
     def runtime(self, index: int) -> Any:
@@ -47,7 +47,7 @@ class OpenCLBackend(DeviceBackend):
 
         with self._lock:
             if index not in self._runtimes:
-                self._runtimes[index] = Runtime(self.device(index))
+                self._runtimes.setdefault(index, Runtime(self.device(index)))
             return self._runtimes[index]
 
     def records(self, mode: str) -> bool:

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite._settings import cache_files, temporary
+from torchlite._settings import cache_files, forks, temporary
 from torchlite_device.machinery.binaries import folder
 
 from . import trial
@@ -42,7 +42,7 @@ INSTALL = (
     "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on "
     "Debian apt install pocl-opencl-icd"
 )
-_lock = threading.RLock()
+_lock = forks.renew(threading.RLock())
 
 
 def cache_folder() -> Path:

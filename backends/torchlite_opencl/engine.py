@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from torchlite._settings import forks
 from torchlite._settings.threads import get_threads
 
 from . import drivers
@@ -27,7 +28,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}  # by the number of threads
-        self._lock = threading.Lock()
+        self._lock = forks.renew(threading.RLock())
         self._forked = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
@@ -54,7 +55,7 @@ class Engine:
         except KeyError:
             with self._lock:
                 if threads not in self._devices:
-                    self._devices[threads] = _device(threads)
+                    self._devices.setdefault(threads, _device(threads))
                 return self._devices[threads]
 
     def joining(self) -> Any:

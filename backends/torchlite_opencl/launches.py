@@ -19,12 +19,13 @@ from pyopencl._cl import enqueue_nd_range_kernel
 
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.recording import Unrecordable
+from torchlite._settings import forks
 from torchlite_device.elements.random import Drawn
 from torchlite_device.linalg.tuning import tuned
 from torchlite_device.machinery.array import Array, like
 
 _LEAST = 256  # elements from which on ops by themselves are computed in vectors, as chains are
-_recording = threading.Lock()  # one recorder at a time
+_recording = forks.renew(threading.RLock())  # one recorder at a time
 
 
 class Listening:
@@ -95,6 +96,8 @@ class Recorder:
     def __enter__(self) -> Recorder:
         device = self.device
         device.waiting.start()
+        if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
+            raise Unrecordable("this thread records")
         _recording.acquire()
         device.waiting.hold(_LEAST)
         for function in list(device.functions.values()):

@@ -141,21 +141,85 @@ def _restored(device: str, state: bytes) -> Generator:
     return generator
 
 
-_lock = forks.hold(threading.Lock())
+_lock = forks.hold(threading.RLock())  # a handler of a signal may come in between
 _defaults: dict = {}  # kernel table -> the device's default generator
 _seed_of_later_devices = DEFAULT_SEED
 _seeds_of_later_devices: dict[device_type, int] = {}  # of those that were seeded one by one before their first use
 
 
+APART: list[None] = []  # one for each block of `drawing_apart` that is under way, in any thread
+
+
+class _Thread(threading.local):
+    copies: dict | None = None  # within `drawing_apart`: kernel table -> the generator that stands for the default one
+
+
+_THREAD = _Thread()
+
+
+@contextlib.contextmanager
+def drawing_apart(start: dict | None = None):
+    """Inside, copies stand for the default generators in this thread: these stay where they are, and other threads draw
+    from them. The copies begin where the default generators are when first used, or where those of `start` are
+    (`default_copies`).
+    """
+    before = _THREAD.copies
+    copies = {table: generator.clone_state() for table, generator in (start or {}).items()}
+    APART.append(None)
+    _THREAD.copies = copies
+    try:
+        yield
+    finally:
+        _THREAD.copies = before
+        APART.pop()
+
+
+def default_copies() -> dict:
+    """The default generators in use, by kernel table, as they are now."""
+    return {table: default_of(table).clone_state() for table in list(_defaults)}
+
+
+@contextlib.contextmanager
+def drawing_alone(copies: dict):
+    """Inside, other threads do not draw from the default generators in use, whose copies `copies` gets at first."""
+    with contextlib.ExitStack() as held:
+        for table in list(_defaults):
+            held.enter_context(getattr(default_of(table)._engine, "lock", contextlib.nullcontext()))
+        copies.update(default_copies())
+        yield
+
+
+def lasting(value):
+    """A value that a recorded program keeps: the engine of a default generator in the place of a copy's."""
+    for table, generator in (_THREAD.copies or {}).items():
+        if generator._engine is value:
+            return _default_of(table)._engine
+    return value
+
+
+def _copy_of(table, copies: dict) -> Generator:
+    """What stands for a default generator within `drawing_apart`."""
+    found = copies.get(table)
+    if found is None:
+        found = copies[table] = _default_of(table).clone_state()
+    return found
+
+
 def default_of(table) -> Generator:
     """The generator that a device's random functions use when none is given."""
+    if APART and _THREAD.copies is not None:
+        return _copy_of(table, _THREAD.copies)
+    return _default_of(table)
+
+
+def _default_of(table) -> Generator:
     found = _defaults.get(table)
     if found is None:
         with _lock:
             if table not in _defaults:
                 made = Generator(table.device)
                 made._engine.manual_seed(_seeds_of_later_devices.pop(table.device, _seed_of_later_devices))
-                _defaults[table] = made
+                _defaults.setdefault(table, made)
             found = _defaults[table]
     return found
 
@@ -170,7 +234,7 @@ def engine_of(table, generator: Generator | None):
     """The engine that a random op on the table's device draws from."""
     if generator is None:
         found = _defaults.get(table)
-        if found is not None:
+        if found is not None and not APART:
             return found._engine
         return None if table.device.type == "meta" else default_of(table)._engine
     if not isinstance(generator, Generator):
@@ -179,6 +243,8 @@ def engine_of(table, generator: Generator | None):
         raise RuntimeError(
             f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'"
         )
+    if APART and generator is _defaults.get(table):
+        return default_of(table)._engine
     return generator._engine
 
 
@@ -240,11 +306,15 @@ def manual_seed(seed) -> Generator:
     """Seed the default generators of all devices; returns the CPU's."""
     global _seed_of_later_devices
     value = _unsigned(int(seed))
-    first = default_of(table_of(device_type("cpu")))
+    first = _default_of(table_of(device_type("cpu")))
+    if APART and _THREAD.copies is not None:
+        for table in list(_defaults):
+            default_of(table)._engine.manual_seed(value)
+        return first
     with _lock:
         _seed_of_later_devices = value
         _seeds_of_later_devices.clear()
-        for generator in _defaults.values():
+        for generator in list(_defaults.values()):
             generator._engine.manual_seed(value)
     return first
 
@@ -252,33 +322,37 @@ def manual_seed(seed) -> Generator:
 def seed_device(where: device_type, seed: int) -> None:
     """Seed the default generator of one device; one that is not in use yet begins with this seed."""
     with _lock:
-        generator = next((g for table, g in _defaults.items() if table.device == where), None)
-        if generator is None:
+        table = next((table for table in list(_defaults) if table.device == where), None)
+        if table is None:
             _seeds_of_later_devices[where] = _unsigned(seed)
         else:
-            generator._engine.manual_seed(_unsigned(seed))
+            default_of(table)._engine.manual_seed(_unsigned(seed))
+
+
+def _of_cpu() -> Generator:
+    return default_of(table_of(device_type("cpu")))
 
 
 def seed() -> int:
     """Seed the default generators from the operating system; returns the seed."""
-    value = __getattr__("default_generator").seed()
+    value = _of_cpu().seed()
     manual_seed(value)
     return value
 
 
 def initial_seed() -> int:
     """The seed of the CPU's default generator."""
-    return __getattr__("default_generator").initial_seed()
+    return _of_cpu().initial_seed()
 
 
 def get_rng_state():
     """The state of the CPU's default generator as a uint8 tensor."""
-    return __getattr__("default_generator").get_state()
+    return _of_cpu().get_state()
 
 
 def set_rng_state(new_state) -> None:
     """Set the state of the CPU's default generator."""
-    __getattr__("default_generator").set_state(new_state)
+    _of_cpu().set_state(new_state)
 
 
 @contextlib.contextmanager
@@ -300,7 +374,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             )
     else:
         chosen = [table_of(call._device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices]
-    cpu = __getattr__("default_generator")
+    cpu = _of_cpu()
     forked = {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()
     saved = [(g, seen("get_state", _state_of, g)) for g in forked]
     try:
@@ -310,18 +384,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             seen("set_state", _go_to, generator, state)
 
 
-def default_states() -> list[tuple]:
-    """The default generators that were used so far, each with its state."""
-    return [(generator, generator._engine.get_state()) for generator in _defaults.values()]
-
-
-def set_default_states(states: list[tuple]) -> None:
-    """Go back to what `default_states` gave."""
-    for generator, state in states:
-        generator._engine.set_state(state)
-
-
 def __getattr__(name: str):
     if name == "default_generator":
-        return default_of(table_of(device_type("cpu")))
+        return _default_of(table_of(device_type("cpu")))
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -32,7 +32,9 @@ def function_for(op: Op):
     if op.function is None:
         with _making:  # threads that come first together get one function
             if op.function is None:
-                op.function = _make_function(op)
+                made = _make_function(op)
+                if op.function is None:  # no handler of a signal was first
+                    op.function = made
     return op.function
 
 

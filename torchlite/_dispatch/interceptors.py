@@ -15,7 +15,7 @@ class _Stack(threading.local):
 
 
 stack = _Stack()
-_lock = forks.hold(threading.Lock())
+_lock = forks.hold(threading.RLock())
 
 
 def activate(change: int) -> None:

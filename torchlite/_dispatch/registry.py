@@ -54,7 +54,7 @@ def table_of(where: device) -> Table:
         return table_of(device(where.type, current_index(where.type)))
     with _lock:
         if where not in _tables:
-            _tables[where] = _make(where)
+            _tables.setdefault(where, _make(where))
         return _tables[where]
 
 

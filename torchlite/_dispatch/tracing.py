@@ -14,6 +14,8 @@ import threading
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .._settings import forks
+
 # The traces that are open in any thread. Hot paths ask whether there is one (append and remove are atomic).
 TRACES: list[Trace] = []
 _ABSENT = object()
@@ -113,7 +115,7 @@ class _Rebound:
                 self.names[self.name] = self.before
 
 
-_lock = threading.RLock()
+_lock = forks.hold(threading.RLock())
 _rebound: dict[tuple[int, str], _Rebound] = {}  # by the globals and the name, under the lock
 
 
@@ -189,8 +191,6 @@ def handled_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
 
 def _after_fork() -> None:
     """In a forked child: traces of the parent's other threads are none of its own."""
-    global _lock
-    _lock = threading.RLock()
     here = threading.get_ident()
     for trace in [trace for trace in TRACES if trace._thread != here]:
         TRACES.remove(trace)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._device.generators import APART, lasting
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.graph import base_of, kind_of, root_of
@@ -156,6 +157,8 @@ class Capture(KernelRecorder):
     # -- what is recorded ------------------------------------------------------------------------
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        if APART:
+            args = tuple(map(lasting, args))
         given = self.encoded(args), {name: self.encoded(value) for name, value in kwargs.items()}
         depends = name in _DEPENDENT or name == "_index" and any(map(_is_mask, args[1]))
         if depends and (self.writes or not self.is_open):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._device.generators import default_states, set_default_states
+from torchlite._device.generators import default_copies, drawing_apart
 from torchlite._dispatch.graph import nodes_since
 from torchlite._dispatch.runtime import SEQUENCE
 from torchlite._tensor import Tensor
@@ -48,7 +48,7 @@ class GraphFrame(Frame):
 
     def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
-        states, start = default_states(), next(SEQUENCE)
+        copies, start = default_copies(), next(SEQUENCE)
         result = super()._recorded(key, tensors, objects, modes, args, kwargs)
         variants = self.variants.get(key)
         if not variants or variants[-1].captured is None or variants[-1].replay is not None:
@@ -73,8 +73,8 @@ class GraphFrame(Frame):
         variant.replay = replay
         if written:
             return result
-        set_default_states(states)
-        return replay((self.function, args, kwargs), *tensors)
+        with drawing_apart(copies):  # the numbers that the first run drew
+            return replay((self.function, args, kwargs), *tensors)
 
     def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
         """The call as a graph, None where it is none. Random numbers and what it writes to are as before."""
@@ -87,14 +87,14 @@ class GraphFrame(Frame):
             result = function(*with_tensors(args, inputs), **with_tensors(kwargs, inputs))
             return tuple(flattened(result, _All())[0])
 
-        states, contents = default_states(), [t.detach().clone() for t in written]
+        contents = [t.detach().clone() for t in written]
         with _unsafe_preserve_version_counter(tuple(written)):
             try:
-                graph = make_fx(flat, pre_dispatch=True)(*tensors)
+                with drawing_apart():
+                    graph = make_fx(flat, pre_dispatch=True)(*tensors)
             except Exception:  # the program ran before, so that it is the recording that failed
                 return None
             finally:
-                set_default_states(states)
                 for tensor, content in zip(written, contents, strict=True):
                     tensor.data.copy_(content)
         self.graphs.append(graph)

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlite._dispatch.record import RANDOM, REGISTRY
 from torchlite._dispatch.recording import Unrecordable
+from torchlite._settings import forks
 
 from .effects import is_pure
 from .grouping import Group, grouped
@@ -24,7 +25,7 @@ class Part:
 
     def __init__(self, program: Program, table: Any, mode: str) -> None:
         self.program, self.table, self.mode = program, table, mode
-        self._lock = threading.Lock()
+        self._lock = forks.renew(threading.RLock())
         self._launches: Any = None
         self._parts: Any = None  # a function over parts
         self._plain: Any = None  # the kernels one by one

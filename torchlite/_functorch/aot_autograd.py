@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._device.generators import default_states, set_default_states
+from .._device.generators import drawing_apart
 from .._tensor import Tensor
 from ..autograd.function import Function, once_differentiable
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -69,17 +69,14 @@ class _Compilers:
 
     def made(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
         """What computes a function of tensors that gives a list."""
-        states = default_states()
-        try:
-            with enable_grad() if is_grad_enabled() else no_grad():
+        with enable_grad() if is_grad_enabled() else no_grad():
+            with drawing_apart():
                 results = function(*_copies(tensors))
-                set_default_states(states)
+            with drawing_apart():
                 if not any(r.requires_grad for r in results):
                     with no_grad():
                         return self._without_gradients(function, tensors)
                 return self._with_gradients(function, tensors, results)
-        finally:
-            set_default_states(states)
 
     def _without_gradients(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
         graph = make_fx(lambda *given: tuple(function(*given)), self.table)(*_copies(tensors))

@@ -20,22 +20,25 @@ LIMIT = 5.0  # seconds that a fork waits at most
 _TURN = 0.01  # seconds that it waits for one lock before it gives way and begins again
 _PACKAGES = "torchlite"  # what the names of all packages of this project begin with
 
-_locks: dict[int, weakref.ref] = {}
+_locks: dict[int, weakref.ref] = {}  # what forks wait for
+_renewed: dict[int, weakref.ref] = {}  # what they do not wait for
 _gate = threading.RLock()  # one fork at a time
 _taken: list[Any] = []  # what the fork in progress holds; guarded by the gate
 
 
 def hold(lock: Any) -> Any:
     """Have forks wait until no thread has the lock, whose sections are short. Returns the lock."""
-    key = id(lock)
-    _locks[key] = weakref.ref(lock, lambda _: _locks.pop(key, None))
-    return lock
+    return _known(_locks, lock)
 
 
 def renew(lock: Any) -> Any:
-    """Have the lock made anew in forked children. Returns the lock."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lock._at_fork_reinit)
+    """Have the lock made anew in forked children, but where the forking thread has it. Returns the lock, an RLock."""
+    return _known(_renewed, lock)
+
+
+def _known(table: dict[int, weakref.ref], lock: Any) -> Any:
+    key = id(lock)
+    table[key] = weakref.ref(lock, lambda _: table.pop(key, None))
     return lock
 
 
@@ -95,12 +98,19 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     if _imports_held:
         _imp.release_lock()
-    _taken.clear()
-    _gate._at_fork_reinit()  # type: ignore[attr-defined]
+    # What was taken is given back, once: the forking thread may have had it before (a handler of a signal that forks).
+    # What could not be had belongs to a thread that is not there.
+    taken = set(map(id, _taken))
+    _release()
     for reference in list(_locks.values()):
         lock = reference()
-        if lock is not None:
+        if lock is not None and id(lock) not in taken:
             lock._at_fork_reinit()
+    for reference in list(_renewed.values()):
+        lock = reference()
+        if lock is not None and not lock._is_owned():
+            lock._at_fork_reinit()
+    _gate._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 if hasattr(os, "register_at_fork"):

@@ -20,6 +20,8 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
+from . import forks
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -29,7 +31,7 @@ PREFIX = "torchlite-process-"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-z_]{8}")
 _LONGEST = 88  # characters of a folder in which sockets get names: a socket's path has about a hundred
 _SCRIPT = """exec 3<&0; { while read -r x; do :; done; rm -rf -- "$1"; } <&3 &"""
-_lock = threading.RLock()
+_lock = forks.hold(threading.RLock())
 
 
 class _Folders:
@@ -62,8 +64,7 @@ _folders = _Folders()
 
 
 def _after_fork() -> None:
-    global _lock, _folders
-    _lock = threading.RLock()
+    global _folders
     _folders.forget()
     _folders = _Folders()
 

@@ -15,6 +15,7 @@ from .._dispatch.graph import Node as _Node
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import activate
 from .._dispatch.runtime import count
+from .._settings import forks
 from .edges import GradientEdge
 from .engine import CURRENT, flat, node_of
 from .grad_mode import is_multithreading_enabled
@@ -139,7 +140,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if not all(t.requires_grad for t in tensors):
         raise AssertionError("Expected gradient function to be set")
-    lock = threading.Lock()
+    lock = forks.hold(threading.RLock())
     found: dict[int, list] = {}  # by the pass
     # Weakly: the hooks that know them are theirs.
     nodes = [weakref.ref(node_of(edge(t)) or t) for t in tensors] if mode == "all" else []

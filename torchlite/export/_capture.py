@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import torchlite as torch
+from torchlite._device.generators import drawing_apart
 from torchlite._dispatch.tracing import Trace as Seen
 from torchlite._dispatch.tracing import original
 from torchlite._subclasses.described import of_tensor
@@ -259,14 +260,13 @@ def argument_names(module: Any, args: tuple, kwargs: dict) -> list[str]:
 
 @contextlib.contextmanager
 def _untouched(module: Module) -> Iterator[None]:
-    """The module's buffers, and the random numbers, are afterwards what they were."""
+    """The module's buffers and attributes are afterwards what they were, and no default generator is moved."""
     before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
     attributes = [(m, dict(m.__dict__)) for m in module.modules()]
-    state = torch.get_rng_state()
     try:
-        yield
+        with drawing_apart():
+            yield
     finally:
-        torch.set_rng_state(state)
         for m, found in attributes:
             for name, value in found.items():
                 if name not in ("_parameters", "_modules") and m.__dict__.get(name) is not value:

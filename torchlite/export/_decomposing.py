@@ -8,6 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
+from torchlite._device.generators import drawing_apart
 from torchlite._symbolic import Expr, SymInt, compare
 from torchlite._types.checked import Checked
 from torchlite.fx import Graph, GraphModule, Node
@@ -157,33 +158,32 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None)
     )
     env: dict[Node, Any] = {}
     named = _named_in_calls(program)
-    state = torch.get_rng_state()
     try:
-        for node in program.graph.nodes:
-            if node.op == "placeholder":
-                place = graph.placeholder(node.name)
-                place.name = node.name
-                place.meta.update(node.meta)
-                value = node.meta.get("val")
-                if isinstance(value, torch.Tensor):
-                    place.meta["told"] = value
-                    fake, value = value, recorder.bind(place, _made(value, sizes))
-                    for dim, size in enumerate(fake.shape):
-                        if isinstance(size, SymInt):
-                            unbacked.input(place, dim, size.node.expr, value._memory.shape[dim])
-                env[node] = value
-            elif node.op == "get_attr":
-                env[node] = node
-            elif node.op == "output":
-                recorder.graph.output(tuple(_read(r, env, recorder) for r in node.args[0])).meta["val"] = None
-            else:
-                recorder.module_stack, unbacked.name = node.meta.get("nn_module_stack"), _symbol(node)[0]
-                _run(node, env, recorder)
-            if node.name in named and isinstance(env.get(node), torch.Tensor):
-                recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
+        with drawing_apart():
+            for node in program.graph.nodes:
+                if node.op == "placeholder":
+                    place = graph.placeholder(node.name)
+                    place.name = node.name
+                    place.meta.update(node.meta)
+                    value = node.meta.get("val")
+                    if isinstance(value, torch.Tensor):
+                        place.meta["told"] = value
+                        fake, value = value, recorder.bind(place, _made(value, sizes))
+                        for dim, size in enumerate(fake.shape):
+                            if isinstance(size, SymInt):
+                                unbacked.input(place, dim, size.node.expr, value._memory.shape[dim])
+                    env[node] = value
+                elif node.op == "get_attr":
+                    env[node] = node
+                elif node.op == "output":
+                    recorder.graph.output(tuple(_read(r, env, recorder) for r in node.args[0])).meta["val"] = None
+                else:
+                    recorder.module_stack, unbacked.name = node.meta.get("nn_module_stack"), _symbol(node)[0]
+                    _run(node, env, recorder)
+                if node.name in named and isinstance(env.get(node), torch.Tensor):
+                    recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
     finally:
         unbacked.open = False
-        torch.set_rng_state(state)
     _without_unused(graph, _kept(graph) | {node for node, _ in unbacked.sources.values()})
     return graph, unbacked
 

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._tensor import Tensor
@@ -58,27 +60,28 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
         return _called(func, size, dims, flat, spec, out_dims, randomness, kwargs)
     bounds = [(start, min(start + chunk_size, size)) for start in range(0, size, chunk_size)] or [(0, 0)]
     parts = []
-    again = _same_numbers(flat) if randomness == "same" else None
-    for start, stop in bounds:
-        if again is not None:
-            again()
+    numbers: Iterator[contextlib.AbstractContextManager] = itertools.repeat(contextlib.nullcontext())
+    if randomness == "same":
+        numbers = _same_numbers(flat)
+    for (start, stop), drawing in zip(bounds, numbers, strict=False):
         piece = [a if d is None else a.narrow(d, start, stop - start) for a, d in zip(flat, dims, strict=True)]
-        result = _called(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
+        with drawing:
+            result = _called(func, stop - start, dims, piece, spec, out_dims, randomness, kwargs)
         parts.append(tree_flatten(result))
     return _joined(parts, out_dims, func)
 
 
-def _same_numbers(tensors):
-    """What sets the random generators back to where they are now, so that all chunks draw the same."""
-    from .._device.generators import default_generators
+def _same_numbers(tensors) -> Iterator[contextlib.AbstractContextManager]:
+    """For each chunk a block in which it draws what all others draw: the first moves the default generators, while no
+    other thread does, and the others draw from copies.
+    """
+    from .._device.generators import default_generators, drawing_alone, drawing_apart
 
-    states = [(g, g.get_state()) for g in default_generators([t for t in tensors if isinstance(t, Tensor)])]
-
-    def again():
-        for generator, state in states:
-            generator.set_state(state)
-
-    return again
+    default_generators([t for t in tensors if isinstance(t, Tensor)])  # are there from now on
+    copies: dict = {}
+    yield drawing_alone(copies)
+    while True:
+        yield drawing_apart(copies)
 
 
 def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):

@@ -10,6 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
+from .._device.generators import default_copies, drawing_apart
 from .._dispatch.call import Tensor
 from .._types.source import attribute, is_identifier, quoted
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
@@ -410,12 +411,11 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _Checking) 
     for extra in checking.inputs or ():
         sets.append((_as_inputs(extra), {}))
     for given, named in sets:
-        state = torch.get_rng_state()
-        with torch.no_grad():
-            wanted = run(*[_copied(v) for v in given], **{n: _copied(v) for n, v in named.items()})
-            torch.set_rng_state(state)
-            found = made(*[_copied(v) for v in given], **{n: _copied(v) for n, v in named.items()})
-        torch.set_rng_state(state)
+        results, start = [], default_copies()
+        for program in (run, made):
+            with torch.no_grad(), drawing_apart(start):
+                results.append(program(*[_copied(v) for v in given], **{n: _copied(v) for n, v in named.items()}))
+        wanted, found = results
         for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):
             try:
                 torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)

@@ -14,6 +14,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings import forks
 from torchlite._settings.temporary import for_multiprocessing
 from torchlite._tensor.shared_memory import Sharing, map_descriptor, map_file, mapping_of, new_name, unlink
 from torchlite._tensor.storage import owner_of, storage_on
@@ -22,16 +23,7 @@ from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}
 _known: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()  # arrays by their memory
-_lock = threading.RLock()
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_lock = forks.hold(threading.RLock())
 
 
 def set_sharing_strategy(new_strategy: str) -> None:

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any, Protocol
 
+from torchlite._settings import forks
 from torchlite_kernels.kinds import KINDS
 
 from .waiting import Waiting
@@ -95,7 +96,7 @@ class Device:
         self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
         self.waiting = Waiting(self)
         self._kept: dict[str, Kept] = {}
-        self._building = threading.Lock()
+        self._building = forks.renew(threading.RLock())
 
     def __repr__(self) -> str:
         return f"<{self.type}:{self.index} {self.name}>"
@@ -131,8 +132,8 @@ class Device:
             if found is None:
                 program = self.programs.get(text)
                 if program is None:
-                    program = self.programs[text] = self.build(text)
-                found = self.functions[key] = self.kernel(program, name, signature)
+                    program = self.programs.setdefault(text, self.build(text))
+                found = self.functions.setdefault(key, self.kernel(program, name, signature))
         return found
 
     def check_kind(self, kind: str) -> None:

@@ -29,7 +29,7 @@ __all__ = [
 
 _cache_depth = 0
 _cache: dict = {}
-_cache_lock = forks.hold(threading.Lock())
+_cache_lock = forks.hold(threading.RLock())
 
 
 @contextmanager

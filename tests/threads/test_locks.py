@@ -1,0 +1,114 @@
+"""Forks and handlers of signals know the locks: each lasting one goes through `forks.hold` or `forks.renew`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+
+import pytest
+
+from .state import FUNCTIONS, _last, modules
+
+LOCKS = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"}
+OF_A_CALL = "lives as long as one call"
+OF_A_GROUP = "of a connection or a group of ranks, which a forked child may not use"
+OF_A_DEVICE = "of a device that refuses work in a forked child"
+OF_A_TYPE = "its type alone is asked for"
+EXCEPTIONS = {
+    "torchlite._dispatch.recording:": "tried and never waited for; a hook of its own ends other threads' recorders",
+    "torchlite._dynamo.walking:": OF_A_TYPE,
+    "torchlite._dynamo.watching:": OF_A_TYPE,
+    "torchlite._settings.forks:": "the gate of forks itself",
+    "torchlite.distributed._device_messages:Devices.__init__": OF_A_GROUP,
+    "torchlite.distributed._stores:HashStore.__init__": "of an object of the program's",
+    "torchlite.distributed._stores:TCPStore.__init__": OF_A_GROUP,
+    "torchlite.distributed._stores:TCPStore._do": OF_A_GROUP,
+    "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
+    "torchlite.futures:Future.__init__": "of an object of the program's",
+    "torchlite.futures:collect_all": OF_A_CALL,
+    "torchlite_cc.prepare:build_all": OF_A_CALL,
+    "torchlite_cupy.cublas:Blas.__init__": OF_A_DEVICE,
+    "torchlite_cupy.cudnn:Library.__init__": OF_A_DEVICE,
+    "torchlite_cupy.cusolver:Solver.__init__": OF_A_DEVICE,
+    "torchlite_cupy.device:Function.__init__": OF_A_DEVICE,
+    "torchlite_cupy.memory:Memory.__init__": OF_A_DEVICE,
+    "torchlite_cupy.recorded:Recorded.__init__": OF_A_DEVICE,
+    "torchlite_mpi.agreeing:Line.__init__": OF_A_GROUP,
+    "torchlite_mpi.requests:Request.__init__": OF_A_GROUP,
+    "torchlite_numpy.blas:_SingleThreaded.__init__": "a hook of its own makes it anew",
+    "torchlite_numpy.blas:_SingleThreaded.after_fork": "a hook of its own makes it anew",
+    "torchlite_numpy.blocks:_Workers.__init__": "a hook of its own makes it anew",
+    "torchlite_numpy.blocks:_Task.__init__": OF_A_CALL,
+    "torchlite_opencl.device:Function.__init__": OF_A_DEVICE,
+    "torchlite_opencl.host:Device._wait": OF_A_CALL,
+    "torchlite_opencl.launches:LaunchList.__init__": OF_A_DEVICE,
+}
+
+
+def bare(name: str, tree: ast.Module) -> set[str]:
+    """Where a module makes locks that are not given to `forks`, as `module:Class.function`."""
+
+    def walk(node: ast.AST, where: str, known: bool) -> Iterator[str]:
+        for child in ast.iter_child_nodes(node):
+            inner = where
+            if isinstance(child, (ast.ClassDef, *FUNCTIONS)) and not isinstance(child, ast.Lambda):
+                inner = f"{where}.{child.name}"
+            called = _last(child.func) if isinstance(child, ast.Call) else ""
+            if called in LOCKS and not known:
+                yield f"{name}:{where[1:]}"
+            yield from walk(child, inner, called in ("hold", "renew"))
+
+    return set(walk(tree, "", False))
+
+
+def test_each_lasting_lock_is_known_to_forks():
+    found = {place for name, tree in modules() for place in bare(name, tree)}
+    assert found - EXCEPTIONS.keys() == set(), "use forks.hold or forks.renew, or say here why not"
+    assert EXCEPTIONS.keys() - found == set(), "these make no lock any more"
+
+
+def test_the_scanner_finds_bare_locks():
+    tree = ast.parse(
+        "import threading\nA = threading.Lock()\nB = forks.hold(threading.RLock())\nclass C:\n    d = Lock()\n"
+        "    def e(self):\n        self.f = forks.renew(RLock())\n        self.g = [RLock()]\n"
+    )
+    assert bare("m", tree) == {"m:", "m:C", "m:C.e"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_locks_in_children():
+    """A child has locks that are free, but for those that the forking thread itself has: it gives these back."""
+    program = """
+    import os, threading, torchlite
+    from torchlite._settings import forks
+    forks.LIMIT = 0.2
+    mine, others = forks.hold(threading.RLock()), forks.hold(threading.RLock())
+    renewed, own = forks.renew(threading.RLock()), forks.renew(threading.RLock())
+    ready = threading.Event()
+
+    def hold():
+        with others, renewed:
+            ready.set()
+            threading.Event().wait()
+
+    threading.Thread(target=hold, daemon=True).start()
+    ready.wait()
+    with mine, own:
+        child = os.fork()
+        if child == 0:
+            assert mine._is_owned() and own._is_owned()
+            assert others.acquire(timeout=1) and renewed.acquire(timeout=1)
+    if child == 0:
+        assert not mine._is_owned() and not own._is_owned()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    os._exit(0)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,112 @@
+"""Handlers of signals use the library while the thread that they interrupt does: nothing hangs, values are right."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+
+# `main` and `handler` are functions of a number; signals come half a millisecond after the last one was handled.
+_PROGRAM = """
+import faulthandler, signal, sys, time
+import torchlite as torch
+F = torch.nn.functional
+faulthandler.dump_traceback_later({seconds} + 40, exit=True)
+torch.manual_seed(0)
+x, y = torch.randn(512, 1024), torch.randn(512, 1024) * 3
+w = torch.randn(32, 32, 3, 3)
+{program}
+handled, within = 0, False
+
+def interrupt(number, frame):
+    global handled, within
+    if not within:
+        within = True
+        handled += 1
+        handler(handled)
+        within = False
+
+for k in range(2):  # what is first used is loaded
+    main(k), handler(k)
+begin()
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+until, turns = time.monotonic() + {seconds}, 0
+while time.monotonic() < until or handled < 20:
+    main(turns)
+    turns += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+end()
+print(turns, "turns", handled, "signals")
+"""
+
+
+def interrupted(program: str, seconds: float = 3.0) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _PROGRAM.format(program=textwrap.dedent(program), seconds=seconds)],
+        capture_output=True, text=True, timeout=seconds + 90, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+WORK = {
+    "seeds": ("torch.manual_seed(3)", "torch.manual_seed(4)"),
+    "activation": ("F.gelu(x)", "F.gelu(y)"),
+    "norm": ("F.batch_norm(x, None, None, training=True)", "F.batch_norm(y, None, None, training=True)"),
+    "reduction": ("torch.softmax(x, 1)", "torch.softmax(y, 1)"),
+    "product": ("x @ x.t()", "y @ y.t()"),
+    "convolution": ("F.conv2d(x.view(1, 32, 128, 128), w)", "F.conv2d(y.view(1, 32, 128, 128), w)"),
+    "attention": ("F.scaled_dot_product_attention(*[x.view(1, 8, 512, 128)] * 3)",
+                  "F.scaled_dot_product_attention(*[y.view(1, 8, 512, 128)] * 3)"),
+    "backward": ("gradient(x)", "gradient(y)"),
+    "interceptors": ("torch.fx.symbolic_trace(layer)", "torch.export.export(layer, (torch.ones(1, 4),))"),
+    "compile": ("torch.compile(lambda a: a + 1)(x)", "torch.compile(lambda a: a + 2)(x)"),
+    "all": ("F.gelu(x), x @ x.t(), torch.rand(5), gradient(x), torch.manual_seed(1)",
+            "F.gelu(y), y @ y.t(), torch.rand(5, generator=own), gradient(y)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_handlers_work_while_the_thread_does_the_same(name):
+    """Values are those without signals, and BLAS has as many threads afterwards as before."""
+    main, handler = WORK[name]
+    interrupted(
+        f"""
+    leaf, layer = torch.ones(1024, requires_grad=True), torch.nn.Linear(4, 4)
+    own = torch.Generator()
+
+    def gradient(x):
+        with torch.enable_grad():  # a handler finds the mode of what it interrupts
+            (F.gelu(x) * leaf).sum().backward(inputs=[leaf])
+        return torch.zeros(1)
+
+    def result(*values):
+        return values[0] if isinstance(values[0], torch.Tensor) else torch.zeros(1)
+
+    def main(k):
+        found = result({main})
+        assert torch.equal(found, wanted)
+
+    def handler(k):
+        found = result({handler})
+        assert torch.equal(found, other)
+
+    wanted, other = result({main}), result({handler})
+    from torchlite_numpy import blas
+    controls = blas._controls()
+
+    def begin():
+        global threads
+        threads = controls and controls[1]()
+
+    def end():
+        assert not blas.single_threaded._entered and not blas.single_threaded.here()
+        assert threads == (controls and controls[1]())
+    """,
+        seconds=3.0 if name == "all" else 1.0,
+    )
