@@ -48,11 +48,12 @@ def reached(*roots: Any) -> Iterator[FunctionType]:
 def _of_function(function: FunctionType) -> Iterator[Any]:
     """What a function's code may call."""
     names, space = names_of(function.__code__), function.__globals__
+    # Another thread may take a name away meanwhile: its last trace does so with names that it had rebound.
     for name in names & space.keys():
-        value = original(space[name])
+        value = original(space.get(name))
         if isinstance(value, ModuleType):
             if not _is_library(value):
-                yield from (found for name in names & vars(value).keys() if _runs(found := vars(value)[name]))
+                yield from (found for name in names & vars(value).keys() if _runs(found := vars(value).get(name)))
         elif _runs(value):
             yield value
     for cell in function.__closure__ or ():
