@@ -277,3 +277,39 @@ def test_calls_of_a_function_share_its_constants():
     module = torch.onnx.load(model(calls, [info("x", 100)], ["y"], functions=[twice]))
     assert module(torch.zeros(100)).tolist() == [2.0] * 100
     assert len(list(module.buffers())) + len(list(module.parameters())) == 1
+
+
+def _empty(*dims):
+    return Message("Tensor", name="x", dims=list(dims), data_type=1, raw_data=b"")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "dims"),
+    [
+        ([node("ReduceSum", ["x"], ["y"])], (0, 1 << 28)),
+        ([node("Det", ["x"], ["y"])], (1 << 28, 0, 0)),
+        ([node("Concat", ["x"] * 64, ["a"], axis=1), node("Concat", ["a"] * 64, ["b"], axis=1),
+          node("Concat", ["b"] * 64, ["y"], axis=1)], (0, 1 << 15)),
+        ([node("Transpose", ["x"], ["t"]), node("MatMul", ["t", "x"], ["y"])], (0, 1 << 14)),
+    ],
+)  # fmt: skip
+def test_tensors_without_elements_count(nodes, dims):
+    """What an op makes of them may be large, and each of their dimensions counts."""
+    with pytest.raises(OnnxFileError, match="no elements, and its shape|elements.*where a run may hold"):
+        torch.onnx.load(model(nodes, [], ["y"], [_empty(*dims)]))()
+
+
+def test_batches_without_elements_run():
+    data = model([node("Conv", ["x", "w"], ["a"]), node("Relu", ["a"], ["y"])], [info("x", "n", 3, 256, 256)], ["y"],
+                 [tensor("w", np.ones((16, 3, 3, 3), np.float32), "float32")])  # fmt: skip
+    assert torch.onnx.load(data)(torch.ones(0, 3, 256, 256)).shape == (0, 16, 254, 254)
+
+
+@pytest.mark.parametrize(
+    "nodes", [[node("SequenceConstruct", ["s", "s"], ["y"])], [node("SequenceInsert", ["s", "s"], ["y"])]]
+)
+def test_sequences_have_no_sequences(nodes):
+    """Each of them would double what a walk through them visits."""
+    x = tensor("x", np.ones(1, np.float32), "float32")
+    with pytest.raises(ValueError, match="an element of a sequence is a tensor"):
+        torch.onnx.load(model([node("SequenceConstruct", ["x"], ["s"]), *nodes], [], ["y"], [x]))()

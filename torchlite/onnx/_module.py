@@ -14,6 +14,7 @@ from torchlite.nn import functional as F
 
 from ._ops.elementwise import CHECKED, DIRECT, PLAIN
 from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder
+from .errors import OnnxFileError
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
@@ -82,6 +83,8 @@ class LoadedModule(GraphModule):
         RUN.limits = self._limits((*args, *kwargs.values()))
         try:
             return super().__call__(*args, **kwargs)
+        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:  # which no input's shape explains
+            raise OnnxFileError(f"the model asks an op for what it has not: {error}") from error
         finally:
             RUN.limits = before
 

@@ -24,6 +24,7 @@ def _bias(
 ) -> Tensor:
     """What is added to the scores: 0 where a query may look, minus infinity elsewhere, or what the mask has."""
     rows, columns = q.shape[2], k.shape[2]
+    allow("Attention", rows, columns, each=8)  # what follows has several of these, of wider types
     bias = torch.zeros(rows, columns, dtype=q.dtype, device=q.device)
     if mask is not None:
         missing = columns - mask.shape[-1]
@@ -50,9 +51,9 @@ def _bias(
 
 def _allow_scores(what: str, q: Tensor, key: Tensor, value: Tensor) -> None:
     """Check the elements of the scores, of the result, and of keys and values that heads have in common."""
-    rows = math.prod(q.shape[:3])
-    allow_products(what, allow(what, rows, key.shape[2]) * (q.shape[3] + value.shape[3]), q)
-    allow(what, rows, value.shape[3])
+    rows = q.shape[:3]
+    allow_products(what, allow(what, *rows, key.shape[2]) * (q.shape[3] + value.shape[3]), q)
+    allow(what, *rows, value.shape[3])
     allow(what, q.shape[0], q.shape[1], key.shape[2], max(key.shape[3], value.shape[3]))
 
 

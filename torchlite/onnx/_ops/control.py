@@ -9,6 +9,7 @@ from torchlite import Tensor
 
 from .limits import allow, allow_call, elements
 from .registry import number, together
+from .sequences import tensor_in
 
 
 def branch(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
@@ -96,7 +97,7 @@ def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
         allow_call("SequenceMap", body)
         results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
         for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
-            kept.append(value)
+            kept.append(tensor_in("SequenceMap", value))
     return tuple(found)
 
 

@@ -74,7 +74,7 @@ class Limits:
         kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._data
-            made = self.made = self.made + (array.nbytes >> 2) + _OBJECT
+            made = self.made = self.made + ((array.nbytes >> 2) or _size(array)) + _OBJECT
         elif kind is np.ndarray or kind is Sequence:
             array = value
             made = self.made = self.made + _size(array) + _OBJECT
@@ -139,7 +139,7 @@ def allow(what: str, *sizes: int, each: int = 1) -> int:
     is for what stands for several: eight bytes are two.
     """
     count, limits = math.prod(sizes), RUN.limits
-    more = count * each
+    more = (count or extent(sizes)) * each
     if limits is None:
         if more > _ALONE:
             raise _excess(what, more, _ALONE, 0)
@@ -182,7 +182,7 @@ def allow_call(what: str, body: Any) -> None:
 def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
     """Check the elements of a result of tensors that are broadcast."""
     first, second = x.shape, y.shape
-    if not rest and (first == second or math.prod(first) * math.prod(second) <= _FREE):
+    if not rest and (first == second or extent(first) * extent(second) <= _FREE):
         return
     shapes = [tuple(v.shape)[::-1] for v in (x, y, *rest)]
     rank = max(map(len, shapes))
@@ -192,7 +192,7 @@ def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
 def allow_matmul(a: Any, b: Any) -> None:
     """Check the elements of a matrix product, and its work."""
     first, second = a.shape, b.shape
-    if math.prod(first) * math.prod(second) > _FREE and len(first) > 1 and len(second) > 1:
+    if extent(first) * extent(second) > _FREE and len(first) > 1 and len(second) > 1:
         batch = max(math.prod(first[:-2]), math.prod(second[:-2]))
         if len(first) > 2 and len(second) > 2 and first[:-2] != second[:-2]:
             batch = math.prod(max(p, q) for p, q in zip(first[-3::-1], second[-3::-1], strict=False)) * math.prod(
@@ -215,6 +215,13 @@ def elements(value: Any) -> int:
     return _size(_array(value)) if hasattr(value, "shape") else 1
 
 
+def extent(shape: Iterable[int]) -> int:
+    """The elements of a shape, where a size of 0 counts as 1: what an op makes of a tensor without elements may have as
+    many, a sum over the size that is 0 for example.
+    """
+    return math.prod(n or 1 for n in shape)
+
+
 def _array(value: Any) -> Any:
     """The array of a tensor, or an array itself."""
     return value._data if hasattr(value, "_data") else value
@@ -229,7 +236,11 @@ def _memory(array: Any) -> Any:
 
 
 def _size(array: Any) -> int:
-    """The elements of four bytes in an array; a text has one for each letter and some for itself."""
+    """The elements of four bytes in an array; a text has one for each letter and some for itself. An array without
+    elements counts as its extent.
+    """
+    if array.__class__ is not Sequence and 0 in array.shape:
+        return extent(array.shape)
     if array.__class__ is np.ndarray:
         if array.dtype == object:
             return 16 * array.size + sum(len(item) for item in array.ravel() if item.__class__ is str)

@@ -20,7 +20,14 @@ def sequence_empty(*, dtype: int = 1) -> list:
 
 @op("SequenceConstruct")
 def sequence_construct(*values: Any) -> list:
-    return list(values)
+    return [tensor_in("SequenceConstruct", value) for value in values]
+
+
+def tensor_in(what: str, value: Any) -> Any:
+    """A value as an element of a sequence. ValueError for a sequence: ops make none of sequences."""
+    if isinstance(value, list):
+        raise ValueError(f"{what}: an element of a sequence is a tensor, and no sequence")
+    return value
 
 
 @op("SequenceInsert")
@@ -28,7 +35,7 @@ def sequence_insert(values: list, value: Any, position: Number = None) -> list:
     allow_work("SequenceInsert", len(values))
     out = Sequence(values)
     at = len(out) if position is None else int(number(position))
-    out.insert(at + len(out) if at < 0 else at, value)
+    out.insert(at + len(out) if at < 0 else at, tensor_in("SequenceInsert", value))
     return out
 
 
