@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_broadcast, allow_matmul, allow_products
+from .limits import allow, allow_broadcast, allow_matmul, allow_products, allow_work
 from .registry import Number, number, op, together
 
 PLAIN: dict[str, Callable] = {
@@ -121,6 +121,8 @@ def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) 
 @op("Mod")
 def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
     x, y = fitting("Mod", x, y)
+    if fmod and x.is_floating_point():  # the C library divides bit by bit
+        allow_work("Mod", 64 * max(x.numel(), y.numel()))
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
 
@@ -306,6 +308,7 @@ def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive:
 @op("Det")
 def det(x: Tensor) -> Tensor:
     allow_products("Det", x.numel() * x.shape[-1], x)
+    allow_work("Det", 128 * math.prod(x.shape[:-2]))  # of each matrix, however small it is
     return torch.linalg.det(x)
 
 

@@ -74,7 +74,9 @@ class Limits:
         kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._data
-            made = self.made = self.made + ((array.nbytes >> 2) or _size(array)) + _OBJECT
+            # Ops on numbers of two bytes take several times as long.
+            size = array.nbytes << 2 if array.itemsize == 2 else array.nbytes >> 2
+            made = self.made = self.made + (size or _size(array)) + _OBJECT
         elif kind is np.ndarray or kind is Sequence:
             array = value
             made = self.made = self.made + _size(array) + _OBJECT

@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import NAMES, NARROW, NUMBERS, OLD_NAMES, Narrow, dtype_of, narrowed, type_name
-from .limits import allow, width
+from .limits import allow, allow_work, width
 from .registry import Ints, ints, op
 
 _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
@@ -64,6 +64,7 @@ def converted(x: Any, name: str, saturate: bool = True, round_mode: str = "up") 
     if name in NARROW:
         return x if isinstance(x, Narrow) and x.type == name else narrowed(values, name, saturate, round_mode)
     if name in _FLOAT8:
+        allow_work("Cast", 16 * values.numel())
         return _float8(values, name, saturate)
     dtype = getattr(torch, name)
     if values.dtype is dtype:
