@@ -65,6 +65,6 @@ def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None)
 
 @op("Multinomial")
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
-    allow("Multinomial", math.prod(x.shape[:-1]), sample_size, each=8)
+    allow_work("Multinomial", 64 * allow("Multinomial", math.prod(x.shape[:-1]), sample_size, each=8))
     found = torch.multinomial(torch.softmax(x, -1).cpu(), sample_size, True, generator=_generator(seed))
     return found.to(dtype_of(dtype)).to(x.device)

@@ -61,10 +61,11 @@ def converted(x: Any, name: str, saturate: bool = True, round_mode: str = "up") 
     values = x.values if isinstance(x, Narrow) else x
     if name == "string":
         return _as_text(values)
+    if name in NARROW or name in _FLOAT8:
+        allow_work("Cast", 16 * values.numel())
     if name in NARROW:
         return x if isinstance(x, Narrow) and x.type == name else narrowed(values, name, saturate, round_mode)
     if name in _FLOAT8:
-        allow_work("Cast", 16 * values.numel())
         return _float8(values, name, saturate)
     dtype = getattr(torch, name)
     if values.dtype is dtype:
