@@ -313,3 +313,35 @@ def test_sequences_have_no_sequences(nodes):
     x = tensor("x", np.ones(1, np.float32), "float32")
     with pytest.raises(ValueError, match="an element of a sequence is a tensor"):
         torch.onnx.load(model([node("SequenceConstruct", ["x"], ["s"]), *nodes], [], ["y"], [x]))()
+
+
+def test_einsum_of_several_operands():
+    """They are contracted one after the other, and each step's size counts."""
+    rng = np.random.default_rng(3)
+    arrays = {
+        c: rng.standard_normal(shape) for c, shape in zip("abcd", ((2, 3, 4), (2, 4, 5), (5, 3), (3,)), strict=True)
+    }
+    for equation, names in (("bij,bjk,ki,i->bk", "abcd"), ("...ij,...jk,ki->...i", "abc"), ("bij,bjk,ki,i", "abcd"),
+                            ("bij->jb", "a"), ("...i->...", "a"), ("i,i,i->i", "ddd")):  # fmt: skip
+        inputs = [f"x{i}" for i in range(len(names))]
+        data = model([node("Einsum", inputs, ["y"], equation=equation)],
+                     [info(x, *arrays[c].shape, kind=11) for x, c in zip(inputs, names, strict=True)], ["y"])  # fmt: skip
+        found = torch.onnx.load(data)(*[torch.from_numpy(arrays[c]) for c in names])
+        np.testing.assert_allclose(found, np.einsum(equation, *[arrays[c] for c in names]), rtol=1e-10)
+    square = tensor("x", np.ones((150, 150), np.float32), "float32")
+    for count, equation in ((10, "ab,ac,ad,ae,bc,bd,be,cd,ce,de->"), (2, "...a,...b->...ab")):
+        with pytest.raises(OnnxFileError, match="a run may hold|more work"):
+            nodes = [node("Einsum", ["x"] * count, ["y"], equation=equation)]
+            torch.onnx.load(model(nodes, [], ["y"], [square]), max_elements=1 << 20)()
+    wide = [tensor(n, np.ones(s, np.float32), "float32") for n, s in (("a", (60_000, 1)), ("b", (1, 60_000)))]
+    with pytest.raises(OnnxFileError, match="a run may hold"):
+        torch.onnx.load(model([node("Einsum", ["a", "b"], ["y"], equation="...,...->...")], [], ["y"], wide))()
+    with pytest.raises(ValueError, match="is no equation of 1 operands"):
+        torch.onnx.load(model([node("Einsum", ["x"], ["y"], equation="ab,bc->ac")], [], ["y"], [square]))()
+
+
+def test_steps_of_a_folded_op_count():
+    """Max of many inputs has many results on the way, which gradients may keep."""
+    x = tensor("x", np.ones(100_000, np.float32), "float32")
+    with pytest.raises(OnnxFileError, match="a run may hold|more work"):
+        torch.onnx.load(model([node("Max", ["x"] * 400, ["y"])], [], ["y"], [x]))()

@@ -209,6 +209,14 @@ def test_files_have_no_index_outside_of_a_tensor(parts, zipped):
         torch.load(io.BytesIO(held.getvalue()))
 
 
+def test_indices_that_are_views_have_a_budget():
+    index, values = torch.zeros(1, 1, dtype=torch.int64).expand(1, 1 << 24), torch.zeros(1).expand(1 << 24)
+    held = io.BytesIO()
+    torch.save(torch.sparse_coo_tensor(index, values, (1,)), held)
+    with pytest.raises((RuntimeError, pickle.UnpicklingError), match="more objects than its length"):
+        torch.load(io.BytesIO(held.getvalue()))
+
+
 # -- gradients ---------------------------------------------------------------------------------
 
 

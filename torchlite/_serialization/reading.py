@@ -104,7 +104,7 @@ def unpickle(
         unpickler = RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget)
         found = unpickler.load()
         if unfilled is None:
-            _look_at(unpickler.sparse)
+            _look_at(unpickler.sparse, budget)
         else:
             unfilled += unpickler.sparse
         return found
@@ -118,9 +118,10 @@ def unpickle(
         raise
 
 
-def _look_at(tensors: list[Any]) -> None:
-    """RuntimeError for a sparse tensor whose indices do not lie in it."""
+def _look_at(tensors: list[Any], budget: Budget) -> None:
+    """RuntimeError for a sparse tensor whose indices do not lie in it. Indices that are views of fewer cost the more."""
     for tensor in tensors:
+        budget.take(24 * sum(part.numel() for part in tensor._data.parts))
         if not options.local.skip_data and tensor.device.type != "meta":
             SLOTS.sparse("validate")(tensor._data)
 
@@ -349,7 +350,7 @@ def load_legacy(stream, how: Reading, budget: Budget | None = None) -> Any:
     if not options.local.skip_data:
         for key in keys:
             _fill(stream, key.decode("latin1") if isinstance(key, bytes) else key, storages)
-    _look_at(unfilled)
+    _look_at(unfilled, room)
     if how.map_location is None and all(where == "cpu" for where in storages.locations.values()):
         return out
     after = stream.tell()

@@ -13,6 +13,7 @@ from torchlite.nn import functional as F
 from .limits import allow, allow_products, allow_steps, allow_work
 from .registry import Ints, ints, op, together
 
+_LONG = 128  # of a kernel, which is no product of matrices then
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 _MAX: dict[int, Callable] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -61,7 +62,8 @@ def conv(
     reach = [(k - 1) * d for k, d in zip(w.shape[2:], dilations, strict=True)]
     spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
-    allow_products("Conv", allow("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:]), x)
+    count = allow("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:])
+    allow_products("Conv", count, x, 64 if max(w.shape[2:], default=1) < _LONG else 2)
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
@@ -84,7 +86,8 @@ def conv_transpose(
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
     allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
-    allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x)
+    fast = 64 if max(kernel, default=1) < _LONG else 2
+    allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, fast)
     wanted = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
         wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +13,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_broadcast, allow_matmul, allow_products, allow_work
+from .limits import allow, allow_broadcast, allow_matmul, allow_products, allow_work, hold
 from .registry import Number, number, op, together
 
 PLAIN: dict[str, Callable] = {
@@ -173,6 +176,7 @@ def _folded(name: str, function: Callable, values: tuple) -> Tensor:
     first, *rest = fitting(name, *values)
     for value in rest:
         first = function(first, value)
+        hold(first)  # gradients may keep it
     return first
 
 
@@ -340,29 +344,50 @@ def gemm(
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
 
 
-def _einsum_sizes(equation: str, operands: tuple) -> tuple[int, int]:
-    """The elements of an Einsum's result, and how many products it adds up, as far as its letters say."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    sizes: dict[str, int] = {}
-    rest = 1
-    for term, x in zip(left.split(","), operands, strict=False):
-        before, dots, after = term.partition("...")
-        for letter, n in [*zip(before, x.shape, strict=False), *zip(after[::-1], x.shape[::-1], strict=False)]:
-            sizes[letter] = max(sizes.get(letter, 1), n)
-        if dots:
-            rest = max(rest, math.prod(x.shape[len(before) : x.ndim - len(after)]))
-    once = (c for c in sizes if left.count(c) == 1)
-    of_letters = math.prod(sizes.get(c, 1) for c in (set(right) if arrow else once))
-    return of_letters * (rest if "..." in equation else 1), math.prod(sizes.values()) * rest
+_LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
 
 
 @op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
-    size, products = _einsum_sizes(equation, operands)
-    allow("Einsum", size)
-    if len(operands) < 3:
-        allow_products("Einsum", products, operands[0])
-    return torch.einsum(equation, *together(*operands))
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = [_LETTERS.findall(term) for term in left.split(",")]
+    if len(terms) != len(operands) or "".join(map("".join, terms)) != left.replace(",", ""):
+        raise ValueError(f"Einsum: {equation[:100]!r} is no equation of {len(operands)} operands")
+    said = collections.Counter(c for term in terms for c in term)
+    out = _LETTERS.findall(right) if arrow else sorted(c for c, count in said.items() if c == "..." or count == 1)
+    tensors = list(together(*operands))
+    result, term = tensors[0], terms[0]
+    said.update(out)
+    for c in term:
+        said[c] -= 1
+    for i in range(1, len(terms)):  # one after the other, so that each step's size is known
+        for c in terms[i]:
+            said[c] -= 1
+        kept = [c for c in dict.fromkeys([*term, *terms[i]]) if said[c]] if i + 1 < len(terms) else out
+        result = _contracted((term, terms[i]), (result, tensors[i]), kept)
+        term = kept
+    return _contracted((terms[0],), (result,), out) if len(terms) == 1 else result
+
+
+def _contracted(terms: tuple, operands: tuple, out: list[str]) -> Tensor:
+    """An Einsum of one or two operands."""
+    sizes: dict[str, int] = {}
+    dots: tuple[int, ...] = ()
+    for term, x in zip(terms, operands, strict=True):
+        place = term.index("...") if "..." in term else len(term)
+        count = x.ndim - len(term) + 1 if "..." in term else 0
+        shape = [*x.shape[:place], *x.shape[place + count :]]
+        for letter, n in zip([c for c in term if c != "..."], shape, strict=False):
+            sizes[letter] = max(sizes.get(letter, 1), n)
+        own = tuple(x.shape[place : place + count])
+        dots = tuple(max(p) for p in itertools.zip_longest(own[::-1], dots[::-1], fillvalue=1))[::-1]
+    size = allow("Einsum", *(sizes.get(c, 1) for c in out if c != "..."), *(dots if "..." in out else ()))
+    if len(operands) == 2:
+        allow_products("Einsum", math.prod(sizes.values()) * math.prod(dots), operands[0])
+    found = torch.einsum(f"{','.join(map(''.join, terms))}->{''.join(out)}", *operands)
+    if size:
+        hold(found)
+    return found
 
 
 @op("Range")

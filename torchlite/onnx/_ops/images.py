@@ -22,7 +22,7 @@ def grid_sample(
 ) -> Tensor:
     x, grid = together(x, grid)
     name = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
-    allow("GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=4)
+    allow("GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=64 if mode in ("cubic", "bicubic") else 4)
     grid = grid.to(x.dtype)
     if x.ndim == 3:
         flat = torch.stack([grid[..., 0], torch.zeros_like(grid[..., 0])], -1).unsqueeze(1)

@@ -74,8 +74,7 @@ class Limits:
         kind: Any = value.__class__
         if kind is Tensor or kind is Parameter:
             array = value._data
-            # Ops on numbers of two bytes take several times as long.
-            size = array.nbytes << 2 if array.itemsize == 2 else array.nbytes >> 2
+            size = array.nbytes >> 2 if array.itemsize > 2 else _of_narrow(array)
             made = self.made = self.made + (size or _size(array)) + _OBJECT
         elif kind is np.ndarray or kind is Sequence:
             array = value
@@ -93,7 +92,7 @@ class Limits:
     def count(self, what: str, more: int) -> None:
         """Count what is alive. OnnxFileError where it and `more` elements are too many."""
         if self.left is None:
-            self.left, live = [], min(self.made, self.free)
+            self.left, live = [], min(self.made - self.base, self.free)
             self.own = {id(_memory(_array(x))) for x in self.kept()}
         else:
             alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
@@ -132,21 +131,30 @@ def holder() -> tuple[Callable[[Any], None], bool]:
     return (_nothing, False) if limits is None else (limits.hold, torch.is_grad_enabled())
 
 
+def hold(value: Any) -> None:
+    """Count a value that an op makes on its way to its result."""
+    if RUN.limits is not None:
+        RUN.limits.hold(value)
+
+
 def _nothing(value: Any) -> None:
     pass
 
 
 def allow(what: str, *sizes: int, each: int = 1) -> int:
     """The elements of a result with these sizes, before it is made. OnnxFileError for more than may be alive. `each`
-    is for what stands for several: eight bytes are two.
+    is for what stands for several: eight bytes are two. What is beside the result counts as work too.
     """
     count, limits = math.prod(sizes), RUN.limits
     more = (count or extent(sizes)) * each
     if limits is None:
         if more > _ALONE:
             raise _excess(what, more, _ALONE, 0)
-    elif more + limits.made - limits.base > limits.most:
-        limits.count(what, more)
+    else:
+        if more + limits.made - limits.base > limits.most:
+            limits.count(what, more)
+        if more > count:
+            limits.spend(what, more - count)
     return count
 
 
@@ -203,9 +211,9 @@ def allow_matmul(a: Any, b: Any) -> None:
         allow_products("MatMul", count * first[-1], a)
 
 
-def allow_products(what: str, count: int, x: Any) -> None:
-    """Check the work of products that BLAS adds up, which are fast for numbers of floating point."""
-    allow_work(what, count // (64 if x.is_floating_point() else 2))
+def allow_products(what: str, count: int, x: Any, fast: int = 64) -> None:
+    """Check the work of products that BLAS adds up: `fast` of floating-point numbers in the time of an element."""
+    allow_work(what, count // (fast if x.is_floating_point() else 2))
 
 
 def elements(value: Any) -> int:
@@ -222,6 +230,13 @@ def extent(shape: Iterable[int]) -> int:
     many, a sum over the size that is 0 for example.
     """
     return math.prod(n or 1 for n in shape)
+
+
+def _of_narrow(array: Any) -> int:
+    """The elements that an array of one or two bytes each stands for: numbers of floating point take much longer."""
+    if array.itemsize == 2:
+        return 4 * array.nbytes
+    return array.nbytes >> 2 if array.dtype.char in "?bB" else 16 * array.nbytes
 
 
 def _array(value: Any) -> Any:

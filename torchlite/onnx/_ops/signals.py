@@ -11,7 +11,7 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .._types import dtype_of
-from .limits import allow, allow_broadcast
+from .limits import allow, allow_broadcast, allow_work
 from .registry import Number, number, op
 
 
@@ -41,8 +41,9 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
     axis %= x.ndim
     whole = x[..., 0] if x.shape[-1] == 1 else torch.complex(x[..., 0].contiguous(), x[..., 1].contiguous())
     n = None if length is None else int(number(length))
-    if n is not None:
-        allow("DFT", *(n if d == axis else size for d, size in enumerate(x.shape)), each=4)
+    # A length with large prime factors takes several transforms of longer ones.
+    allow("DFT", *(n if d == axis and n is not None else size for d, size in enumerate(x.shape)), each=4)
+    allow_work("DFT", 32 * x.numel() // x.shape[axis] * (x.shape[axis] if n is None else n) if x.numel() else 0)
     if inverse and onesided:
         return torch.fft.irfft(whole, n if n is not None else 2 * (x.shape[axis] - 1), axis).unsqueeze(-1).to(x.dtype)
     if inverse:
