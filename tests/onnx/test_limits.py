@@ -325,7 +325,8 @@ def test_einsum_of_several_operands():
                             ("bij->jb", "a"), ("...i->...", "a"), ("i,i,i->i", "ddd")):  # fmt: skip
         inputs = [f"x{i}" for i in range(len(names))]
         data = model([node("Einsum", inputs, ["y"], equation=equation)],
-                     [info(x, *arrays[c].shape, kind=11) for x, c in zip(inputs, names, strict=True)], ["y"])  # fmt: skip
+                     [info(x, *arrays[c].shape, kind=11) for x, c in zip(inputs, names, strict=True)],
+                     ["y"])  # fmt: skip
         found = torch.onnx.load(data)(*[torch.from_numpy(arrays[c]) for c in names])
         np.testing.assert_allclose(found, np.einsum(equation, *[arrays[c] for c in names]), rtol=1e-10)
     square = tensor("x", np.ones((150, 150), np.float32), "float32")

@@ -119,7 +119,7 @@ def unpickle(
 
 
 def _look_at(tensors: list[Any], budget: Budget) -> None:
-    """RuntimeError for a sparse tensor whose indices do not lie in it. Indices that are views of fewer cost the more."""
+    """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._data.parts))
         if not options.local.skip_data and tensor.device.type != "meta":
