@@ -359,6 +359,19 @@ BOMBS["script: setstate: of 9,000 objects"] = lambda: (
 
 _setting("pieces", "a = torch.unbind(torch.zeros([10000000, 0]))")
 _setting("pieces again and again", "a = torch.ones([1000])", "while True:", "  b = torch.unbind(a)")
+for _i, _line in enumerate((
+    "torch.arange(step=1, start=0, end=300000000)", "torch.arange(torch.tensor(300000000))",
+    "torch.zeros([torch.tensor(300000000)])", "torch.zeros(torch.tensor(300000000))",
+    "torch.repeat(torch.ones([1]), [torch.tensor(300000000)])", "torch.rand([torch.tensor(300000000)])",
+    "torch.new_full(torch.ones([1]), [torch.tensor(300000000)], 1)",
+    "torch.where(torch.ones([100000, 1]) > 0, torch.ones([1, 1]), torch.ones([1, 100000]))",
+    "torch.allclose(torch.ones([50000, 1]), torch.ones([1, 50000]))",
+    "torch.chunk(torch.zeros([0]), 100000000)", "torch.hsplit(torch.zeros([0]), 10000000)",
+    "torch.tensor_split(torch.ones([2]), 1000000)", "torch.tensor_split(torch.ones([2]), torch.tensor(100000000))",
+    "torch.special_legendre_polynomial_p(torch.ones([4]), torch.full([4], 1000000000.0))",
+)):  # fmt: skip
+    _setting(f"sizes of another kind {_i}", f"a = {_line}")
+_setting("an op that repeats", "a = torch.ones([1])", "while True:", "  b = torch.mvlgamma(a, 4000)")
 _setting("a list of pieces", "a = list(torch.zeros([10000000, 0]))")
 
 # -- TorchScript: records whose cost is more than their length ----------------------------------

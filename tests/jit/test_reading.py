@@ -45,6 +45,13 @@ def test_operators_that_reading_does_not_call(name):
         _load(setting("a = torch.ones([1, 1])", f"b = torch.{name}"))
 
 
+def test_numbers_that_are_no_sizes():
+    """What a tensor is filled with, types and steps ask for nothing."""
+    _load(setting("a = torch.full([4], 1000000000.0)", "b = torch.zeros([100000], dtype=6)",
+                  "c = torch.arange(0.0, 1.0, 0.001)", "d = torch.new_full(a, [2], -1e30)", "e = torch.chunk(b, 4)",
+                  "f = torch.where(a > 0, a, torch.zeros([1]))"))  # fmt: skip
+
+
 def test_what_modules_do_when_they_are_read():
     """A table made of a list, a tensor that is converted, and a parameter that the state has."""
 

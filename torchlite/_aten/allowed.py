@@ -7,8 +7,10 @@ torchlite's own records, or an op that the user registered. Whatever else `torch
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
+from .._dispatch.call import Tensor
 from .._library.operators import DEFINED
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._types.checked import Checked
@@ -55,9 +57,11 @@ _COUNTS: dict[str, tuple[str, int]] = {
             "legendre_polynomial_p"
         ).split()
     },
-    "combinations": ("r", 64), "mvlgamma": ("p", 1 << 12), "special_multigammaln": ("p", 1 << 12),
-    "tensor_split": ("sections", 1 << 20),
+    "mvlgamma": ("p", 1 << 12), "special_multigammaln": ("p", 1 << 12),
+    **dict.fromkeys(("tensor_split", "hsplit", "vsplit", "dsplit"), ("sections", 1 << 20)),
 }  # fmt: skip
+COUNTED = frozenset(name for name, (number, _) in _COUNTS.items() if number != "sections")
+_COMBINED = 1 << 26  # elements of what `combinations` may give
 _PIECES = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
 
 
@@ -67,14 +71,29 @@ def check_pieces(tensor: Any, count: int) -> None:
         raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
 
 
+def _largest(value: Any) -> Any:
+    """A number, or the largest of a tensor."""
+    if isinstance(value, Tensor) and value.numel() and value.device.type != "meta" and not value.is_complex():
+        return value.detach().max().item()
+    return value
+
+
+def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, **_: Any) -> None:
+    count = self.numel() + (r - 1 if with_replacement else 0)
+    if r > 0 and count >= r and (r > 1 << 10 or math.comb(count, r) * r > _COMBINED):
+        raise RuntimeError(f"aten::combinations: a program may ask for {_COMBINED} elements at most, and not for r={r}")
+
+
 def _checking(overload: OpOverload) -> Any:
     """What checks the whole numbers that an overload repeats its work by: a function of arguments and keywords. None
     for overloads that have no such numbers.
     """
     name = overload._opname
-    if overload.namespace != "aten" or name not in _COUNTS and name not in _PIECES:
+    if overload.namespace != "aten" or name not in (*_COUNTS, *_PIECES, "combinations"):
         return None
     places = [argument.name for argument in overload._schema.positional]
+    if name == "combinations":
+        return lambda args, kwargs: _check_combinations(**dict(zip(places, args, strict=False)) | kwargs)
     if name in _PIECES:
 
         def check(args: tuple, kwargs: dict[str, Any]) -> None:
@@ -82,13 +101,19 @@ def _checking(overload: OpOverload) -> Any:
             tensor, dim, step = given.get("self"), given.get("dim", 0), given.get("split_size", 1)
             shape = getattr(tensor, "shape", ())
             if isinstance(dim, int) and -len(shape) <= dim < len(shape) and isinstance(step, int) and step > 0:
-                check_pieces(tensor, min(shape[dim], given.get("chunks", shape[dim])) // step)
+                chunks = given.get("chunks", shape[dim])
+                check_pieces(tensor, min(shape[dim], chunks) // step if shape[dim] else chunks)
 
         return check
     counted, most = _COUNTS[name]
 
     def check_count(args: tuple, kwargs: dict[str, Any]) -> None:
-        number = (dict(zip(places, args, strict=False)) | kwargs).get(counted)
+        given = dict(zip(places, args, strict=False)) | kwargs
+        number = given.get(counted)
+        if counted == "sections" and number is None:  # places, where the tensor has a dimension
+            sections = given.get("tensor_indices_or_sections")
+            number = sections if getattr(sections, "ndim", 1) == 0 else None
+        number = _largest(number)
         if isinstance(number, (int, float)) and number > most:
             raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
 

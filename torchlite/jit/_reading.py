@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._aten.allowed import packet_of
+from .._aten.allowed import COUNTED, packet_of
 from .._dispatch.call import Tensor
 from ._lifetimes import walk
 from ._runtime import GLOBALS, SCRIPTED, Later, Maker, call, change
@@ -145,21 +145,19 @@ class Budget:
         kind = _kind(name)
         if kind == "view":
             if "split" in name or "chunk" in name or "unbind" in name:
-                self.step(max((max(v.shape, default=1) for v in tensors), default=0))
+                self.step(int(min(2 * _pieces(name, given, tensors), self._steps + 1)))
             return True
         if kind is None:
             self._refuse(name)
         work: float = sum(math.prod(v.shape) for v in tensors)
-        if len(tensors) > 1 and kind == "pointwise":
+        if len(tensors) > 1:
             work = max(work, math.prod(_broadcast([v.shape for v in tensors])))
         if kind == "sized":
-            sizes = [v for values in lists for v in values if v.__class__ is int]
-            sizes += [v for v in given if v.__class__ is int and name in ("expand", "repeat", "tile", "rand", "randn")]
-            work = max(1, work) * math.prod(max(1, abs(n)) for n in sizes)
-        elif kind == "range":
-            numbers = [abs(v) for v in given if v.__class__ in (int, float)]
-            step = numbers[2] if len(numbers) > 2 else 1
-            work = sum(numbers[:2]) / step if step else math.inf
+            sizes = _numbers([*(v for values in lists for v in values), *_alone(name, given)])
+            work = max(1, work) * math.prod(max(1, n) for n in sizes)
+        elif kind == "range":  # whichever of them is the step
+            numbers = _numbers(given)
+            work = max(numbers, default=0) / min([1, *filter(None, numbers)])
         else:
             self.step(visited(*lists, most=self._steps))
         self.take(_ELEMENT * work)
@@ -171,6 +169,36 @@ class Budget:
             f"a __setstate__ of the file calls aten::{name}, whose work may be more than that of reading its tensors: "
             "call it in another method"
         )
+
+
+def _numbers(values: list) -> list[float]:
+    """The numbers among values, without their signs. Tensors of one element are numbers too."""
+    found = []
+    for value in values:
+        if isinstance(value, Tensor) and math.prod(value.shape) == 1 and not value.is_complex():
+            value = value.item()
+        if value.__class__ in (int, float):
+            found.append(abs(value) if math.isfinite(value) else math.inf)
+    return found
+
+
+def _alone(name: str, given: list) -> list:
+    """What may be a size of a tensor that is made, beside lists of sizes: tensors, and integers where these may be."""
+    name = name.removeprefix("torch.").removeprefix("ops.aten.")
+    if "full" in name:  # what it is filled with
+        return []
+    rest = given if name in ("zeros", "ones", "empty", "rand", "randn", "empty_strided") else given[1:]
+    integers = name in ("expand", "repeat", "tile", "rand", "randn")
+    return [v for v in rest if isinstance(v, Tensor) or integers and v.__class__ is int]
+
+
+def _pieces(name: str, given: list, tensors: list) -> float:
+    """How many tensors an operator makes of one, at most."""
+    longest = max((max(v.shape, default=1) for v in tensors), default=0)
+    if "unbind" in name or name.removeprefix("torch.ops.aten.") in ("split", "unsafe_split", "split_copy"):
+        return longest
+    lists = [len(v) for v in given if v.__class__ in (list, tuple)]
+    return max([longest, *_numbers(given[1:]), *lists])
 
 
 def _kind(name: str) -> str | None:
@@ -190,6 +218,8 @@ def _kind(name: str) -> str | None:
         return "linear"
     packet = packet_of("aten", name)
     if packet is None:
+        return None
+    if name.rstrip("_") in COUNTED:  # repeats its work by a number
         return None
     overloads = [getattr(packet, overload) for overload in packet.overloads() if "out" not in overload]
     if overloads and all(overload.is_view for overload in overloads):
