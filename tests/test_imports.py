@@ -145,7 +145,7 @@ def test_backends_know_the_protocol_only(path):
 
 
 # The front end's rooms from the ground up: each may know itself and those before it.
-ROOMS = ("_types", "_settings", "_dispatch", "_device", "_tensor", "autograd", "_ops")
+ROOMS = ("_settings", "_types", "_dispatch", "_device", "_tensor", "autograd", "_ops")
 
 
 @pytest.mark.parametrize("room", ROOMS)

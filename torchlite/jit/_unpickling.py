@@ -86,7 +86,7 @@ class ProgramUnpickler(RestrictedUnpickler):
             elif cls is RecursiveScriptModule:
                 parts = (*value._attributes.values(), *value._modules.values())
             elif cls not in self._classes:
-                raise pickle.UnpicklingError(f"{short(value)} is no value of TorchScript")
+                raise pickle.UnpicklingError(f"an object of the class {cls.__name__} is no value of TorchScript")
             pending += [part for part in parts if type(part) not in _VALUES]
 
     def set_states(self, size: int) -> None:
