@@ -44,44 +44,24 @@ def test_refused_forms_name_their_place(form, tmp_path):
         torch.jit.load(_file(text, tmp_path))(torch.ones(2))
 
 
+def _of(*parts: str | bytes) -> io.BytesIO:
+    return io.BytesIO(programs.holding(*parts))
+
+
 # -- the values of a program's pickles -----------------------------------------------------------------
 
-_GLOBALS = (
-    b"ccollections\nOrderedDict\n", b"ctorch._utils\n_rebuild_tensor_v2\n", b"c__builtin__\nset\n", b"ctorch\nTensor\n",
-    b"ctorch\nFloatStorage\n", b"ctorch\nfloat32\n", b"ctorch.jit._pickle\nbuild_intlist\n", b"c__torch__\nM\n",
-    b"c__torch__\nNT\n", b"c__torch__\nE\n", b"c__torch__\nC\n", b"c__builtin__\nset\n)R", b"ccollections\nCounter\n)R",
-    b"ctorch\nSize\n((K\1ttR", b"C\1a",
-)  # fmt: skip
-_PLACES = {
-    "alone": b"%b", "in a list": b"](K\1%be", "in a dict": b"}X\1\0\0\0k%bs", "in a tuple": b"(K\1(%btt",
-    "in a named tuple": b"c__torch__\nNT\n(%bt\x81", "in an object": b"c__torch__\nC\n)\x81}X\1\0\0\0v%bsb",
-    "put there later": b"(]q\7(h\7h\7th\7%ba0t", "recalled": b"(%bq\7]q\x08(h\7eh\x08t",
-    "the state of an object": b"c__torch__\nS\n)\x81%bb",
-}  # fmt: skip
-_CLASSES = (
-    "class NT(NamedTuple):\n  float : Any\nclass E(Enum):\n  A = 1\nclass C:\n  v : Any\n"
-    "class S:\n  v : Any\n  def __setstate__(self: __torch__.S, v: Any) -> NoneType:\n    self.v = v\n    return None\n"
-    f"{programs._CLASS}  a : Any\n  def forward(self: __torch__.M, x: Tensor) -> Any:\n    return %s\n"
-)
 
-
-def _holding(value: bytes, form: str = "self.a", constants: bytes = b"\x80\2).") -> io.BytesIO:
-    """A program whose module has an attribute of this pickle."""
-    data = b"\x80\2c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89X\1\0\0\0a" + value + b"ub."
-    return io.BytesIO(programs.program(_CLASSES % form, data, constants))
-
-
-@pytest.mark.parametrize("place", _PLACES)
-@pytest.mark.parametrize("name", _GLOBALS)
+@pytest.mark.parametrize("place", programs.PLACES)
+@pytest.mark.parametrize("name", programs.GLOBALS)
 def test_what_a_pickle_names_is_no_value_of_its_program(name, place):
-    value = _PLACES[place] % name
+    value = programs.PLACES[place] % name
     with pytest.raises(RuntimeError, match=r"is no value of TorchScript \(in the record data.pkl\)"):
-        torch.jit.load(_holding(value))
+        torch.jit.load(_of(value))
     with pytest.raises(RuntimeError, match=r"is no value of TorchScript \(in the record constants.pkl\)"):
-        torch.jit.load(_holding(b"N", constants=b"\x80\2" + value + b"\x85."))
+        torch.jit.load(_of(b"N", "self.a", b"\x80\2" + value + b"\x85."))
 
 
-@pytest.mark.parametrize("place", _PLACES)
+@pytest.mark.parametrize("place", programs.PLACES)
 def test_values_of_the_language_load_in_the_same_places(place):
     for value in (
         b"K\5",
@@ -93,7 +73,7 @@ def test_values_of_the_language_load_in_the_same_places(place):
         b"ctorch\ndevice\n(X\3\0\0\0cputR",
     ):
         if place != "the state of an object" or value != b"N":
-            torch.jit.load(_holding(_PLACES[place] % value))(torch.ones(1))
+            torch.jit.load(_of(programs.PLACES[place] % value))(torch.ones(1))
 
 
 class Allowed:
@@ -105,14 +85,14 @@ def test_programs_name_no_class_that_users_allow_for_checkpoints():
     with torch.serialization.safe_globals([Allowed]):
         for value in (b"c" + path, b"c" + path + b")R", b"c" + path + b")\x81"):
             with pytest.raises(RuntimeError, match="Unsupported global"):
-                torch.jit.load(_holding(value))
+                torch.jit.load(_of(value))
 
 
 @pytest.mark.parametrize("method", ["float", "int", "bool", "cpu", "cuda", "double"])
 def test_casts_are_of_tensors(method):
     for value in (b"c__torch__\nNT\n(K\1t\x81", b"K\1", b"X\1\0\0\0a", b"]", b"c__torch__\nC\n)\x81}b"):
         with pytest.raises(RuntimeError, match="has no (method|attribute) '" + method):
-            torch.jit.load(_holding(value, f"(self.a).{method}()"))(torch.ones(1))
+            torch.jit.load(_of(value, f"(self.a).{method}()"))(torch.ones(1))
 
 
 def test_one_budget_pays_for_both_pickles():
@@ -121,7 +101,7 @@ def test_one_budget_pays_for_both_pickles():
         b"ctorch.jit._pickle\nbuild_intlist\n(h\x63tR0" for _ in range(44)
     )  # fmt: skip
     module = b"c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89ub."
-    text = _CLASSES % "x"
+    text = programs.CLASSES % "x"
     torch.jit.load(io.BytesIO(programs.program(text, part + module)))
     torch.jit.load(io.BytesIO(programs.program(text, None, part + b").")))
     with pytest.raises(RuntimeError, match="more work or memory"):
