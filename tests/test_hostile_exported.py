@@ -108,19 +108,20 @@ def test_an_output_is_written_to_an_input():
         torch.export.load(_changed(change))
 
 
-def test_a_nameless_node_gives_way_to_a_value_of_its_name():
+@pytest.mark.parametrize(("given", "name"), [(None, "topk_default"), ("topk", "topk"), ("output", "output")])
+def test_a_node_that_is_no_value_gives_way_to_a_value_of_its_name(given, name):
     def change(data):
         if not data.startswith(b"{") or b"graph_module" not in data:
             return data
-        loaded = json.loads(data.replace(b'"sum_1"', b'"topk"'))
+        loaded = json.loads(data.replace(b'"sum_1"', f'"{name}"'.encode()))
         for node in loaded["graph_module"]["graph"]["nodes"]:
             if "topk" in node["target"]:
-                node["name"] = None
+                node["name"] = given
         return json.dumps(loaded).encode()
 
     program = torch.export.load(_changed(change))
     names = [node.name for node in program.graph.nodes]
-    assert len({*names}) == len(names) and "topk" in names and "topk_1" in names
+    assert len({*names}) == len(names) and name in names and f"{name}_1" in names
     x = torch.arange(12.0).reshape(3, 4)
     plain = torch.export.load(_changed(lambda data: data))
     assert torch.equal(program.module()(x), plain.module()(x))
