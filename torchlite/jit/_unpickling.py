@@ -87,7 +87,8 @@ class ProgramUnpickler(RestrictedUnpickler):
                 parts = (*value._attributes.values(), *value._modules.values())
             elif cls not in self._classes:
                 raise pickle.UnpicklingError(f"an object of the class {cls.__name__} is no value of TorchScript")
-            pending += [part for part in parts if type(part) not in _VALUES]
+            if not _VALUES.issuperset(map(type, parts)):
+                pending += [part for part in parts if type(part) not in _VALUES]
 
     def set_states(self, size: int) -> None:
         """Call `__setstate__` of the objects that have one. size: of the file, which bounds what they may do."""
