@@ -1,12 +1,14 @@
 """Damaged and hostile `.pt2` files: a sample of `python -m tests.hostile.exported`."""
 
 import copy
+import functools
 import io
 import json
 import operator
 import pickle
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -50,6 +52,101 @@ def test_what_is_wrong_is_named(change, said):
     records[name] = json.dumps(loaded).encode()
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(io.BytesIO(exported._packed(records)))
+
+
+@functools.cache
+def _plain():
+    """The records of a program of two layers and a buffer."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = torch.nn.Linear(4, 4)
+            self.a = torch.nn.Parameter(torch.ones(4))
+            self.register_buffer("count", torch.zeros(4))
+
+        def forward(self, x):
+            self.count.add_(1)
+            return self.m(x) + self.a + torch.topk(x, 1, 0)[0].sum() + x.sum(0)
+
+    held = io.BytesIO()
+    program = torch.export.export(Net(), (torch.ones(3, 4),)).run_decompositions()
+    torch.export.save(program, held)
+    return exported._records(held.getvalue())
+
+
+def _changed(change):
+    """The file of those records, which are changed."""
+    return io.BytesIO(exported._packed({name: change(data) for name, data in _plain().items()}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("m.weight", "a.weight", "cannot have both 'a' and 'a.weight'"),
+        ("m.weight", "count.b.c", "cannot have both 'count' and 'count.b.c'"),
+        ("m.weight", "a", "cannot have both 'a' and 'a'"),
+        ("a", "_guards_fn", "cannot have both '_guards_fn' and '_guards_fn'"),
+        ("m.weight", "_guards_fn.a", "cannot have both '_guards_fn' and '_guards_fn.a'"),
+    ],
+)
+def test_tensors_have_places_of_their_own(before, after, said):
+    with pytest.raises(RuntimeError, match=said):
+        torch.export.load(_changed(lambda data: data.replace(f'"{before}"'.encode(), f'"{after}"'.encode())))
+
+
+def test_names_that_begin_alike_are_taken():
+    program = torch.export.load(_changed(lambda data: data.replace(b'"m.bias"', b'"a-.bias"')))
+    assert program.module()(torch.ones(3, 4)).shape == (3, 4)
+
+
+def test_an_output_is_written_to_an_input():
+    def change(data):
+        if not data.startswith(b"{") or b"buffer_mutation" not in data:
+            return data
+        loaded = json.loads(data)
+        for spec in loaded["graph_module"]["signature"]["output_specs"]:
+            if "buffer_mutation" in spec:
+                spec["buffer_mutation"]["buffer_name"] = "nowhere"
+        return json.dumps(loaded).encode()
+
+    with pytest.raises(RuntimeError, match="written to 'nowhere', which is no input"):
+        torch.export.load(_changed(change))
+
+
+@pytest.mark.parametrize(("given", "name"), [(None, "topk_default"), ("topk", "topk"), ("output", "output")])
+def test_a_node_that_is_no_value_gives_way_to_a_value_of_its_name(given, name):
+    def change(data):
+        if not data.startswith(b"{") or b"graph_module" not in data:
+            return data
+        loaded = json.loads(data.replace(b'"sum_1"', f'"{name}"'.encode()))
+        for node in loaded["graph_module"]["graph"]["nodes"]:
+            if "topk" in node["target"]:
+                node["name"] = given
+        return json.dumps(loaded).encode()
+
+    program = torch.export.load(_changed(change))
+    names = [node.name for node in program.graph.nodes]
+    assert len({*names}) == len(names) and name in names, names
+    x = torch.arange(12.0).reshape(3, 4)
+    plain = torch.export.load(_changed(lambda data: data))
+    assert torch.equal(program.module()(x), plain.module()(x))
+
+
+@pytest.mark.parametrize("op", ["select.int", "slice.Tensor"])
+@pytest.mark.parametrize("dim", [64, 1 << 22, 1 << 40])
+def test_dimensions_that_no_tensor_has_take_no_memory(op, dim):
+    program = torch.export.load(
+        io.BytesIO(bombs.exported([bombs.node(f"torch.ops.aten.{op}", "y", bombs.X, {"as_int": dim}, {"as_int": 0})]))
+    )
+    tracemalloc.start()
+    try:
+        module = program.module()
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        module(torch.ones(2))
 
 
 # -- graphs of files are checked whoever runs them -------------------------------------------------

@@ -145,7 +145,7 @@ def test_backends_know_the_protocol_only(path):
 
 
 # The front end's rooms from the ground up: each may know itself and those before it.
-ROOMS = ("_types", "_settings", "_dispatch", "_device", "_tensor", "autograd", "_ops")
+ROOMS = ("_settings", "_types", "_dispatch", "_device", "_tensor", "autograd", "_ops")
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -224,3 +224,17 @@ def test_every_family_of_ops_is_named():
 
     there = sorted(path.stem for path in (ROOT / "torchlite" / "_ops").glob("*.py") if path.stem != "__init__")
     assert list(FAMILIES) == there
+
+
+def test_a_first_use_changes_no_filters_of_warnings():
+    """Filters that a first use within `catch_warnings` adds would go with it, and later overflows would warn."""
+    code = (
+        "import warnings, torchlite as torch\n"
+        "before = list(warnings.filters)\n"
+        "with warnings.catch_warnings():\n    torch.ones(1) + 1\n"
+        "with warnings.catch_warnings(record=True) as told:\n    torch.tensor([1e38]) * 1e38\n"
+        "torch.ones(1) / 0\n"
+        "print(told, warnings.filters == before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n" and not done.stderr

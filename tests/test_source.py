@@ -10,12 +10,14 @@ import linecache
 import pathlib
 import subprocess
 import sys
+import threading
+import time
 import traceback
 
 import pytest
 
 import torchlite as torch
-from torchlite._types.source import compile_function, compile_source, identifier, is_identifier, quoted
+from torchlite._types.source import compile_function, compile_source, identifier, is_identifier, literal, parse, quoted
 
 from .hostile import names
 
@@ -62,6 +64,70 @@ def test_text_becomes_code_in_one_module(path):
         return
     where = path.relative_to(ROOT).as_posix()
     assert not [found for found in runs_text(ast.parse(path.read_text())) if (where, found[0]) not in ALLOWED]
+
+
+_TREES = ("parse", "literal_eval", "PyCF_ONLY_AST")
+
+
+def makes_trees(tree: ast.AST) -> list[tuple[str, int]]:
+    """Uses of what makes syntax trees of text."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("ast", "_ast"):
+            found += [(node.attr, node.lineno)] * (node.attr in _TREES)
+        elif isinstance(node, ast.ImportFrom) and node.module in ("ast", "_ast"):
+            found += [(alias.name, node.lineno) for alias in node.names if alias.name in _TREES]
+        elif isinstance(node, ast.Import):
+            found += [(a.name, node.lineno) for a in node.names if a.name in ("ast", "_ast") and a.asname]
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_text_becomes_a_tree_in_one_module(path):
+    assert path == HOME or not makes_trees(ast.parse(path.read_text()))
+
+
+def test_the_walk_finds_what_makes_trees():
+    text = "ast.parse(x)\nfrom ast import literal_eval as l\nimport ast as a\nf = ast.parse\nast.dump(x)"
+    assert sorted(name for name, _ in makes_trees(ast.parse(text))) == ["ast", "literal_eval", "parse", "parse"]
+
+
+class Circle:
+    """An object whose finalizer lets other threads run."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+    def __del__(self) -> None:
+        time.sleep(0)
+
+
+def test_threads_parse_at_once():
+    """The collector runs finalizers while a tree is made; CPython 3.11 counts the depths of all threads as one."""
+    text, wrong = "a = [1, 2, (3, x + y * z)]\nb = 'c'\n" * 3, []
+
+    def work(depth: int) -> None:
+        if depth:
+            return work(depth - 1)
+        try:
+            for _ in range(200):
+                Circle()
+                parse(text)
+                assert literal("[1, (2, 'a')]") == [1, (2, "a")]
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(10 * i,)) for i in range(4)]
+    before = gc.get_threshold()
+    gc.set_threshold(5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+    assert wrong == []
 
 
 def test_the_walk_finds_what_it_looks_for():

@@ -13,6 +13,8 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ._types.source import literal, parse
+
 __all__ = [
     "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
     "sym_not", "sym_sqrt", "sym_sum",
@@ -254,7 +256,7 @@ def read(text: str, budget: Any = None) -> Expr | None:
     if len(text) > 10_000:
         return None
     try:
-        return _read(ast.parse(text, mode="eval").body, 0, budget)
+        return _read(parse(text, mode="eval").body, 0, budget)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError):
         return None
 
@@ -272,7 +274,7 @@ def opaque(text: str) -> Expr | None:
     if len(text) > 10_000 or "(" not in text:
         return None
     try:
-        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+        nodes = list(ast.walk(parse(text, mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Expr.symbol(text) if all(isinstance(node, _FORMS) for node in nodes) else None
@@ -283,7 +285,7 @@ def _read(node: Any, depth: int, budget: Any) -> Expr:
         raise ValueError
     name = node.func.id
     if name in ("Integer", "Symbol"):
-        value = ast.literal_eval(node.args[0])
+        value = literal(node.args[0])
         if name == "Symbol" and isinstance(value, str) and value.isidentifier():
             return Expr.symbol(value)
         if name == "Integer" and type(value) is int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import warnings
 
 import pytest
@@ -261,6 +263,18 @@ def test_logs_tell_what_was_asked_for(capsys):
             torch._logging.set_logs(nonsense=True)
     finally:
         torch._logging.set_logs()
+
+
+def test_a_break_before_modules_load_is_one_at_once(monkeypatch):
+    def f(x):
+        print(x.ndim)
+        importlib.import_module("colorsys")
+        return x
+
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with pytest.warns(UserWarning, match="it calls print"):
+        torch.compile(f)(torch.ones(1))
+    assert "colorsys" in sys.modules
 
 
 def test_an_error_of_a_compiler_is_named():

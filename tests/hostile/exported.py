@@ -12,6 +12,7 @@ import io
 import json
 import pickle
 import random
+import re
 import sys
 import time
 import tracemalloc
@@ -88,10 +89,19 @@ def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return found
 
 
+def _renamed(dice: random.Random, records: dict[str, bytes]) -> dict[str, bytes]:
+    """The records with another name, or the name of something else, wherever one name stands."""
+    model = next(n for n in records if n.endswith("model.json"))
+    names = sorted({*re.findall(rb'name": ?"([\w.]{1,60})"', records[model])})
+    before, other = dice.choice(names), dice.choice(names)
+    after = dice.choice((other, before + b".a", other + b".b", b"_guards_fn", b"output"))
+    return {n: c.replace(b'"%b"' % before, b'"%b"' % after) if n.endswith(".json") else c for n, c in records.items()}
+
+
 def damaged(dice: random.Random, samples: list[bytes]) -> bytes:
     """A file with some of its bytes, records or values changed."""
     data = dice.choice(samples)
-    kind = dice.randrange(6)
+    kind = dice.randrange(7)
     if kind == 0:
         out = bytearray(data)
         for _ in range(dice.randrange(1, 8)):
@@ -110,6 +120,8 @@ def damaged(dice: random.Random, samples: list[bytes]) -> bytes:
         else:
             records[name] = dice.randbytes(dice.randrange(64))
         return _packed(records)
+    if kind == 6:
+        return _packed(_renamed(dice, records))
     name = dice.choice(
         [n for n in records if n.endswith(".json")] + [n for n in records if n.endswith("model.json")] * 4
     )

@@ -636,6 +636,11 @@ def _chain(number: int) -> list[dict]:
     ]
 
 
+for _name in ("select.int", "slice.Tensor"):
+    _called(
+        f"a dimension of {_name}",
+        lambda name=_name: exported([node(f"torch.ops.aten.{name}", "y", X, {"as_int": 1 << 27}, {"as_int": 0})]),
+    )
 _called("2,000 nodes", lambda: exported(_chain(2_000)))
 
 

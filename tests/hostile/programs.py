@@ -206,6 +206,43 @@ def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2
     )
 
 
+# What a pickle may name, and make of names, that is no value of TorchScript; and where it may put values.
+GLOBALS = (
+    b"ccollections\nOrderedDict\n", b"ctorch._utils\n_rebuild_tensor_v2\n", b"c__builtin__\nset\n", b"ctorch\nTensor\n",
+    b"ctorch\nFloatStorage\n", b"ctorch\nfloat32\n", b"ctorch.jit._pickle\nbuild_intlist\n", b"c__torch__\nM\n",
+    b"c__torch__\nNT\n", b"c__torch__\nE\n", b"c__torch__\nC\n", b"c__builtin__\nset\n)R", b"ccollections\nCounter\n)R",
+    b"ctorch\nSize\n((K\1ttR", b"C\1a",
+)  # fmt: skip
+PLACES = {
+    "alone": b"%b", "in a list": b"](K\1%be", "in a dict": b"}X\1\0\0\0k%bs", "in a tuple": b"(K\1(%btt",
+    "in a named tuple": b"c__torch__\nNT\n(%bt\x81", "in an object": b"c__torch__\nC\n)\x81}X\1\0\0\0v%bsb",
+    "put there later": b"(]q\7(h\7h\7th\7%ba0t", "recalled": b"(%bq\7]q\x08(h\7eh\x08t",
+    "the state of an object": b"c__torch__\nS\n)\x81%bb",
+}  # fmt: skip
+CLASSES = (
+    "class NT(NamedTuple):\n  float : Any\nclass E(Enum):\n  A = 1\nclass C:\n  v : Any\n"
+    "class S:\n  v : Any\n  def __setstate__(self: __torch__.S, v: Any) -> NoneType:\n    self.v = v\n    return None\n"
+    f"{_CLASS}  a : Any\n  def forward(self: __torch__.M, x: Tensor) -> Any:\n    return %s\n"
+)
+
+
+def holding(value: bytes, form: str = "self.a", constants: bytes = b"\x80\2).") -> bytes:
+    """A program whose module has an attribute of this pickle."""
+    data = b"\x80\2c__torch__\nM\n)\x81}(X\x08\0\0\0training\x89X\1\0\0\0a" + value + b"ub."
+    return program(CLASSES % form, data, constants)
+
+
+def _naming(rng: random.Random) -> bytes:
+    """A program that has what its pickles name among its values, and hands it out, calls it or looks at it."""
+    value = rng.choice(list(PLACES.values())) % rng.choice(GLOBALS)
+    form = rng.choice(
+        ("self.a", "[self.a]", "(self.a).float()", "self.a(x)", "(self.a)[0]", "fork(self.a, x)", "CONSTANTS.c0")
+    )
+    if rng.random() < 0.3:
+        return holding(b"N", form, b"\x80\2" + value + b"\x85.")
+    return holding(value, form)
+
+
 def _written(rng: random.Random) -> bytes:
     """A class whose method has a form that the language does not have, somewhere."""
     if rng.random() < 0.3:
@@ -350,7 +387,8 @@ def whole_files() -> list[bytes]:
 def file(number: int, whole: list[bytes]) -> bytes:
     """The file of a number."""
     rng = random.Random(number)
-    return (_written, _deep, _pickled)[number % 6](rng) if number % 6 < 3 else _damaged(rng, whole)
+    kinds = (_written, _deep, _pickled, _naming)
+    return kinds[number % 8](rng) if number % 8 < 4 else _damaged(rng, whole)
 
 
 def wrong(data: bytes) -> str:
@@ -373,7 +411,8 @@ def wrong(data: bytes) -> str:
     if module is not None:
         try:
             with torch.no_grad():
-                module(torch.ones(2, 3))
+                if _is_of_python(module(torch.ones(2, 3))):
+                    problem = "a class or function of Python came out"
         except _ALLOWED:
             problem = ""
         except BaseException as error:
@@ -387,6 +426,13 @@ def wrong(data: bytes) -> str:
     if not problem and peak > SPARE + 40 * len(data) + TREE * _text_length(data):
         problem = f"it took {peak >> 10} kB of memory, the file has {len(data) >> 10} kB"
     return problem
+
+
+def _is_of_python(value: Any) -> bool:
+    """Whether a result is, or holds, something that can be called, modules aside."""
+    if isinstance(value, (list, tuple, set)):
+        return any(map(_is_of_python, value))
+    return callable(value) and not isinstance(value, torch.nn.Module)
 
 
 def _text_length(data: bytes) -> int:

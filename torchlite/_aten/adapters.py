@@ -13,6 +13,7 @@ import torchlite as torch
 
 from .._dispatch.codegen import function_for
 from .._dispatch.record import REGISTRY
+from .._dispatch.shapes import wrap_dim
 from . import gradients, normalizations, resampling
 
 F = torch.nn.functional
@@ -91,7 +92,7 @@ def _has_metadata(
 
 
 def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    dim = range(self.ndim)[dim]
+    dim = wrap_dim(dim, self.ndim)
     return self[(_SLICE_ALL,) * dim + (slice(start, end, step),)]
 
 

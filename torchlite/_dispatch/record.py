@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 from .._types import dtypes, layouts
 from .._types.names import root
+from .._types.source import literal
 from .plan import Plan
 from .slots import SLOTS
 
@@ -92,7 +92,7 @@ def _default(text: str) -> Any:
         except ValueError:
             continue
     try:
-        return ast.literal_eval(text)
+        return literal(text)
     except (ValueError, SyntaxError):
         name = text.removeprefix("torch.")
         return getattr(layouts, name, None) or dtypes.ALL[name]

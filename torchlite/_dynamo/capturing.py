@@ -47,6 +47,8 @@ class Capture(KernelRecorder):
         super().__init__(table)
         self.outside, self.state = outside, state
         self.place = ""
+        self._modules = len(sys.modules)
+        self.loads = False  # whether modules were loaded before it failed
         self.steps: list[Step] = []
         self.names = Names()
         self.count = 0  # of slots
@@ -80,6 +82,7 @@ class Capture(KernelRecorder):
     def fail(self, why: str) -> None:
         if self.failure is None:
             self.place = self.place or place_of(sys._getframe(1), self.state.codes)
+            self.loads = len(sys.modules) > self._modules
         super().fail(why)
 
     # -- arrays and slots ----------------------------------------------------------------------

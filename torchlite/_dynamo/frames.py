@@ -291,7 +291,7 @@ class Frame:
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
         settings = _settings()
-        capture, loaded = Capture(table, outside, variant.state), len(sys.modules)
+        capture = Capture(table, outside, variant.state)
         given = containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
@@ -305,18 +305,18 @@ class Frame:
         if captured is not None and _settings() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
-        if captured is None and not self._may_settle(capture, len(sys.modules) > loaded):
+        if captured is None and not self._may_settle(capture):
             self._give_up(key, capture.failure or "", capture.place)
         return result, captured
 
-    def _may_settle(self, capture: Capture, loads: bool) -> bool:
-        """Whether the next call may do what can be captured: this one loaded modules, made what it keeps (once or
-        twice, not each time), or ran code that none before it ran.
+    def _may_settle(self, capture: Capture) -> bool:
+        """Whether the next call may do what can be captured: this one loaded modules before it did anything else, made
+        what it keeps (once or twice, not each time), or ran code that none before it ran.
         """
         if capture.changes and self.changes < _SETTLING:
             self.changes += 1
             return True
-        return loads or self.discovery.lacks(capture.watcher.libraries)
+        return capture.loads or self.discovery.lacks(capture.watcher.libraries)
 
     def _again(self, key: Any, variant: Variant, tensors: list, args: tuple, kwargs: dict) -> Any:
         """A call of a kind that was captured once: where it does the same again, it is replayed from now on. Where it

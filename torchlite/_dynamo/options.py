@@ -6,12 +6,13 @@ PyTorch's own compiler.
 
 from __future__ import annotations
 
-import ast
 import copy
 import functools
 import sys
 from pathlib import Path
 from typing import Any
+
+from .._types.source import literal
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -33,7 +34,7 @@ def _table() -> dict[str, tuple[type | None, Any]]:
             kind = _KINDS.get(line[1:-1])
         elif not line.startswith("#"):
             for name, given, text in (word.partition("=") for word in line.split()):
-                found[name] = kind, ast.literal_eval(text) if given else None if kind is None else kind()
+                found[name] = kind, literal(text) if given else None if kind is None else kind()
     return found
 
 

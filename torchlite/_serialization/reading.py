@@ -21,6 +21,7 @@ from .._tensor.typed_storage import TypedStorage, over
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.names import is_ours
+from .._types.source import source_of
 from . import options
 from .archive import NATIVE, Reader, _read_into, byteswap
 from .budget import Budget
@@ -398,10 +399,8 @@ def _compare_source(cls: Any, file: Any, before: Any) -> None:
     """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
     if not file or not before or is_ours(cls):
         return
-    import inspect
-
     try:
-        now = inspect.getsource(cls)
+        now = source_of(cls)
     except (OSError, TypeError):
         warnings.warn(
             f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be checked for correctness "

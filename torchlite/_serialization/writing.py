@@ -25,6 +25,7 @@ from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
 from .._types.layouts import layout
+from .._types.source import source_of
 from . import options
 from .archive import NATIVE, Writer
 from .names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
@@ -97,7 +98,7 @@ class _Modules:
         import inspect
 
         try:
-            return "module", obj, inspect.getsourcefile(obj), inspect.getsource(obj)
+            return "module", obj, inspect.getsourcefile(obj), source_of(obj)
         except (OSError, TypeError):
             warnings.warn(
                 f"Couldn't retrieve source code for container of type {obj.__name__}. It won't be checked for "

@@ -18,6 +18,7 @@ from torchlite.utils import _pytree as pytree
 from . import _running
 from .graph_signature import ConstantArgument, InputKind, OutputKind
 
+GUARDS = "_guards_fn"  # the module that checks inputs
 _WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
@@ -108,8 +109,8 @@ def unlifted(program: Any, check_guards: bool) -> GraphModule:
             values[node].meta.update(node.meta)
             attributes[target] = values[node]
     if check_guards:
-        root.add_module("_guards_fn", GuardsFn(_guards(program, users)))
-        graph.call_module("_guards_fn", tuple(values[node] for node in users))
+        root.add_module(GUARDS, GuardsFn(_guards(program, users)))
+        graph.call_module(GUARDS, tuple(values[node] for node in users))
     for node in program.graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))

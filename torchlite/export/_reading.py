@@ -5,6 +5,7 @@ a few functions on sizes, names are names, and sizes are checked against the fil
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import operator
 import os
@@ -23,7 +24,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from . import _specs
 from . import graph_signature as gs
 from ._codes import DTYPES, FUNCTIONS, LAYOUTS, MEMORY_FORMATS, SCHEMA, CheckedFunction, FormatError, checked, wrong
-from ._module import SubgraphModule
+from ._module import GUARDS, SubgraphModule
 from ._records import Records, checked_name, field, parsed, union, whole
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 
@@ -162,6 +163,7 @@ class _Reader:
         program._guards_code = [g for g in self.data.get("guards_code") or [] if type(g) is str]
         program._dialect = "ATEN" if "ATEN" in (self.data.get("verifiers") or []) else "TRAINING"
         self._check(program)
+        self._check_names(signature, [*root._modules])
         return program
 
     @staticmethod
@@ -195,6 +197,26 @@ class _Reader:
             held = spec.kind is gs.InputKind.PARAMETER or (spec.kind is gs.InputKind.BUFFER and spec.persistent)
             if spec.target not in (program.state_dict if held else program.constants):
                 raise wrong("signature", f"the file has no tensor {str(spec.target)[:100]!r}")
+
+    @staticmethod
+    def _check_names(signature: gs.ExportGraphSignature, graphs: list[str]) -> None:
+        """Each tensor and each graph has a place of its own in a module, and what an output is written to is there."""
+        lifted = gs.InputKind.PARAMETER, gs.InputKind.BUFFER, gs.InputKind.CONSTANT_TENSOR
+        tensors = [str(spec.target) for spec in signature.input_specs if spec.kind in lifted]
+        # Sorted by their parts, a name comes right before those that begin with it.
+        places = sorted(name.replace(".", "\0") for name in (*tensors, *graphs, GUARDS))
+        for first, second in itertools.pairwise(places):
+            if second == first or second.startswith(first + "\0"):
+                names = (name.replace("\0", ".")[:100] for name in (first, second))
+                raise wrong("signature", "one module cannot have both {!r} and {!r}".format(*names))
+        users = {spec.arg.name for spec in signature.input_specs if spec.kind is gs.InputKind.USER_INPUT}
+        written = {
+            gs.OutputKind.BUFFER_MUTATION: {*tensors}, gs.OutputKind.PARAMETER_MUTATION: {*tensors},
+            gs.OutputKind.USER_INPUT_MUTATION: users,
+        }  # fmt: skip
+        for output in signature.output_specs:
+            if output.target not in written.get(output.kind, (output.target,)):
+                raise wrong("signature", f"an output is written to {str(output.target)[:100]!r}, which is no input")
 
     def _ranges(self) -> dict[str, Any]:
         from .dynamic_shapes import ValueRanges
@@ -391,6 +413,15 @@ class _Filling:
             raise wrong(self.where, "an output is no tensor and no number")
         node = self.graph.output(outputs[0] if single else tuple(outputs))
         node.meta["val"] = None
+        self._rename()
+
+    def _rename(self) -> None:
+        """Give other names to nodes that have none in the file, where values of the file have theirs."""
+        space = self.graph._graph_namespace
+        for node in self.graph.nodes:
+            while self.known.get(node.name, node) is not node:
+                node.name = space.create_name(node.name, None)
+                space._rename_object(node, node.name)
 
     def _check_levels(self) -> None:
         """Levels of vmap end in the graph that begins them."""
@@ -427,6 +458,7 @@ class _Filling:
             raise wrong(self.where, f"there are two values {name[:100]!r}")
         if node.name != name:
             node.name = name
+            self.graph._graph_namespace._rename_object(node, name)
         self.known[name] = node
         if name in self.tensors:
             node.meta["val"] = self.reader.value(self.tensors[name], name[:100])

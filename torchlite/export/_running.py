@@ -234,10 +234,12 @@ _LAST = (1 << 63) - 1
 
 
 def _step(node: Node) -> tuple[int, tuple] | None:
-    """Of an op that takes a slice or one of a dimension, which dimension, and what of it."""
+    """Of an op that takes a slice or one of a dimension, which dimension, and what of it. None for dimensions that no
+    tensor has: the op itself says so.
+    """
     args: Any = node.args
     dim = args[1] if len(args) > 1 else 0
-    if node.kwargs or type(dim) is not int or dim < 0 or not args or not isinstance(args[0], Node):
+    if node.kwargs or type(dim) is not int or not 0 <= dim < 64 or not args or not isinstance(args[0], Node):
         return None
     if node.target is torch.ops.aten.slice.Tensor:
         return dim, (*args[2:], *[None] * (2 - len(args[2:])))

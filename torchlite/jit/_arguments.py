@@ -9,6 +9,7 @@ from .._dispatch.call import Tensor
 from .._dispatch.runtime import MODE
 from .._types import dtypes
 from .._types.layouts import Size, layout, memory_format
+from .._types.source import literal
 from ..autograd.grad_mode import set_grad_enabled
 from ._codes import code_of
 from ._runtime import CONTAINERS, as_runtime_error
@@ -32,7 +33,7 @@ class Parameter(NamedTuple):
     def value(self) -> Any:
         """The default; of what is no literal its text."""
         try:
-            return ast.literal_eval(self.default or "None")
+            return literal(self.default or "None")
         except ValueError:
             return self.default
 

@@ -617,7 +617,12 @@ def lookup(path: str, version: int) -> Any:
 
 
 def _cast(name: str) -> Callable:
-    return lambda x, *rest: getattr(x, name)()
+    def cast(x: Any) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"'{type(x).__name__}' has no method '{name}' in TorchScript")
+        return getattr(x, name)()
+
+    return cast
 
 
 # Methods that convert a tensor, which are no operators.

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from .._types.source import parse
 from ._language import ANNOTATED, dotted
 from ._modules import RecursiveScriptModule
 
@@ -376,7 +377,7 @@ class Dissolver:
                 raise Cannot("a part is a value", path)
             found = scope.aliases.get(node.id)
             if isinstance(found, str):
-                return ast.parse(found, mode="eval").body
+                return parse(found, mode="eval").body
             if isinstance(node.ctx, ast.Store) and node.id not in scope.names:
                 scope.names[node.id] = self._fresh(node.id)
             return ast.Name(scope.names.get(node.id, node.id), node.ctx)

@@ -16,6 +16,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
+from .._types.source import literal, parse
 from ._modules import ScriptFunction
 from ._sources import Definition, Source
 from ._state import of_library
@@ -51,7 +52,7 @@ _NAMES: dict[Any, type] = {_INT: int, _FLOAT: float, _BOOL: bool}
 
 def type_of_text(node: Any) -> Type | None:
     """The type that a program's annotation is; None for one that this module does not tell apart."""
-    node = ast.parse(node, mode="eval").body if isinstance(node, str) else node
+    node = parse(node, mode="eval").body if isinstance(node, str) else node
     if isinstance(node, ast.Name):
         return _PLAIN.get(node.id)
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
@@ -505,7 +506,7 @@ class Flow:
 
     def _item_of_tuple(self, node: ast.Subscript, owner: TupleType) -> Type | None:
         try:
-            place = ast.literal_eval(node.slice)
+            place = literal(node.slice)
         except (ValueError, TypeError):
             if isinstance(node.slice, ast.Name) and len(set(owner._parts)) > 1 and node.slice.id in self._parameters:
                 raise self._wrong(

@@ -15,6 +15,7 @@ import types
 from typing import Any
 
 from .._types.source import compile_code
+from .._types.source import parse as tree_of
 from ._holes import HOLE
 from ._lifetimes import walk, with_deletions
 
@@ -56,7 +57,7 @@ class BadProgram(RuntimeError):
 def parse(text: str, where: str) -> ast.Module:
     """A text as a tree. RuntimeError where it is none."""
     try:
-        return ast.parse(text)
+        return tree_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         raise BadProgram(f"{where} is no program: {type(error).__name__}: {str(error)[:200]}") from None
 

@@ -109,7 +109,7 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
     data = reader.inflated(record)
     storages = ArchiveStorages(reader, how, folder)
     try:
-        unpickler = ProgramUnpickler(io.BytesIO(data), storages, len(data), data, program)
+        unpickler = ProgramUnpickler(io.BytesIO(data), storages, data, program, reader.budget)
         found = unpickler.load()
         unpickler.set_states(reader.length)
         return found

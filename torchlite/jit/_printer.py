@@ -23,6 +23,7 @@ from .._jit_internal import is_ignored_fn, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
+from .._types.source import literal, parse
 from ._calls import LATER, Calls
 from ._codes import code_of
 from ._flow import Flow
@@ -147,16 +148,16 @@ class Printer(Calls, ast.NodeTransformer):
             at = words.find("# type: (")
             if at >= 0:
                 left, _, right = words[at:].removeprefix("# type:").partition("->")
-                tree = ast.parse(left.strip(), mode="eval").body
+                tree = parse(left.strip(), mode="eval").body
                 parts = tree.elts if isinstance(tree, ast.Tuple) else [tree] if left.strip() != "()" else []
-                result = self._type_text(ast.parse(right.strip(), mode="eval").body) if right.strip() else None
+                result = self._type_text(parse(right.strip(), mode="eval").body) if right.strip() else None
                 return [self._type_text(p) for p in parts if not _is_ellipsis(p)], result
         return None
 
     def _default(self, value: Any, parameter: ast.arg) -> str:
         if isinstance(value, ast.AST):
             try:
-                value = ast.literal_eval(value)
+                value = literal(value)
             except ValueError:
                 value = self._resolved(value)
         if isinstance(value, (list, dict, set)) and self._source.function is not None:
@@ -247,7 +248,7 @@ class Printer(Calls, ast.NodeTransformer):
         return None
 
     def _expr(self, text: str) -> ast.expr:
-        return ast.parse(text, mode="eval").body
+        return parse(text, mode="eval").body
 
     def _literal(self, value: Any) -> str:
         if isinstance(value, enum.Enum):

@@ -18,6 +18,7 @@ from .._serialization.files import replacing
 from .._serialization.writing import Storages
 from .._types import dtypes
 from .._types.devices import device
+from .._types.source import parse
 from ..serialization import location_tag
 from ._codes import code_of
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule
@@ -192,7 +193,7 @@ class _Programs:
             self.sources[module] = self.sources.get(module, "") + text
             return
         lines = text.split("\n")
-        for node in ast.parse(text).body:
+        for node in parse(text).body:
             whole = f"{module}.{node.name}"  # type: ignore[attr-defined]
             target = names.get(whole, whole).rpartition(".")[0]
             piece = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
@@ -221,7 +222,7 @@ def _inner(kind: str | None) -> list[str]:
     if not kind or "[" not in kind:
         return []
     try:
-        node = ast.parse(kind, mode="eval").body
+        node = parse(kind, mode="eval").body
     except SyntaxError:
         return []
     if not isinstance(node, ast.Subscript):

@@ -22,6 +22,7 @@ from typing import Any
 import torchlite as torch
 
 from .._jit_internal import BroadcastingListCls
+from .._types.source import parse
 from ..futures import Future
 
 
@@ -80,7 +81,7 @@ def _definition_of(function: Any) -> tuple[ast.FunctionDef, str]:
             "compilation, make sure original .py files are available."
         ) from None
     try:
-        tree = ast.parse(text)
+        tree = parse(text)
     except SyntaxError:  # a part of a longer expression
         tree = ast.Module([], [])
     found = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
@@ -93,7 +94,7 @@ def definitions(text: str, names: Mapping[str, Any]) -> list[Definition]:
     """The functions of a text, which see each other. RuntimeError for a text that has anything else."""
     text = textwrap.dedent(text)
     try:
-        body = ast.parse(text).body
+        body = parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RuntimeError(f"expected a definition of a function: {type(error).__name__}: {str(error)[:200]}") from None
     own: dict[str, Any] = {}
@@ -143,7 +144,7 @@ def type_value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
             try:
-                return type_value(ast.parse(node.value.strip(), mode="eval").body, names)
+                return type_value(parse(node.value.strip(), mode="eval").body, names)
             except SyntaxError:
                 raise NoType(f"Unknown type name '{node.value[:100]}'") from None
         if node.value is None or node.value is Ellipsis:

@@ -7,8 +7,11 @@ import pickle
 from typing import Any
 
 from .._dispatch.call import Tensor
+from .._serialization.budget import Budget
 from .._serialization.limits import STEPS_OF_A_CALL, short
 from .._serialization.restricted import RestrictedUnpickler
+from .._tensor import Parameter
+from .._types.devices import device
 from ._language import BadProgram
 from ._modules import RecursiveScriptModule
 from ._program import ScriptClass
@@ -43,15 +46,49 @@ class _Builder:
 
 
 _BUILDERS = {name: _Builder(name) for name in (*_LISTS, "restore_type_tag")}
+_VALUES = frozenset((int, float, bool, complex, str, type(None), Tensor, Parameter, device))
 
 
 class ProgramUnpickler(RestrictedUnpickler):
-    """Reads a pickle whose classes are a program's."""
+    """Reads a pickle whose classes are a program's. The classes and functions that users allow for checkpoints
+    (`add_safe_globals`) are no part of TorchScript. What `load` returns consists of values of TorchScript alone: a
+    class or function that the pickle names is there to be called by the pickle.
+    """
 
-    def __init__(self, stream: Any, storages: Any, size: int, data: bytes, program: Any):
-        super().__init__(stream, storages, "utf-8", size, data)
+    def __init__(self, stream: Any, storages: Any, data: bytes, program: Any, budget: Budget):
+        super().__init__(stream, storages, "utf-8", len(data), data, budget)
+        self._allowed, self._allowed_ids = {}, set()
         self._program = program
+        self._classes: set[Any] = set()  # the program's named tuples and enumerations that the pickle names
         self._waiting: list[tuple[Any, Any]] = []  # objects whose class says how their state is set
+
+    def load(self) -> Any:
+        found = super().load()
+        self._check_values([found, *(state for _, state in self._waiting)])
+        return found
+
+    def _check_values(self, pending: list) -> None:
+        """UnpicklingError where values hold, at any depth, what is no value of TorchScript."""
+        seen: set[int] = set()
+        while pending:
+            value = pending.pop()
+            cls = type(value)
+            if cls in _VALUES or id(value) in seen:
+                continue
+            seen.add(id(value))
+            parts: Any = ()
+            if cls is list or cls is tuple or cls in self._classes and issubclass(cls, tuple):
+                parts = value
+            elif cls is dict:
+                parts = (*value, *value.values())
+            elif cls is ScriptObject:
+                parts = value._attributes.values()
+            elif cls is RecursiveScriptModule:
+                parts = (*value._attributes.values(), *value._modules.values())
+            elif cls not in self._classes:
+                raise pickle.UnpicklingError(f"an object of the class {cls.__name__} is no value of TorchScript")
+            if not _VALUES.issuperset(map(type, parts)):
+                pending += [part for part in parts if type(part) not in _VALUES]
 
     def set_states(self, size: int) -> None:
         """Call `__setstate__` of the objects that have one. size: of the file, which bounds what they may do."""
@@ -72,6 +109,8 @@ class ProgramUnpickler(RestrictedUnpickler):
                 raise
             if not isinstance(found, ScriptClass) and not isinstance(found, type):
                 raise pickle.UnpicklingError(f"the program has no class {module}.{name}")
+            if isinstance(found, type):
+                self._classes.add(found)
             self._push(found)
         elif module == "torch.jit._pickle":
             if name not in _BUILDERS:

@@ -9,7 +9,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from ..._types.source import compile_source
+from ..._types.source import compile_source, parse
 from ...nn.modules.module import Module
 from .._symbolic_trace import Tracer
 from ..graph import Graph
@@ -25,17 +25,17 @@ class AST_Rewriter(ast.NodeTransformer):
         lines, _ = inspect.getsourcelines(fn)
         source = "".join(lines)
         if source[:1].isspace():  # within a block it may stand as far in as it does, whatever its strings do
-            block: Any = ast.parse(f"if True:\n{source}").body[0]
+            block: Any = parse(f"if True:\n{source}").body[0]
             parsed = ast.Module(block.body, [])
         else:
-            parsed = ast.parse(source)
+            parsed = parse(source)
         tree: Any = ast.fix_missing_locations(self.visit(parsed))
         # (The function may be a method, which reads its class by a cell: it is compiled inside of one that has it.)
         (definition,) = tree.body
         definition.decorator_list = []
         free = fn.__code__.co_freevars
         if free:
-            shell = ast.parse(f"def _outer({', '.join(free)}):\n    pass\n    return {definition.name}")
+            shell = parse(f"def _outer({', '.join(free)}):\n    pass\n    return {definition.name}")
             shell.body[0].body[0] = definition  # type: ignore[attr-defined]
             tree = ast.fix_missing_locations(shell)
         names = compile_source(tree, inspect.getsourcefile(fn) or "", dict(fn.__globals__), {})
@@ -49,7 +49,7 @@ class AST_Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """`torch._assert(test, message)` in the place of the statement."""
-        call: Any = ast.parse("torch._assert()").body[0]
+        call: Any = parse("torch._assert()").body[0]
         call.value.args = [node.test, node.msg or ast.Constant(value="")]
         return ast.copy_location(call, node)
 
