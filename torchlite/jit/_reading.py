@@ -194,11 +194,10 @@ def _alone(name: str, given: list) -> list:
 
 def _pieces(name: str, given: list, tensors: list) -> float:
     """How many tensors an operator makes of one, at most."""
-    longest = max((max(v.shape, default=1) for v in tensors), default=0)
-    if "unbind" in name or name.removeprefix("torch.ops.aten.") in ("split", "unsafe_split", "split_copy"):
-        return longest
+    if not any(part in name for part in ("chunk", "tensor_split", "hsplit", "vsplit", "dsplit")):
+        return max((max(v.shape, default=1) for v in tensors), default=0)
     lists = [len(v) for v in given if v.__class__ in (list, tuple)]
-    return max([longest, *_numbers(given[1:]), *lists])
+    return max([1, *_numbers(given[1:]), *lists, *(v.numel() for v in given[1:] if isinstance(v, Tensor))])
 
 
 def _kind(name: str) -> str | None:
