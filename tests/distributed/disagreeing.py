@@ -121,7 +121,9 @@ def all_cases(group, ranks):
                 work.wait()
 
             check(f"{name}, async", begun, group, words)
-    return count
+    parts = [ones(2), ones(3)][:: -1 if odd else 1]  # of one size in all
+    check("parts", lambda: dist.all_reduce_coalesced(parts, group=group), group, "Tensor Tensor shapes: ")
+    return count + 1
 
 
 def main():

@@ -120,7 +120,9 @@ class Messages:
                 for tensor, part in zip(tensors, parts, strict=True):
                     tensor.detach().copy_(part.reshape(tensor.shape))
 
-        request = self._communicator.all_reduce(array, self._kind(op), _what(flat, op))
+        sizes = ",".join(str(tensor.numel()) for tensor in tensors)
+        what = f"{_what(flat, op)} in parts of {sizes}"
+        request = self._communicator.all_reduce(array, self._kind(op), what)
         return self._work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:

@@ -71,6 +71,8 @@ def attention(
         if q_num_heads is None or kv_num_heads is None:
             raise ValueError("Attention: three dimensions, and the numbers of heads are not said")
         q, k, v = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
+    if lengths is not None and lengths.numel() != q.shape[0]:
+        raise ValueError(f"Attention: {lengths.numel()} lengths for a batch of {q.shape[0]}")
     key = k if past_key is None else torch.cat([past_key, k], 2)
     value = v if past_value is None else torch.cat([past_value, v], 2)
     offset: Any = 0 if past_key is None else past_key.shape[2]
@@ -135,6 +137,9 @@ def linear_attention(
     allow("LinearAttention", key.shape[0], q_num_heads, size, value.shape[-1], each=4)
     allow("LinearAttention", key.shape[0], q_num_heads, steps, value.shape[-1])
     allow_steps("LinearAttention", 16 * steps)
+    for name, given in (("past", past), ("decay", decay), ("beta", beta)):
+        if given is not None and given.shape[0] != key.shape[0]:
+            raise ValueError(f"LinearAttention: a {name} for {given.shape[0]} rows, and {key.shape[0]} there are")
     state = key.new_zeros(key.shape[0], kv_num_heads, size, value.shape[-1]) if past is None else past.to(torch.float32)
     fading = None if decay is None else _heads(decay, kv_num_heads).to(torch.float32).exp()
     rate = None if beta is None else _heads(beta, beta.shape[-1]).to(torch.float32)

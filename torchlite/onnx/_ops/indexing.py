@@ -99,6 +99,8 @@ def tensor_scatter(
     cache, update, places = together(cache, update, places)
     axis %= cache.ndim
     batch, length, new = cache.shape[0], cache.shape[axis], update.shape[axis]
+    if places is not None and places.numel() != batch:
+        raise ValueError(f"TensorScatter: {places.numel()} places for a batch of {batch}")
     starts = torch.zeros(batch, dtype=torch.int64, device=cache.device) if places is None else places.to(torch.int64)
     at = starts.reshape(-1, 1) + torch.arange(new, device=cache.device)
     at = at % length if mode == "circular" else at

@@ -31,6 +31,9 @@ def _spread(value: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
         if value.numel() != x.shape[axis]:
             raise ValueError(f"{value.numel()} scales for a dimension of {x.shape[axis]}")
         return value.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+    axis %= x.ndim
+    if (*value.shape[:axis], *value.shape[axis + 1 :]) != (*x.shape[:axis], *x.shape[axis + 1 :]):
+        raise ValueError(f"scales of the shape {list(value.shape)} for blocks of {list(x.shape)}")
     allow("a scale of blocks", value.numel() * block)
     return value.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
 

@@ -49,6 +49,8 @@ def _run(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) 
     count = x.shape[0]
     allow_steps("a recurrent layer", 16 * count)
     rows = None if lengths is None else torch.tensor(ints(lengths) or [], device=x.device).reshape(-1, 1)
+    if rows is not None and rows.numel() != x.shape[1]:
+        raise ValueError(f"a recurrent layer has {rows.numel()} lengths for a batch of {x.shape[1]}")
     outputs: list = [None] * count
     for t in reversed(range(count)) if backward else range(count):
         new = step(x[t], state)
@@ -95,6 +97,8 @@ def _biases(b: Tensor | None, d: int, gates: int, hidden: int, w: Tensor) -> tup
     if b is None:
         zero = w.new_zeros(size)
         return zero, zero
+    if b.shape[-1] != 2 * size:
+        raise ValueError(f"a recurrent layer has biases of {b.shape[-1]} numbers, and {2 * size} belong to it")
     return b[d, :size], b[d, size:]
 
 

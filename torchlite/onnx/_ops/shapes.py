@@ -249,6 +249,8 @@ def trilu(x: Tensor, k: Number = None, *, upper: int = 1) -> Tensor:
 @op("ReverseSequence")
 def reverse_sequence(x: Tensor, lengths: Ints, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     counts = torch.tensor(ints(lengths) or [], dtype=torch.int64, device=x.device)
+    if counts.numel() != x.shape[batch_axis]:
+        raise ValueError(f"ReverseSequence: {counts.numel()} lengths for a batch of {x.shape[batch_axis]}")
     n = x.shape[time_axis]
     step = torch.arange(n, device=x.device).reshape(-1, 1)
     place = torch.where(step < counts, counts - 1 - step, step)  # time, batch
