@@ -105,7 +105,7 @@ def unpickle(
         unpickler = RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget)
         found = unpickler.load()
         if unfilled is None:
-            _look_at(unpickler.sparse, budget)
+            check_sparse(unpickler.sparse, budget)
         else:
             unfilled += unpickler.sparse
         return found
@@ -119,7 +119,7 @@ def unpickle(
         raise
 
 
-def _look_at(tensors: list[Any], budget: Budget) -> None:
+def check_sparse(tensors: list[Any], budget: Budget) -> None:
     """RuntimeError for a sparse tensor whose indices do not lie in it. The budget pays for indices that are views."""
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._data.parts))
@@ -351,7 +351,7 @@ def load_legacy(stream, how: Reading, budget: Budget | None = None) -> Any:
     if not options.local.skip_data:
         for key in keys:
             _fill(stream, key.decode("latin1") if isinstance(key, bytes) else key, storages)
-    _look_at(unfilled, room)
+    check_sparse(unfilled, room)
     if how.map_location is None and all(where == "cpu" for where in storages.locations.values()):
         return out
     after = stream.tell()

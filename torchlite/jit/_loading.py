@@ -11,7 +11,7 @@ import pickle
 from typing import Any
 
 from .._serialization.files import checked, opened
-from .._serialization.reading import ArchiveStorages, Reading
+from .._serialization.reading import ArchiveStorages, Reading, check_sparse
 from .._types.devices import device as device_type
 from ._archive import ProgramReader
 from ._modules import RecursiveScriptModule
@@ -111,6 +111,7 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
     try:
         unpickler = ProgramUnpickler(io.BytesIO(data), storages, data, program, reader.budget)
         found = unpickler.load()
+        check_sparse(unpickler.sparse, reader.budget)
         unpickler.set_states(reader.length)
         return found
     except _ERRORS as error:

@@ -99,6 +99,7 @@ def binarizer(x: Tensor, *, threshold: float = 0.0) -> Tensor:
 
 @op("FeatureVectorizer", domain=_DOMAIN)
 def feature_vectorizer(*values: Tensor, inputdimensions: Ints = None) -> Tensor:
+    allow("FeatureVectorizer", sum(v.numel() for v in values), each=2)
     return torch.cat([v.reshape(v.shape[0], -1).to(torch.float32) for v in values], 1)
 
 

@@ -92,7 +92,8 @@ def _shifted(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
         part = part.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     if part.numel() == 1:
         return wide - part.reshape(())
-    allow_broadcast("a zero point", wide, part)
+    if any(n not in (1, m) for n, m in zip(part.shape[::-1], x.shape[::-1], strict=False)) or part.ndim > x.ndim:
+        raise ValueError(f"zero points of the shape {list(part.shape)} for {list(x.shape)}")
     return wide - part
 
 
@@ -114,6 +115,12 @@ def conv_integer(
     return torch.round(out).to(torch.int32)
 
 
+def _factor(first: Tensor, second: Tensor, result: Tensor) -> Tensor:
+    """The scales of two factors by that of their product."""
+    allow_broadcast("scales", first, second, result)
+    return first.to(torch.float64) * second.to(torch.float64) / result.to(torch.float64)
+
+
 def _requantized(out: Tensor, factor: Tensor, zero: Tensor, axis: int) -> Tensor:
     if factor.ndim == 1 and factor.numel() > 1:
         factor = factor.reshape([-1 if d == axis % out.ndim else 1 for d in range(out.ndim)])
@@ -130,7 +137,7 @@ def qlinear_matmul(
 ) -> Tensor:  # fmt: skip
     allow_matmul(a, b)
     out = torch.matmul(_shifted(a, a_zero, -2), _shifted(b, b_zero, -1))
-    factor = a_scale.to(torch.float64) * b_scale.to(torch.float64) / y_scale.to(torch.float64)
+    factor = _factor(a_scale, b_scale, y_scale)
     return _requantized(out, factor, y_zero, -1)
 
 
@@ -145,5 +152,5 @@ def qlinear_conv(
         _shifted(x, x_zero, 1), _shifted(w, w_zero, 0), bias, auto_pad=auto_pad, dilations=dilations, group=group,
         pads=pads, strides=strides,
     )  # fmt: skip
-    factor = x_scale.to(torch.float64) * w_scale.to(torch.float64) / y_scale.to(torch.float64)
+    factor = _factor(x_scale, w_scale, y_scale)
     return _requantized(out, factor, y_zero, 1)
