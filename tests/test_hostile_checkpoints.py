@@ -205,6 +205,16 @@ def test_attributes_that_would_hide_methods_are_refused():
     assert _loaded(held)._metadata == {"": {"version": 1}}
 
 
+@pytest.mark.parametrize("name", ["__array_interface__", "__array_struct__", "__array_priority__", "__len__"])
+def test_attributes_that_python_and_numpy_ask_for_are_refused(name):
+    """`__array_interface__` of an instance would let `numpy.asarray` read memory at any address."""
+    interface = {"version": 3, "shape": (4,), "typestr": "<f4", "data": (16, False)}
+    for made in (torch.ones(1), torch.nn.Parameter(torch.ones(1)), collections.OrderedDict(a=torch.ones(1))):
+        made.__dict__[name] = interface
+        with pytest.raises(pickle.UnpicklingError, match="has a meaning beyond the file|would hide a method"):
+            _loaded(made)
+
+
 def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
     data = pickle.dumps(_Color.RED, protocol=2).removesuffix(b".") + b"}X\x07\x00\x00\x00_value_K\x07sb."
     with (

@@ -408,8 +408,13 @@ class RestrictedUnpickler:
 
 
 def _check_attributes(cls, names) -> None:
-    """UnpicklingError for an attribute that would hide a method of the object's class."""
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
+    ask for: `__array_interface__` names memory by its address.
+    """
     hidden = [name for name in names if isinstance(name, str) and callable(getattr(cls, name, None))]
+    special = [name for name in names if isinstance(name, str) and name.startswith("__")]
+    if special:
+        raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")
     if hidden:
         raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
 

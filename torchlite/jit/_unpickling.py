@@ -194,6 +194,8 @@ def set_attribute(target: Any, name: str, value: Any) -> None:
     """Give an object an attribute of its file, where it belongs. UnpicklingError for one that its class does not
     have."""
     script = target._script
+    if name.startswith("__") and name.endswith("__"):  # Python or NumPy would ask for it
+        raise pickle.UnpicklingError(f"the class {script.name} has an attribute {name[:100]}")
     if name not in script.types:
         raise pickle.UnpicklingError(f"the class {script.name} has no attribute {name[:100]}")
     if isinstance(target, ScriptObject):
