@@ -157,14 +157,15 @@ def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) ->
         return None  # a backend of somebody else's
     import secrets
     import socket
-    import tempfile
+
+    from .._settings.temporary import process_folder
 
     near = engine("mpi").neighbours()[1] == size
     secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:
         if near:
-            address = os.path.join(tempfile.gettempdir(), f"torchlite_store_{uuid.uuid4().hex}")
+            address = os.path.join(process_folder(), f"store_{uuid.uuid4().hex}")  # goes with rank 0
         else:
             served = TCPStore("0.0.0.0", 0, None, True, timeout, wait_for_workers=False, _secret=secret.encode())
             address = f"{secret}@{socket.gethostname()}:{served.port}"
