@@ -57,18 +57,18 @@ def is_name(name: Any) -> bool:
 
 
 def _can_be_attribute(part: str) -> bool:
-    return part.isprintable() and part != "" and not part.startswith("__") and not hasattr(_graph_module(), part)
+    return part.isprintable() and part != "" and not part.startswith("__") and part not in _own_names()
 
 
 @functools.cache
-def _graph_module() -> Any:
-    """A module of a graph: a name that it has of its own would be found in the place of what a file gives the name."""
+def _own_names() -> frozenset[str]:
+    """What every module of a graph has: it would be found in the place of what a file gives the name."""
     from ._module import ProgramModule
 
     graph = torch.fx.Graph()
     graph.output(())
     graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo([], tree_structure(((), {})), None)))
-    return ProgramModule(torch.nn.Module(), graph)
+    return frozenset(dir(ProgramModule(torch.nn.Module(), graph)))
 
 
 def whole(entry: Any, where: str) -> int:
