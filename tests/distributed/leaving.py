@@ -13,7 +13,7 @@ import torchlite.distributed as dist
 
 def main():
     how, where = sys.argv[1:]
-    dist.init_process_group("gloo", timeout=timedelta(seconds={"sys.exit": 3, "ends": 12}.get(how, 40)))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=3 if how == "sys.exit" else 40))
     x = torch.ones(3)
     dist.all_reduce(x)
     if where == "destroyed":
@@ -32,7 +32,10 @@ def main():
     if where == "barrier":
         dist.barrier()
     if where == "store":
-        dist.distributed_c10d._get_default_store().get("never")
+        store = dist.distributed_c10d._get_default_store()
+        if how == "ends":
+            store.set_timeout(timedelta(seconds=12))
+        store.get("never")
     if where == "secret":
         print("secret", len(os.environ["TORCHLITE_STORE_SECRET"]), flush=True)
 
