@@ -172,9 +172,12 @@ def test_shared_tensors(place, method, strategy, number):
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_started_processes(place, method, number, tmp_path):
+@pytest.mark.parametrize("ignored", [False, True], ids=["", "background"])
+def test_started_processes(place, method, number, ignored, tmp_path):
+    """A shell's background jobs ignore SIGINT."""
     (tmp_path / "told").mkdir()
-    process = place.start(SPAWNED, method, str(tmp_path / "told"))
+    code = "\n    import signal\n    signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else ""
+    process = place.start(code + SPAWNED, method, str(tmp_path / "told"))
     process.send_signal(number)
     assert process.wait(60) == -number
     place.await_nothing()

@@ -54,13 +54,16 @@ class ProcessExitedException(ProcessException):
 
 
 def _die_with_parent(parent: int) -> None:
-    """On Linux: SIGINT when the parent ends, also by SIGKILL."""
+    """On Linux: SIGINT when the parent ends, also by SIGKILL; SIGTERM where SIGINT is ignored, as in a shell's
+    background.
+    """
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(1, signal.SIGINT)  # PR_SET_PDEATHSIG
+        number = signal.SIGTERM if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else signal.SIGINT
+        ctypes.CDLL(None).prctl(1, number)  # PR_SET_PDEATHSIG
         if parent > 1 and os.getppid() != parent:  # it ended before this
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
 
 def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file: str, parent: int) -> None:
