@@ -119,7 +119,8 @@ class Place:
 
     def left(self) -> tuple[list[str], list[str]]:
         """What was left: files, and processes."""
-        files = [str(p.relative_to(self.temporary)) for p in self.temporary.rglob("*")]
+        tree = os.walk(self.temporary)  # which goes over folders that go meanwhile
+        files = [os.path.join(where, name) for where, folders, names in tree for name in (*folders, *names)]
         # Jobs of other tests, whose memory this is, may run at the same time.
         others = mpich._used({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
         shared = set(os.listdir("/dev/shm")) - self.before - {path.removeprefix("/dev/shm/") for path in others}
