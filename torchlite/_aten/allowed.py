@@ -61,7 +61,7 @@ _COUNTS: dict[str, tuple[str, int]] = {
     **dict.fromkeys(("tensor_split", "hsplit", "vsplit", "dsplit"), ("sections", 1 << 20)),
 }  # fmt: skip
 COUNTED = frozenset(name for name, (number, _) in _COUNTS.items() if number != "sections")
-_COMBINED = 1 << 26  # elements of what `combinations` may give
+_COMBINED = 1 << 22  # elements of what `combinations` may give
 _PIECES = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
 
 
@@ -80,7 +80,7 @@ def _largest(value: Any) -> Any:
 
 def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, **_: Any) -> None:
     count = self.numel() + (r - 1 if with_replacement else 0)
-    if r > 0 and count >= r and (r > 1 << 10 or math.comb(count, r) * r > _COMBINED):
+    if r > 1 << 10 or 0 < r <= count and math.comb(count, r) * r > _COMBINED:
         raise RuntimeError(f"aten::combinations: a program may ask for {_COMBINED} elements at most, and not for r={r}")
 
 

@@ -47,6 +47,7 @@ class _Builder:
 
 _BUILDERS = {name: _Builder(name) for name in (*_LISTS, "restore_type_tag")}
 _VALUES = frozenset((int, float, bool, complex, str, type(None), Tensor, Parameter, device))
+_CONTAINERS = (list, tuple, dict)
 
 
 class ProgramUnpickler(RestrictedUnpickler):
@@ -88,7 +89,9 @@ class ProgramUnpickler(RestrictedUnpickler):
             elif cls not in self._classes:
                 raise pickle.UnpicklingError(f"an object of the class {cls.__name__} is no value of TorchScript")
             if not _VALUES.issuperset(map(type, parts)):
-                pending += [part for part in parts if type(part) not in _VALUES]
+                pending += [
+                    part for part in parts if type(part) not in _VALUES and (part or type(part) not in _CONTAINERS)
+                ]
 
     def set_states(self, size: int) -> None:
         """Call `__setstate__` of the objects that have one. size: of the file, which bounds what they may do."""
