@@ -90,7 +90,7 @@ class ProgramUnpickler(RestrictedUnpickler):
                 raise pickle.UnpicklingError(f"an object of the class {cls.__name__} is no value of TorchScript")
             if not _VALUES.issuperset(map(type, parts)):
                 pending += [
-                    part for part in parts if type(part) not in _VALUES and (part or type(part) not in _CONTAINERS)
+                    part for part in parts if type(part) not in _VALUES and (type(part) not in _CONTAINERS or part)
                 ]
 
     def set_states(self, size: int) -> None:
