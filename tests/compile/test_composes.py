@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import sys
 import warnings
 
 import numpy as np
@@ -439,3 +441,26 @@ def test_modules_whose_gradients_other_processes_share(what):
             assert "_orig_mod.module.0.weight" in run.state_dict() and "_compiled_call_impl" not in vars(model)
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_finders_of_modules_in_python_are_no_graph_break(monkeypatch, tmp_path):
+    """A first call may import what a finder of a library looks for, as those of pytest and of editable packages."""
+    (tmp_path / "a_finder.py").write_text("def find_spec(name, path, target=None):\n    return None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    finder = importlib.import_module("a_finder")
+
+    def loading(x, second):
+        if second:
+            import quopri  # noqa: F401
+        else:
+            import colorsys  # noqa: F401
+        return x + 1
+
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    for name in ("colorsys", "quopri"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    frame = Frame(loading, "loading")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in range(8):  # the finder's code is known to the second kind of calls
+            assert frame(torch.ones(2), call > 3).tolist() == [2, 2]

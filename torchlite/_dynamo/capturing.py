@@ -40,6 +40,15 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, 
 _READ, _CONSTANT = 1 << 12, 1 << 16
 
 
+def _is_importing(frame: Any) -> bool:
+    """Whether a frame is part of an import: finders of modules may be written in Python."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Capture(KernelRecorder):
     """The recorder of a call. outside: the tensors that exist before it."""
 
@@ -48,7 +57,7 @@ class Capture(KernelRecorder):
         self.outside, self.state = outside, state
         self.place = ""
         self._modules = len(sys.modules)
-        self.loads = False  # whether modules were loaded before it failed
+        self.loads = False  # whether modules were loaded before it failed, or one just then
         self.steps: list[Step] = []
         self.names = Names()
         self.count = 0  # of slots
@@ -82,7 +91,7 @@ class Capture(KernelRecorder):
     def fail(self, why: str) -> None:
         if self.failure is None:
             self.place = self.place or place_of(sys._getframe(1), self.state.codes)
-            self.loads = len(sys.modules) > self._modules
+            self.loads = len(sys.modules) > self._modules or _is_importing(sys._getframe(1))
         super().fail(why)
 
     # -- arrays and slots ----------------------------------------------------------------------
