@@ -196,7 +196,7 @@ def copies(model):
 
 
 def seen_by_a_thread_that_traces_nothing(before):
-    """What is not as it is without a trace."""
+    """The attributes and values that differ from those without a trace."""
     wrong = replaced(before) + not_plain(SHARED) + [type(CONSTANT).__name__] * (type(CONSTANT) is not torch.Tensor)
     for made in copies(SHARED):
         wrong += not_plain(made)

@@ -44,7 +44,7 @@ def header(call: str, how: Any, what: str, size: Any) -> bytes:
 
 
 class Small:
-    """What a small collective moves: a rank that `sends` has so many bytes behind its header. `finishing` is given the
+    """The data of a small collective: a rank that `sends` has so many bytes behind its header. `finishing` is given the
     places of the ranks' data and returns a function that makes the result of what is there.
     """
 
@@ -137,7 +137,7 @@ class Exchange:
 
 
 def _beginning(starts: list[Callable[[], None]], own: np.ndarray | None) -> Callable[[Any], None]:
-    """What says this rank's header, with its data where `own` is the place of that."""
+    """The function that sends this rank's header, with its data where `own` is the place of that."""
     copy = np.copyto
     if len(starts) == 2:
         receive, send = starts

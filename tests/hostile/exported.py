@@ -146,7 +146,7 @@ def damaged(dice: random.Random, samples: list[bytes]) -> bytes:
 
 
 def problem(data: bytes) -> str:
-    """What is wrong with how a file is loaded, shown, unflattened and saved again; "" where nothing is."""
+    """The fault in loading, showing, unflattening and saving a file again; "" where there is none."""
     _seen.clear()
     tracemalloc.reset_peak()
     before, begin = tracemalloc.get_traced_memory()[0], time.process_time()

@@ -1,4 +1,4 @@
-"""What a file's program may do to the host: while it is read, and in a call."""
+"""The effects of a file's program on the host: while the file is read, and in a call."""
 
 import io
 
@@ -46,7 +46,7 @@ def test_operators_that_reading_does_not_call(name):
 
 
 def test_numbers_that_are_no_sizes():
-    """What a tensor is filled with, types and steps ask for nothing."""
+    """Fill values, dtypes and steps ask for no memory."""
     _load(setting("a = torch.full([4], 1000000000.0)", "b = torch.zeros([100000], dtype=6)",
                   "c = torch.arange(0.0, 1.0, 0.001)", "d = torch.new_full(a, [2], -1e30)", "e = torch.chunk(b, 4)",
                   "f = torch.where(a > 0, a, torch.zeros([1]))"))  # fmt: skip
@@ -181,7 +181,7 @@ def test_wrong_arguments_are_told_as_before():
 
 
 def test_lists_within_lists_that_end():
-    """What each lies in one place may be as long as it is."""
+    """A list whose items are all different may have any length."""
     rows = _run("a = [[i, i] for i in range(300000)]", "b = [[i, i] for i in range(300000)]", "return [a, b, [a == b]]")
     assert rows[0] == rows[1] and rows[2] == [True]
     assert _run("a = (1, (2, 'a'))", "d = {a: 1}", "return [d[(1, (2, 'a'))], d[a], sorted([(2, 1), (1, 2)])]") == [

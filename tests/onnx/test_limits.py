@@ -294,7 +294,7 @@ def _empty(*dims):
     ],
 )  # fmt: skip
 def test_tensors_without_elements_count(nodes, dims):
-    """What an op makes of them may be large, and each of their dimensions counts."""
+    """An op may make large results of them, so each of their dimensions counts."""
     with pytest.raises(OnnxFileError, match="no elements, and its shape|elements.*where a run may hold"):
         torch.onnx.load(model(nodes, [], ["y"], [_empty(*dims)]))()
 

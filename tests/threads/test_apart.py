@@ -129,7 +129,7 @@ def test_chunks_draw_as_one_chunk_does():
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_compiled_functions_draw_on_from_the_default_generator(backend):
-    """What a first call records draws from the default generator in later calls."""
+    """A program that a first call records draws from the default generator in later calls."""
     from torchlite._device.generators import APART
 
     torch._dynamo.reset()

@@ -85,7 +85,7 @@ def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, *
 
 
 def _checking(overload: OpOverload) -> Any:
-    """What checks the whole numbers that an overload repeats its work by: a function of arguments and keywords. None
+    """The check of the whole numbers that repeat an overload's work: a function of arguments and keywords. None
     for overloads that have no such numbers.
     """
     name = overload._opname
