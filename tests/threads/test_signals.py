@@ -110,3 +110,59 @@ def test_handlers_work_while_the_thread_does_the_same(name):
     """,
         seconds=3.0 if name == "all" else 1.0,
     )
+
+
+def _at_each_instruction(function, handler):
+    """Run `function`, and `handler` before each bytecode instruction that the grad modes' own code executes."""
+    from torchlite._dispatch import runtime
+    from torchlite.autograd import grad_mode
+
+    files = {runtime.__file__, grad_mode.__file__}
+    ran = 0
+
+    def trace(frame, event, argument):
+        nonlocal ran
+        if frame.f_code.co_filename not in files:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            ran += 1
+            sys.settrace(None)
+            handler()
+            sys.settrace(trace)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    assert ran > 50
+
+
+@pytest.mark.parametrize("outer", ["no_grad", "enable_grad", "inference_mode"])
+@pytest.mark.parametrize("inner", ["no_grad", "enable_grad", "inference_mode"])
+@pytest.mark.parametrize("around", ["no_grad", "enable_grad", "inference_mode"])
+def test_grad_modes_nest_at_each_instruction(around, outer, inner):
+    """A handler that sets a mode and restores it may run between any two instructions of another change of mode."""
+    import torchlite as torch
+    from torchlite._dispatch import runtime
+
+    def states():
+        return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), len(runtime.NO_GRAD), len(runtime.WATCHED)
+
+    def handler():
+        with getattr(torch, inner)():
+            assert torch.is_grad_enabled() is (inner == "enable_grad")
+        with torch.inference_mode(False), torch.enable_grad():
+            assert (torch.ones(1, requires_grad=True) * 2).requires_grad
+
+    def change():
+        with getattr(torch, outer)():
+            pass
+
+    with getattr(torch, around)():
+        before = states()
+        _at_each_instruction(change, handler)
+        assert states() == before

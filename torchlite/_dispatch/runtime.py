@@ -81,13 +81,18 @@ def count(**changes: int) -> None:
 
 
 def set_grad(on: bool) -> None:
-    """Turn recording on or off in this thread."""
-    if MODE.grad is not on:
-        if on:
-            NO_GRAD.pop()
-        else:
-            NO_GRAD.append(None)
-        MODE.grad = on
+    """Turn recording on or off in this thread.
+
+    NO_GRAD counts a thread while its mode is off, and never less: a signal's handler may run between the two steps.
+    """
+    if MODE.grad is on:
+        return
+    if on:
+        MODE.grad = True
+        NO_GRAD.pop()
+    else:
+        NO_GRAD.append(None)
+        MODE.grad = False
 
 
 class recording:

@@ -15,14 +15,21 @@ _entered: set[bool] = set()  # not empty once a thread was in inference mode
 
 
 def _set_inference(on: bool) -> None:
-    """Turn inference mode on or off in this thread."""
+    """Turn inference mode on or off in this thread.
+
+    WATCHED counts a thread while its mode is on, and never less: a signal's handler may run between the two steps.
+    """
     if MODE.inference is on:
         return
-    MODE.inference = on
-    count(WATCHED=1 if on else -1)
-    if on and not _entered:  # what is made now may be written to later: from now on writes look
+    if not on:
+        MODE.inference = False
+        count(WATCHED=-1)
+        return
+    if not _entered:  # what is made now may be written to later: from now on writes look
         _entered.add(True)
         count(GUARDED=1)
+    count(WATCHED=1)
+    MODE.inference = True
 
 
 def _set_modes(grad: bool, inference: bool) -> None:
