@@ -439,6 +439,7 @@ BOMBS: dict[str, Bomb] = {
     "onnx regex of a large machine": regex("(a?){900}(a?){900}(a|b){900}"),
     "onnx regex of many states": regex("(a?){500}(b|a?){300}!"),
     "onnx many nodes": functools.partial(many_nodes, 3000),
+    "onnx 30,000 nodes": functools.partial(many_nodes, 30_000),
     "onnx many initializers": functools.partial(many_initializers, "w{}", 3000),
     "onnx initializers of one plain name": functools.partial(many_initializers, "a b{}".replace(" ", "."), 3000),
     "onnx values that are all kept": all_kept("Exp", 400, (1 << 20,)),

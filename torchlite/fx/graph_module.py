@@ -441,7 +441,7 @@ class GraphModule(Module):
 
     def __str__(self) -> str:
         told = "# To see more debug info, please use `graph_module.print_readable()`"
-        return "\n".join([super().__str__(), self._code, told])
+        return "\n".join([super().__str__(), self.code, told])
 
     def _replicate_for_data_parallel(self) -> GraphModule:
         made = self.__copy__()

@@ -19,7 +19,7 @@ from torchlite.nn import Module, Parameter
 
 from . import _ops
 from ._direct import CHECKED_RESULT, Known, after, direct, known_of
-from ._module import LoadedModule
+from ._module import CountingCode, LoadedModule
 from ._ops import control, inputs, sequences, types
 from ._ops.registry import Op
 from ._protobuf import Message
@@ -31,6 +31,7 @@ _HOST_SIZE = 64  # elements up to which integers are held by the host
 _FREE_NODES = 1_000  # that functions may make, beside what a file's size pays for
 _FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
 _TIMES = 50
+_COMPILED = 1 << 13  # nodes and arguments of a file until graphs are interpreted: Python's compiler takes 11 kB a node
 # By op: places of inputs that no training changes.
 _FIXED = {
     "BatchNormalization": (3, 4), "QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2),
@@ -86,16 +87,19 @@ class Model:
         count += sum(len(f.node) + len(f.input) for f in model.functions)
         self.left = _FREE_NODES + _TIMES * count
         self.items = _FREE_ITEMS + size
+        self.code = _COMPILED
 
     def spend(self, count: int = 1) -> None:
         """Count nodes, or what else a graph has. OnnxFileError where functions inside functions make too many."""
         self.left -= count
+        self.code -= count
         if self.left < 0:
             raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
 
     def spend_items(self, count: int) -> None:
         """Count inputs, outputs and elements of lists, which a function's or a constant's every use has anew."""
         self.items -= count
+        self.code -= count
         if self.items < 0:
             raise OnnxFileError("nodes have more inputs and elements of lists than a file of this size may")
 
@@ -468,7 +472,9 @@ class Scope:
 
     def module(self, name: str) -> LoadedModule:
         """The graph as a module."""
-        return LoadedModule(self.root, self.graph, re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph")
+        called = re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph"
+        self.graph.set_codegen(CountingCode(compiled=self.model.code >= 0))
+        return LoadedModule(self.root, self.graph, called)
 
 
 def _check_sparse(values: Constant, indices: Constant, sizes: list[int], name: str) -> None:

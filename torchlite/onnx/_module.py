@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from typing import Any
 
 import torchlite as torch
-from torchlite.fx import Graph, GraphModule, Node
+from torchlite.fx import Graph, GraphModule, Interpreter, Node
 from torchlite.fx._codegen import CodeGen, _last_uses, _Line
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
@@ -30,22 +31,62 @@ class _Place:
         self.number = number
 
 
-class _CountingCode(CodeGen):
+class CountingCode(CodeGen):
     """Writes a graph as Python that counts each value that a node makes. A value that is as large as one that is freed
-    there counts where gradients are recorded, for these keep both.
+    there counts where gradients are recorded, for these keep both. Graphs that are not `compiled` are interpreted.
     """
+
+    def __init__(self, compiled: bool = True) -> None:
+        super().__init__()
+        self.compiled = compiled
 
     def _body(self, nodes: list[Node], writer: Any) -> list[str]:
         body: list[Any] = super()._body(nodes, writer)
         ends, hold, all = _last_uses(nodes), *(writer.namespace.create_name(n, None) for n in ("hold", "holds_all"))
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]
-            if node is None or node.op != "call_function" or not node.users or not line.startswith(f"{node!r} "):
-                continue
-            if node.target not in _PARTS:
+            if node is not None and _counts(node) and line.startswith(f"{node!r} "):
                 when = f"{all} and " if _in_place(node, ends) else ""
                 body[at] = _Line.of(f"{line}{when}{hold}({node!r})\n", line.node)
         return [_Line.of(f"{hold}, {all} = {writer.add_global('holder', holder)}()\n", None), *body]
+
+
+class _Counting(Interpreter):
+    """Runs a graph node by node, and counts each value as the code of `CountingCode` does."""
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self.extra_traceback = False
+        self.ends = _last_uses(list(self.graph.nodes))
+        self.hold, self.holds_all = holder()
+
+    def run_node(self, n: Node) -> Any:
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        value = getattr(self, n.op)(n.target, args, kwargs)
+        del args, kwargs
+        for done in self.ends.get(n, ()):
+            del self.env[done]
+        if _counts(n) and (self.holds_all or not _in_place(n, self.ends)):
+            self.hold(value)
+        return value
+
+
+def _interpreted(graph: Graph) -> Any:
+    """A `forward` that interprets the module's graph."""
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    kind, own = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    takes = inspect.Signature([inspect.Parameter(str(node.target), kind) for node in inputs])
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _Counting(self).run(*takes.bind(*args, **kwargs).args)
+
+    forward.__signature__ = takes.replace(parameters=[own, *takes.parameters.values()])  # type: ignore[attr-defined]
+    return forward
+
+
+def _counts(node: Node) -> bool:
+    """Whether a node's value has memory of its own and is used."""
+    return node.op == "call_function" and bool(node.users) and node.target not in _PARTS
 
 
 def _in_place(node: Node, ends: dict[Node, list[Node]]) -> bool:
@@ -72,9 +113,25 @@ class LoadedModule(GraphModule):
     steps: int = 0
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
-        graph.set_codegen(_CountingCode())
+        if not isinstance(graph._codegen, CountingCode):
+            graph.set_codegen(CountingCode())
         super().__init__(root, graph, class_name)
         self.steps = len(graph.nodes)
+
+    def recompile(self) -> Any:
+        """Write and compile the code anew, unless the graph is interpreted."""
+        if self._is_compiled():
+            return super().recompile()
+        type(self).forward = _interpreted(self._graph)
+        return None
+
+    def _is_compiled(self) -> bool:
+        return getattr(self._graph._codegen, "compiled", True)
+
+    @property
+    def code(self) -> str:
+        """The Python code of `forward`."""
+        return super().code if self._is_compiled() else self._graph.python_code("self").src
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.file_elements is None:
@@ -121,7 +178,7 @@ class LoadedModule(GraphModule):
             for node in numbers
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
-        return _rebuilt, (type(self).__name__, body, nodes)
+        return _rebuilt, (type(self).__name__, body, nodes, self._is_compiled())
 
 
 def _arrays(values: Any) -> list[Any]:
@@ -135,9 +192,10 @@ def _arrays(values: Any) -> list[Any]:
     return found
 
 
-def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple]) -> LoadedModule:
+def _rebuilt(name: str, body: dict[str, Any], nodes: list[tuple], compiled: bool = True) -> LoadedModule:
     """The module of a pickle."""
     graph = Graph()
+    graph.set_codegen(CountingCode(compiled))
     made: list[Node] = []
 
     def node(value: Any) -> Any:

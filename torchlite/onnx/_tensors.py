@@ -12,12 +12,12 @@ import numpy as np
 import torchlite as torch
 
 from .._serialization.files import opened
+from .._types.layouts import MOST_DIMS
 from ._protobuf import Message
 from ._types import NAMES, NARROW, unpacked
 from .errors import OnnxFileError
 
 _EXTERNAL = 1  # of data_location
-_MOST_DIMS = 64
 _EMPTY = 1 << 20  # elements that a tensor without elements may have in its other dimensions
 _SHARED = 4  # tensors that may have the same bytes of another file, as tied weights do
 # Where a tensor has its elements that has no raw data.
@@ -51,7 +51,7 @@ class Elements:
             raise OnnxFileError(f"{where}: there is no type of elements {tensor.data_type}")
         name = NAMES[tensor.data_type]
         shape = tuple(int(n) for n in tensor.dims)
-        if len(shape) > _MOST_DIMS or any(n < 0 for n in shape) or math.prod(shape) >= 1 << 62:
+        if len(shape) > MOST_DIMS or any(n < 0 for n in shape) or math.prod(shape) >= 1 << 62:
             raise OnnxFileError(f"{where}: its shape is {str(list(shape))[:200]}")
         if 0 in shape and math.prod(n or 1 for n in shape) > _EMPTY:
             raise OnnxFileError(f"{where}: it has no elements, and its shape is {str(list(shape))[:200]}")
