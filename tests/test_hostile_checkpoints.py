@@ -5,6 +5,7 @@ import enum
 import io
 import mmap
 import pickle
+import random
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile import corpus, damage
-from torchlite._serialization.budget import Budget
+from torchlite._serialization.budget import Budget, OverBudget
 from torchlite._serialization.globals import names_in
 from torchlite._serialization.limits import Keys
 
@@ -225,24 +226,40 @@ def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
     assert _Color.RED.value == 1
 
 
-def test_integer_keys_that_meet_each_other_have_a_budget():
-    keys = Keys(Budget(1000))
-    for key in range(100_000):
-        keys.check(key, range(key))
-    with pytest.raises(pickle.UnpicklingError, match="far from each other"):
-        for key in range(100_000):
-            keys.check((key << 32) + 5, range(40_000))
+def test_keys_that_meet_each_other_have_a_budget():
+    """Numbers of one hash, each of which is compared with all before it; numbers at random are no more than usual."""
+    with pytest.raises(OverBudget):
+        Keys(Budget(1000)).fill(set(), (k * sys.hash_info.modulus for k in range(50_000)))
+    source = random.Random(0)
+    for numbers in ([source.getrandbits(62) for _ in range(50_000)], [source.random() for _ in range(50_000)]):
+        assert Keys(Budget(600_000)).fill(set(), numbers) == set(numbers)
+        held = dict.fromkeys(numbers, 1)
+        assert _loaded(held) == held
+
+
+def test_states_within_functions_that_rebuild_are_checked():
+    """`_rebuild_from_type_v2` may call the function that makes a parameter with a state."""
+    state = b"}" + corpus.text("__array_interface__") + b"}s"
+    of_parameter = corpus.tuple_of(
+        corpus.rebuilt(corpus.tuple_of(corpus.number(4)), b"K\x01\x85"), b"\x89", b"}", state
+    )
+    function = corpus.named("torch._utils", "_rebuild_parameter_with_state")
+    args = corpus.tuple_of(function, corpus.named("torch.nn.parameter", "Parameter"), of_parameter, b"}")
+    code = corpus.named("torch._tensor", "_rebuild_from_type_v2") + args + b"R."
+    with pytest.raises(pickle.UnpicklingError, match="has a meaning beyond"):
+        torch.load(io.BytesIO(_archive(b"\x80\x02" + code, storage=bytes(16))))
 
 
 class _Color(enum.Enum):
     RED = 1
 
 
-def _archive(data: bytes) -> bytes:
+def _archive(data: bytes, storage: bytes = b"") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("a/data.pkl", data)
         archive.writestr("a/version", b"3\n")
+        archive.writestr("a/data/0", storage)
     return out.getvalue()
 
 
@@ -271,6 +288,24 @@ def test_a_header_with_another_name_than_the_directory_is_refused():
     at = data.index(b"archive/data.pkl")
     with pytest.raises(RuntimeError, match="its header has another name than the directory"):
         torch.load(io.BytesIO(data[:at] + b"archive/DATA.pkl" + data[at + 16 :]))
+
+
+def test_archives_after_one_another_are_refused():
+    """PyTorch reads the first of two archives, and zipfile the last one."""
+    first, second = _checkpoint(), corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
+    comment = bytearray(first)
+    comment[-2:] = len(second).to_bytes(2, "little")
+    for data in (first + second, bytes(comment) + second, b"#!/bin/sh\n" + first):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError), match="central directory|Unsupported operand"):
+            torch.load(io.BytesIO(data))
+
+
+def test_records_outside_of_the_folder_are_refused():
+    data = bytearray(_checkpoint())
+    at = data.rindex(b"archive/byteorder")
+    data[at : at + 7] = b"Archive"
+    with pytest.raises(RuntimeError, match="is not in its folder"):
+        torch.load(io.BytesIO(bytes(data)))
 
 
 def test_records_over_each_other_are_refused():

@@ -24,8 +24,11 @@ def _kind(value) -> str:
 def _ints(values) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)):
         raise RuntimeError(f"sizes and strides of a tensor must be tuples, but got {_kind(values)}")
-    if not all(type(v) is int and 0 <= v < 2**62 for v in values):
-        raise RuntimeError("sizes, strides and offsets of a tensor must be integers that are not negative")
+    if not layouts.are_sizes(values):
+        raise RuntimeError(
+            "sizes, strides and offsets of a tensor must be integers that are not negative, and at most "
+            f"{layouts.MOST_DIMS}"
+        )
     return tuple(values)
 
 

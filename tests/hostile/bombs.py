@@ -3,7 +3,8 @@
 A table of bombs maps a name to a function that returns the file's bytes and the text of a Python expression over
 `path`, `torch` and `np`, such as "torch.jit.load(path)". Each expression runs in a process of its own, a fork of one
 that has imported the library. It has to end within 2 seconds, with a result or one plain error, and may take 50 times
-the file's size and 64 MB. Tables: `BOMBS` of this package's modules `program_bombs` and `onnx_bombs`.
+the file's size and 64 MB. Tables: `BOMBS` of this package's modules `program_bombs`, `checkpoint_bombs` and
+`onnx_bombs`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Bomb = Callable[[], tuple[bytes, str]]
 SECONDS, LONGEST = 2, 20  # of the processor; of the clock, until the process is ended, for other processes may be busy
 RATIO, SPARE = 50, 64 << 20
 _ADDRESSES = 8 << 30  # bytes of addresses that a process may have
-_TABLES = ("program_bombs", "onnx_bombs")
+_TABLES = ("program_bombs", "checkpoint_bombs", "onnx_bombs")
 _UNCLEAN = (MemoryError, SystemError, AssertionError)  # no errors that a file may raise
 
 
@@ -58,6 +59,7 @@ def _names(path: str) -> dict[str, Any]:
 
 def prepare() -> None:
     """Import what the bombs need, so that it is not counted."""
+    import torchlite.distributed.checkpoint
     import torchlite.export
     import torchlite.jit
     import torchlite.onnx  # noqa: F401

@@ -116,7 +116,7 @@ def harm() -> dict[str, bytes]:
     """Pickles that ask for work, memory or depth that is not in them, or for what no checkpoint needs."""
     one, many = tuple_of(number(1)), tuple_of(*[number(2**31)] * 3)
     wide = rebuilt(tuple_of(number(2**38)), tuple_of(number(0)), metadata=b"}" + text("neg") + b"\x88s")
-    same = [number(k * (2**61 - 1)) + b"N" for k in range(1, 3000)]
+    same = [number(k * (2**61 - 1)) + b"N" for k in range(1, 30_000)]
     signs = b"(" + b"".join(tuple_of(*[number(-1 - (i >> j & 1)) for j in range(12)]) for i in range(4096)) + b"\x90"
     deep = nested(100_000)
     meta = named("torch._utils", "_rebuild_meta_tensor_no_storage")

@@ -721,38 +721,3 @@ _loaded("a deep tree", lambda: exported(in_spec=f"[1, {_nested(_tuple('#'), 5_00
 _loaded("a wide tree", lambda: exported(out_spec=f"[1, {_tuple(*[_TREE] * 5_000)}]"))
 _loaded("a tree of 2**62 dimensions", lambda: exported(graph={"tensor_values": {"x": _value(*[1 << 61] * 60)}}))
 _loaded("long names", lambda: exported(calls=[{"fqn": ".".join("a" * 2_000), "signature": None}] * 100))
-
-# -- checkpoints -----------------------------------------------------------------------------------
-
-
-def _checkpoint(name: str, code: bytes, deflated: bool = False) -> None:
-    def make() -> bytes:
-        records = {"data.pkl": b"\x80\x04" + code + b".", "byteorder": b"little", "version": b"3\n"}
-        return _archive(records, ("data.pkl",) if deflated else ())  # type: ignore[arg-type]
-
-    BOMBS[f"checkpoint: {name}"] = lambda: (make(), "torch.load(path)")
-
-
-BOMBS["checkpoint: legacy lists"] = lambda: (b"]" * 2_000_000, "torch.load(path)")
-BOMBS["checkpoint: legacy sets"] = lambda: (
-    b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}." + b"\x80\x04" + b"\x8f" * 1_000_000 + b".",
-    "torch.load(path)",
-)
-BOMBS["checkpoint: names of many"] = lambda: (
-    _archive({"data.pkl": b"\x80\x02" + b"cos\nsystem\n" * 200_000 + b".", "version": b"3\n"}),
-    "torch.serialization.get_unsafe_globals_in_checkpoint(path)",
-)
-BOMBS["checkpoint: a tar"] = lambda: (
-    b"x" + bytes(156) + b"0" + bytes(99) + b"ustar" + bytes(1 << 18),
-    "torch.load(path)",
-)
-_checkpoint("sets", b"(" + b"\x8f" * 1_000_000 + b"t")
-_checkpoint("dicts", b"(" + b"}" * 1_000_000 + b"t")
-_checkpoint("lists", b"(" + b"]" * 1_000_000 + b"t")
-_checkpoint("marks", b"(" * 2_000_000)
-_checkpoint("memo", b"N" + b"\x94" * 2_000_000)
-_checkpoint("a deep tuple", b"N" + b"\x85" * 500_000)
-_checkpoint("a long number", b"\x8b" + (1 << 20).to_bytes(4, "little") + b"\x7f" * (1 << 20))
-_checkpoint("a declared length", b"\x8e" + (1 << 60).to_bytes(8, "little"))
-_checkpoint("a memo's place", b"Nr\xff\xff\xff\xff")
-_checkpoint("deflated", b"]" * 50_000_000, deflated=True)

@@ -23,6 +23,7 @@ from .budget import Budget
 
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
+_END, _END64_LOCATOR, _END64 = 22, 20, 56  # bytes of the records that end an archive
 _VERSIONS = 1, 10  # of the format that PyTorch reads
 _READ_FAILED = (
     "PytorchStreamReader failed reading {}: {}. If you are seeing this error, there is a high likelihood that your "
@@ -154,6 +155,7 @@ class Reader:
         stream.seek(start)
         try:
             self._zip = zipfile.ZipFile(stream)
+            self._check_directory()
         except (
             zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError,
             IndexError, UnicodeDecodeError, MemoryError, OSError,
@@ -163,11 +165,12 @@ class Reader:
         names = self._zip.infolist()
         self.top = names[0].filename.split("/")[0] + "/" if names else ""
         for info in names:
-            if info.filename.startswith(self.top):
-                name = info.filename[len(self.top) :]
-                if name in self._records:  # another reader could take the other one
-                    raise corrupt(f"file {name[:200]}", "there are two records of this name")
-                self._records[name] = info
+            if not info.filename.startswith(self.top):
+                raise corrupt("zip archive", f"{info.filename[:200]!r} is not in its folder {self.top[:200]!r}")
+            name = info.filename[len(self.top) :]
+            if name in self._records:  # another reader could take the other one
+                raise corrupt(f"file {name[:200]}", "there are two records of this name")
+            self._records[name] = info
         if "version" not in self._records and ".data/version" not in self._records:
             raise RuntimeError(
                 'Expected hasRecord("version") to be true, but got false. The zip archive was not written by '
@@ -177,6 +180,23 @@ class Reader:
         self._check_places()
         self.budget = Budget(self.length) if budget is None else budget
         self._map = self._map_file(mapped) if mapped else None
+
+    def _check_directory(self) -> None:
+        """RuntimeError for a directory that lies elsewhere than the archive says. Of two archives in one file, zipfile
+        reads the last one at shifted places, and PyTorch the first one.
+        """
+        end = self.length - _END - len(self._zip.comment)
+        stream = self._stream
+        stream.seek(end)
+        (start,) = struct.unpack("<16xL2x", stream.read(_END))
+        if start == 0xFFFFFFFF:
+            stream.seek(end - _END64_LOCATOR)
+            signature, place = struct.unpack("<4s4xQ4x", stream.read(_END64_LOCATOR))
+            if signature == b"PK\6\7":
+                stream.seek(place)
+                (start,) = struct.unpack("<48xQ", stream.read(_END64))
+        if start != self._zip.start_dir:  # type: ignore[attr-defined]
+            raise corrupt("zip archive", "failed finding central directory where the end of the file says")
 
     def _check_places(self) -> None:
         """RuntimeError for records that lie over each other: all of them are no longer than the archive."""

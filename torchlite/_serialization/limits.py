@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import pickle
+import time
 import types
 from typing import Any
 
@@ -16,13 +17,15 @@ from .._tensor import Parameter, Tensor
 from .._types.devices import device
 from .._types.layouts import Size
 from . import names
-from .budget import Budget, OverBudget
+from .budget import Budget
 
 STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
 STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
-_SAME_HASH = 100
-_PROBES, _NEAR = 64, 256  # entries of a table that a search meets in a step, and keys that lie near each other
 _SMALL = 1 << 60  # integers below it are their own hash
+_LARGE = 32  # entries of a table in which searches are measured
+_MEASURED = 1 << 22  # entries that searches may visit until they are measured: some 20 ms
+_KEYS = 1 << 12  # searches until they are measured
+_STEP = 50  # nanoseconds
 
 
 def short(value: Any) -> str:
@@ -39,53 +42,67 @@ def short(value: Any) -> str:
 
 
 class Keys:
-    """The keys of one pickle's dicts and sets, whose hashes and searches its budget pays for."""
+    """The keys of one pickle's dicts and sets, whose hashes and searches its budget pays for.
 
-    __slots__ = ("_same", "budget")
+    A file can choose numbers whose hashes meet each other in a table, so that each search visits all entries. Searches
+    in large tables are therefore made a second time and measured by the thread's CPU time.
+    """
+
+    __slots__ = ("_due", "_put", "budget")
 
     def __init__(self, budget: Budget):
         self.budget = budget
-        self._same: collections.Counter[tuple[int, int]] = collections.Counter()
+        self._put: list[tuple[Any, Any]] = []  # keys, and the tables that they were put into since the last measurement
+        self._due = 0  # entries that searches for them may visit at most
 
-    def check(self, key: Any, target: Any) -> None:
+    def check(self, key: Any, table: Any) -> None:
         """Before `key` is hashed for a dict or set."""
         kind = type(key)
         if kind is str or kind is bytes or key is None:
             return
-        if kind is int and -_SMALL < key < _SMALL:
-            self.check_place(key, len(target))
-            return
+        steps = 1 if kind is int and -_SMALL < key < _SMALL else self._walk(key)
+        count = len(table)
+        if count >= _LARGE:
+            self._put.append((key, table))
+            self._due += count * steps
+            if self._due >= _MEASURED or len(self._put) >= _KEYS:
+                self._measure()
+
+    def _walk(self, key: Any) -> int:
+        """Pay for the hash of a key. Returns its steps, which a comparison takes as well."""
         budget = self.budget
+        before = budget.work
         pending, depths = [key], [1]
         while pending:
             value, depth = pending.pop(), depths.pop()
             kind = type(value)
-            if kind is tuple or kind is Size:
+            if isinstance(value, tuple):  # of any class: a program's named tuples have the hash of tuples
                 budget.check_depth(depth, "a key is a tuple nested")
                 budget.spend(1 + len(value))
                 pending.extend(value)
                 depths.extend([depth + 1] * len(value))
-            elif kind is frozenset:
+            elif isinstance(value, frozenset):
                 budget.spend(1 + len(value))
             elif kind is int:
                 budget.spend(1 + (value.bit_length() >> 9))
-        self._same[id(target), hash(key)] += 1
-        if self._same[id(target), hash(key)] > _SAME_HASH:  # each is compared with all before it
-            raise pickle.UnpicklingError(f"more than {_SAME_HASH} keys have the same hash")
+        return 1 + before - budget.work
 
-    def check_place(self, key: int, count: int) -> None:
-        """Before a table of `count` entries is asked for an integer, which is its own hash: one beyond the table's size
-        may meet every entry.
-        """
-        if count >= _PROBES and not 0 <= key <= 4 * count + _NEAR:
-            budget = self.budget
-            budget.work -= count // _PROBES
-            if budget.work < 0:
-                raise OverBudget("the file has more integers as keys, far from each other, than it may")
+    def _measure(self) -> None:
+        """Pay for searches by the time that they take again. Nothing in the loop can start a garbage collection."""
+        put, self._put, self._due = self._put, [], 0
+        begun = time.thread_time_ns()
+        for key, table in put:
+            key in table  # noqa: B015
+        self.budget.spend((time.thread_time_ns() - begun) // _STEP)
 
-    def check_all(self, keys: Any, target: Any) -> None:
+    def fill(self, table: Any, keys: Any) -> Any:
+        """Put keys into a set, or into a dict without values. Returns the table."""
+        add = table.add if type(table) is set else lambda key: table.setdefault(key)
         for key in keys:
-            self.check(key, target)
+            if type(key) is not str:
+                self.check(key, table)
+            add(key)
+        return table
 
 
 def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
@@ -103,9 +120,8 @@ def _ordered_dict(keys: Keys, args: tuple) -> None:
     if type(pairs) in (list, tuple):
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
             raise _wrong("OrderedDict takes a list of pairs", args)
-        keys.check_all((pair[0] for pair in pairs), pairs)
-    else:
-        keys.check_all(pairs, pairs)
+        pairs = [pair[0] for pair in pairs]
+    keys.fill({}, pairs)
 
 
 def _counter(keys: Keys, args: tuple) -> None:
@@ -114,7 +130,7 @@ def _counter(keys: Keys, args: tuple) -> None:
     if len(args) > 1 or type(args[0]) is not dict:
         raise _wrong("Counter takes a dict", args)
     keys.budget.spend(len(args[0]))
-    keys.check_all(args[0], args)
+    keys.fill({}, args[0])
 
 
 def _set(keys: Keys, args: tuple) -> None:
@@ -123,7 +139,7 @@ def _set(keys: Keys, args: tuple) -> None:
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
         raise _wrong("set takes a list", args)
     keys.budget.spend(len(args[0]))
-    keys.check_all(args[0], args)
+    keys.fill(set(), args[0])
 
 
 def _size(keys: Keys, args: tuple) -> None:
@@ -177,6 +193,37 @@ def _from_type(keys: Keys, args: tuple) -> None:
     if len(args) != 4 or type(args[2]) is not tuple:
         raise _wrong("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
     CHECKS.get(id(args[0]), lambda *_: None)(keys, args[2])
+    check_state(keys.budget, args[1], args[3])
+
+
+def _with_state(keys: Keys, args: tuple) -> None:
+    _rebuilt(keys, args)
+    if len(args) != 4:
+        raise _wrong("a parameter with a state takes a tensor, whether it wants a gradient, hooks and a state", args)
+    check_state(keys.budget, Parameter, args[3])
+
+
+def check_state(budget: Budget, cls: Any, state: Any) -> None:
+    """Check what a tensor of a class gets as its attributes and slots, unless the class has its own way."""
+    if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
+        return
+    parts = state if type(state) is tuple and len(state) == 2 else (state,)
+    for part in parts:
+        if isinstance(part, dict):
+            budget.spend(len(part))
+            check_attributes(cls, part)
+
+
+def check_attributes(cls: Any, names: Any) -> None:
+    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
+    ask for: `__array_interface__` names memory by its address.
+    """
+    hidden = [name for name in names if isinstance(name, str) and callable(getattr(cls, name, None))]
+    special = [name for name in names if isinstance(name, str) and name.startswith("__")]
+    if special:
+        raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")
+    if hidden:
+        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
 
 
 _REBUILD = {name: function for (_, name), function in names.REBUILDERS.items()}
@@ -187,7 +234,8 @@ TENSOR_FUNCTIONS = {
 CHECKS = {
     id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
     id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,
-    id(_REBUILD["_rebuild_from_type_v2"]): _from_type, **dict.fromkeys(TENSOR_FUNCTIONS, _rebuilt),
+    **dict.fromkeys(TENSOR_FUNCTIONS, _rebuilt), id(_REBUILD["_rebuild_from_type_v2"]): _from_type,
+    id(_REBUILD["_rebuild_parameter_with_state"]): _with_state,
 }  # fmt: skip
 
 

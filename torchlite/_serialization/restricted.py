@@ -13,6 +13,7 @@ import collections
 import enum
 import pickle
 import struct
+import types
 from typing import Any
 
 from .._tensor import Parameter, Tensor
@@ -20,7 +21,7 @@ from .._tensor.pickling import set_state
 from .._types.devices import device
 from .._types.layouts import Size
 from .budget import Budget
-from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Keys, check_text, short
+from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Keys, check_attributes, check_state, check_text, short
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -63,7 +64,6 @@ _MAY_CALL = {id(value) for value in _CALLABLES.values()}
 _NEW = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
-_WITH_STATE = REBUILDERS["torch._utils", "_rebuild_parameter_with_state"]
 _LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
 _PLACES = 1024  # of the memo, that are counted at once
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
@@ -255,10 +255,6 @@ class RestrictedUnpickler:
                 "_rebuild_from_type_v2"
             )
         self._check(function, args)
-        if function is _FROM_TYPE:
-            self._check_state(args[1], args[3])
-        elif function is _WITH_STATE and len(args) == 4:
-            self._check_state(Parameter, args[3])
         self._budget.spend(STEPS_OF_A_CALL)
         self._stack[-1] = found = function(*args)
         if function is _SPARSE or function is _FROM_TYPE and args[0] is _SPARSE:
@@ -273,16 +269,6 @@ class RestrictedUnpickler:
         self._budget.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
         if check is not None and id(function) not in self._allowed_ids:
             check(self._keys, args)
-
-    def _check_state(self, cls, state) -> None:
-        """Check what a tensor of a class gets as its attributes and slots, unless the class has its own way."""
-        if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
-            return
-        parts = state if type(state) is tuple and len(state) == 2 else (state,)
-        for part in parts:
-            if isinstance(part, dict):
-                self._budget.spend(len(part))
-                _check_attributes(cls, part)
 
     def _new(self) -> None:
         args = self._pop()
@@ -305,20 +291,39 @@ class RestrictedUnpickler:
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
             self._budget.spend(len(state))
-            _check_attributes(type(target), state)
+            check_attributes(type(target), state)
             target.__dict__.update(state)
         elif type(target) in (Tensor, Parameter):
-            self._check_state(type(target), state)
+            check_state(self._budget, type(target), state)
             set_state(target, state)
         elif isinstance(target, (enum.Enum, type)):
             raise pickle.UnpicklingError(f"the state of {short(target)} belongs to the process, and not to a file")
         elif id(type(target)) in self._allowed_ids:
-            _build_user(target, state)
+            self._build_allowed(target, state)
         else:
             raise pickle.UnpicklingError(
                 f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
                 f"{type(target)}"
             )
+
+    def _build_allowed(self, target, state) -> None:
+        """BUILD for classes that the user allowed, as pickle does it, by what the class declares: an attribute of the
+        object is the file's.
+        """
+        cls = type(target)
+        set_state = getattr(cls, "__setstate__", None)
+        if set_state is not None:
+            set_state(target, state)
+            return
+        slots = None
+        if isinstance(state, tuple) and len(state) == 2:
+            state, slots = state
+        if state:
+            target.__dict__.update(state)
+        for name, value in (slots or {}).items():
+            if type(getattr(cls, name, None)) is not types.MemberDescriptorType:
+                raise pickle.UnpicklingError(f"{cls} has no slot {short(name)}")
+            setattr(target, name, value)
 
     def _append(self, items, how: str) -> None:
         if type(self._stack[-1]) is not list:
@@ -333,23 +338,22 @@ class RestrictedUnpickler:
             )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
+        table = target if type(target) in _DICTS else ()
         for key, value in zip(items[::2], items[1::2], strict=True):
             if type(key) is not str:
-                self._keys.check(key, target)
+                self._keys.check(key, table)
             target[key] = value
 
     def _add_items(self, items) -> None:
         target = self._stack[-1]
         if type(target) is not set:
             raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(target)}")
-        self._keys.check_all(items, target)
-        target.update(items)
+        self._keys.fill(target, items)
 
     def _frozen_set(self) -> None:
         items = self._pop_mark()
-        self._keys.check_all(items, items)
         self._budget.take(_SET)
-        self._push(frozenset(items))
+        self._push(frozenset(self._keys.fill(set(), items)))
 
     def _persistent(self) -> None:
         name = self._pop()
@@ -384,12 +388,12 @@ class RestrictedUnpickler:
         if not len(memo) % _PLACES:
             self._budget.take(_PLACES * _PLACE)
         if index > 4 * len(memo):
-            self._keys.check_place(index, len(memo))
+            self._keys.check(index, memo)
         memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
         if index > 4 * len(self._memo):
-            self._keys.check_place(index, len(self._memo))
+            self._keys.check(index, self._memo)
         if index not in self._memo:
             raise pickle.UnpicklingError(f"Memo value not found at index {index}")
         self._push(self._memo[index])
@@ -405,33 +409,6 @@ class RestrictedUnpickler:
     def _binary_string(self, form: str) -> None:
         data = self._sized(form)
         self._push(bytes(data) if self._encoding == "bytes" else str(data, self._encoding))
-
-
-def _check_attributes(cls, names) -> None:
-    """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
-    ask for: `__array_interface__` names memory by its address.
-    """
-    hidden = [name for name in names if isinstance(name, str) and callable(getattr(cls, name, None))]
-    special = [name for name in names if isinstance(name, str) and name.startswith("__")]
-    if special:
-        raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")
-    if hidden:
-        raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
-
-
-def _build_user(target, state) -> None:
-    """BUILD for classes that the user allowed: as pickle does it."""
-    set_state = getattr(target, "__setstate__", None)
-    if set_state is not None:
-        set_state(state)
-        return
-    slots = None
-    if isinstance(state, tuple) and len(state) == 2:
-        state, slots = state
-    if state:
-        target.__dict__.update(state)
-    for name, value in (slots or {}).items():
-        setattr(target, name, value)
 
 
 def _global_line(vm: RestrictedUnpickler) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.checks import wanting
+from .._types.layouts import are_sizes
 from .data import BY_ROWS, COMPRESSED, IN_BLOCKS, KINDS, SparseData
 from .history import with_values
 
@@ -311,8 +312,8 @@ def rebuilt(kind, parts) -> Any:
     *tensors, size, coalesced = parts if kind is torch.sparse_coo else (*parts, False)
     if not all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in tensors):
         raise RuntimeError("a sparse tensor is made of tensors")
-    if not isinstance(size, (tuple, list)) or not all(type(n) is int and 0 <= n < 2**62 for n in size):
-        raise RuntimeError("the size of a sparse tensor must be integers that are not negative")
+    if not isinstance(size, (tuple, list)) or not are_sizes(size):
+        raise RuntimeError("the size of a sparse tensor must be few integers that are not negative")
     *index, values = (one.detach() for one in tensors)
     data = SparseData(kind, size, tuple(index), values, bool(coalesced))
     ranks = [2] if kind is torch.sparse_coo else [max(index[0].ndim, 1)] * 2

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import math
 
+MOST_DIMS = 64  # that NumPy's arrays have
+
+
+def are_sizes(values) -> bool:
+    """True if values of a file may be sizes or strides of a tensor: then their product takes no time.
+
+    >>> from torchlite._types.layouts import are_sizes
+    >>> are_sizes([2, 3]), are_sizes([2**62]), are_sizes([1] * 65), are_sizes([2.0])
+    (True, False, False, False)
+    """
+    return len(values) <= MOST_DIMS and all(type(n) is int and 0 <= n < 1 << 62 for n in values)
+
 
 class Size(tuple):
     """A tensor's shape: a tuple of ints."""

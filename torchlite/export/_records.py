@@ -10,6 +10,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._serialization.archive import Reader
 from torchlite._serialization.budget import DEEPEST
+from torchlite._types.layouts import MOST_DIMS
 from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
@@ -17,8 +18,6 @@ from torchlite.serialization import _load_part
 from torchlite.utils._pytree import tree_structure
 
 from ._codes import DTYPES, wrong
-
-_MOST_DIMS = 64
 
 
 def field(entry: Any, name: str, kinds: Any, where: str) -> Any:
@@ -138,7 +137,7 @@ class Records:
         dtype = DTYPES.get(field(meta, "dtype", int, where))
         if dtype is None:
             raise wrong(where, f"its dtype {meta['dtype']} is unknown")
-        if len(sizes) != len(strides) or len(sizes) > _MOST_DIMS or min([0, offset, *sizes, *strides]) < 0:
+        if len(sizes) != len(strides) or len(sizes) > MOST_DIMS or min([0, offset, *sizes, *strides]) < 0:
             raise wrong(where, "its sizes and strides do not fit")
         is_param, wants = field(entry, "is_param", bool, where), field(meta, "requires_grad", bool, where)
         kind = field(field(meta, "device", dict, where), "type", str, where)

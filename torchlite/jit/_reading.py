@@ -22,7 +22,7 @@ from ._scalars import SCALARS, visited
 from ._sites import _with as filled
 
 # Calls and rounds of loops, and bytes: some that any file has, and some for each byte of it. A step takes some 4 us.
-_FREE_STEPS, _STEPS_PER_BYTE = 1 << 17, 1
+_FREE_STEPS, _STEPS_PER_BYTE = 1 << 16, 1
 _FREE_BYTES, _BYTES_PER_BYTE = 32 << 20, 25
 _ITEM = 40  # bytes of an item of a list, with its value
 _ELEMENT = 8  # of a tensor
@@ -50,6 +50,16 @@ _LINEAR = frozenset(
         "isinf isfinite __contains__"
     ).split()
 )
+# Pointwise operators that are one function of NumPy. Others are many of these, and some iterate for each element.
+_CHEAP = frozenset(
+    (
+        "abs add sub mul div true_divide neg square sqrt rsqrt reciprocal exp log sin cos tanh sigmoid relu clamp "
+        "clamp_min clamp_max maximum minimum floor ceil round trunc sign eq ne lt le gt ge logical_and logical_or "
+        "logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor __and__ __or__ __xor__ __invert__ "
+        "__add__ __sub__ __mul__ __truediv__ __neg__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"
+    ).split()
+)
+_COSTLY = 64  # times the steps of a cheap operator
 _NUMBERS = (int, float, bool, complex)
 # Functions that take no time that depends on what they are given, and those whose callees count themselves.
 _FREE = frozenset(
@@ -161,7 +171,7 @@ class Budget:
         else:
             self.step(visited(*lists, most=self._steps))
         self.take(_ELEMENT * work)
-        self.step(int(work) >> 6)
+        self.step(int(work) + _COSTLY if kind == "costly" else int(work) >> 6)
         return True
 
     def _refuse(self, name: str) -> None:
@@ -223,7 +233,9 @@ def _kind(name: str) -> str | None:
     overloads = [getattr(packet, overload) for overload in packet.overloads() if "out" not in overload]
     if overloads and all(overload.is_view for overload in overloads):
         return "view"
-    return "pointwise" if any(tag.name == "pointwise" for overload in overloads for tag in overload.tags) else None
+    if not any(tag.name == "pointwise" for overload in overloads for tag in overload.tags):
+        return None
+    return "pointwise" if name in _CHEAP or name.rstrip("_") in _CHEAP else "costly"
 
 
 def _broadcast(shapes: list) -> list[int]:

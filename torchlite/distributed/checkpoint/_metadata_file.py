@@ -7,14 +7,24 @@ import math
 import pathlib
 import pickle
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import torchlite as torch
+from torchlite._serialization.limits import short
 from torchlite._serialization.restricted import RestrictedUnpickler
 from torchlite._serialization.writing import pickled
+from torchlite._types.layouts import are_sizes
 
 from . import metadata as described
-from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, TensorStorageMetadata
+from .metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
 
 _MODULE = "torch.distributed.checkpoint.metadata"
 _NAMES: dict[tuple[str, str], Any] = {
@@ -25,6 +35,15 @@ _NAMES: dict[tuple[str, str], Any] = {
     for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 }
 _KINDS = (TensorStorageMetadata, BytesStorageMetadata)
+# By class, what its fields may be; those that are not here are looked at when all is read.
+_PROPERTIES: dict[str, tuple[type, ...]] = {
+    "dtype": (torch.dtype,), "layout": (torch.layout,), "requires_grad": (bool,),
+    "memory_format": (described._MEM_FORMAT_ENCODING,), "pin_memory": (bool,),
+}  # fmt: skip
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    TensorProperties: _PROPERTIES,
+    MetadataIndex: {"fqn": (str,), "offset": (torch.Size, type(None)), "index": (int, type(None))},
+}
 _LENGTH = object()  # the key of a list's length
 _FREE_PLACES = 1 << 16  # of lists, that need no path
 
@@ -37,6 +56,32 @@ class _Unpickler(RestrictedUnpickler):
         # Users' own classes are none of these: a file is read before anybody says whose it is.
         self._allowed = {**_NAMES, **further}
         self._allowed_ids = {id(value) for value in self._allowed.values()}
+
+    def _check(self, function: Any, args: tuple[Any, ...]) -> None:
+        super()._check(function, args)
+        if id(function) in self._allowed_ids and not _may_make(function, args):
+            raise pickle.UnpicklingError(f"metadata make no {short(function)} of these arguments")
+
+    def _build_allowed(self, target: Any, state: Any) -> None:
+        named = state
+        if type(target) is TensorProperties and type(state) is tuple and len(state) == len(_PROPERTIES):
+            named = dict(zip(_PROPERTIES, state, strict=True))
+        if type(named) is not dict or not is_dataclass(target):
+            raise pickle.UnpicklingError(f"metadata have no such state of {short(type(target))}")
+        fields = _FIELDS.get(type(target), {})
+        known = type(target).__dataclass_fields__
+        for name, value in named.items():
+            if name not in known or name in fields and type(value) not in fields[name]:
+                raise pickle.UnpicklingError(f"metadata have no {short(name)} of {short(type(target))} like this")
+        super()._build_allowed(target, state)
+
+
+def _may_make(function: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a call makes what metadata have: dataclasses without their fields, members of enumerations, paths."""
+    if is_dataclass(function):
+        return not args
+    kinds = (str,) if function is pathlib.PurePath else (int, str)
+    return all(type(arg) in kinds for arg in args)
 
 
 def _no_storages(name: tuple[Any, ...]) -> Any:
@@ -115,7 +160,7 @@ def _is_box(held: dict[str, Any], size: Any) -> bool:
 
 
 def _is_size(value: Any) -> bool:
-    return type(value) is torch.Size and all(type(n) is int and 0 <= n < 1 << 62 for n in value)
+    return type(value) is torch.Size and are_sizes(value)
 
 
 def _is_path(value: Any) -> bool:
