@@ -7,7 +7,7 @@ import math
 import pathlib
 import pickle
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torchlite as torch
@@ -68,10 +68,10 @@ class _Unpickler(RestrictedUnpickler):
             named = dict(zip(_PROPERTIES, state, strict=True))
         if type(named) is not dict or not is_dataclass(target):
             raise pickle.UnpicklingError(f"metadata have no such state of {short(type(target))}")
-        fields = _FIELDS.get(type(target), {})
-        known = type(target).__dataclass_fields__
+        kinds = _FIELDS.get(type(target), {})
+        known = {field.name for field in fields(target)}
         for name, value in named.items():
-            if name not in known or name in fields and type(value) not in fields[name]:
+            if name not in known or name in kinds and type(value) not in kinds[name]:
                 raise pickle.UnpicklingError(f"metadata have no {short(name)} of {short(type(target))} like this")
         super()._build_allowed(target, state)
 
