@@ -206,6 +206,19 @@ def test_attributes_that_would_hide_methods_are_refused():
     assert _loaded(held)._metadata == {"": {"version": 1}}
 
 
+@pytest.mark.parametrize("name", ["_signs", "_sparse", "_is_plain", "_data", "_meta", "grad"])
+def test_attributes_of_every_tensor_are_none_of_a_file(name):
+    """`_signs` would make a tensor negative for some readers, and not for others."""
+    state = b"}" + corpus.text(name) + b"K\x02s"
+    for kind in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter")):
+        args = corpus.tuple_of(corpus.number(4)), b"K\x01\x85"
+        code = corpus.tuple_of(corpus.named("torch._utils", "_rebuild_tensor_v2"), corpus.named(*kind),
+                               corpus.rebuilt(*args).partition(b"\n_rebuild_tensor_v2\n")[2][:-1], state)  # fmt: skip
+        with pytest.raises((pickle.UnpicklingError, RuntimeError), match="every tensor has|Invalid serialized state"):
+            torch.load(io.BytesIO(_archive(b"\x80\x02" + corpus.named("torch._tensor", "_rebuild_from_type_v2") + code
+                                           + b"R.", storage=bytes(16))))  # fmt: skip
+
+
 @pytest.mark.parametrize("name", ["__array_interface__", "__array_struct__", "__array_priority__", "__len__"])
 def test_attributes_that_python_and_numpy_ask_for_are_refused(name):
     """`__array_interface__` of an instance would let `numpy.asarray` read memory at any address."""

@@ -8,7 +8,9 @@ import json
 import pytest
 
 import torchlite as torch
+from torchlite._dispatch import interceptors
 from torchlite._dispatch.runtime import GLOBALS
+from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 
@@ -201,3 +203,33 @@ def test_an_op_is_one_event_whatever_its_function_is_written_in():
 def test_a_schedule_says_what_is_wrong_with_it():
     with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1"):
         torch.profiler.schedule(wait=-1, warmup=1, active=1)
+
+
+@pytest.mark.parametrize("trace", ["make_fx", "vmap", "grad", "jit", "mode"])
+def test_profiles_end_within_what_began_after_them(trace):
+    """The profile leaves the stack, and what began after it stays there."""
+    x = torch.linspace(0.1, 1, 6).reshape(2, 3)
+    profile = torch.profiler.profile()
+
+    def work(x):
+        y = x.sin()
+        profile.__exit__(None, None, None)
+        return (y.cos() * 2 + y.tan()).sum(-1)
+
+    def plain(x):
+        return (x.sin().cos() * 2 + x.sin().tan()).sum(-1)
+
+    profile.__enter__()
+    if trace == "make_fx":
+        assert torch.equal(make_fx(work)(x)(x * 2), plain(x * 2))
+    elif trace == "vmap":
+        assert torch.equal(torch.func.vmap(work)(x), plain(x))
+    elif trace == "grad":
+        found = torch.func.grad(lambda x: work(x).sum())(x)
+        torch.testing.assert_close(found, torch.func.grad(lambda x: plain(x).sum())(x))
+    elif trace == "jit":
+        assert torch.equal(torch.jit.trace(work, (x,), check_trace=False)(x * 2), plain(x * 2))
+    else:
+        with torch.overrides.BaseTorchFunctionMode():
+            assert torch.equal(work(x), plain(x)) and len(interceptors.stack.items) == 1
+    assert not interceptors.stack.items and not GLOBALS["ACTIVE"]

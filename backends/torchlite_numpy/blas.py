@@ -12,6 +12,7 @@ import functools
 import mmap
 import os
 import pathlib
+import sys
 import threading
 from typing import Any
 
@@ -148,6 +149,7 @@ def can_limit() -> bool:
 class _Known(threading.local):
     room = False  # whether this thread has seen that OpenBLAS has its buffers, or can map them
     depth = 0  # how often this thread, or the one that it works for, is within `single_threaded`
+    frame: Any = None  # that entered first; None where the other thread's did
 
 
 _known = _Known()
@@ -169,31 +171,37 @@ def _look_for_room() -> None:
 
 
 class _SingleThreaded:
-    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by
-    several threads at once, and by a handler of a signal in between.
+    """`with single_threaded:` BLAS calls made meanwhile use one thread each. May be entered by several threads at once,
+    and by a handler of a signal in between.
+
+    A handler that raises (Ctrl-C) may prevent an exit: Python calls it at the first instruction of `__exit__` too. So a
+    thread remembers the frame that entered. It takes itself out, at its next entry, where that frame runs no more.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._entered = 0  # by so many threads
-        self._before = 1
+        self._entered: set[int] = set()  # by these threads
+        self._before = 1  # how many threads BLAS gets again
 
     def __enter__(self) -> None:
         controls = _controls()
         if controls is None:
             return
         if _known.depth:  # who waits for this thread may have the lock: it is not asked for
-            _known.depth += 1
-            return
+            if _runs(_known.frame):
+                _known.depth += 1
+                return
+            self._leave(controls)
         if not _known.room:
             _look_for_room()
         with self._lock:
-            if self._entered == 0:
-                before = controls[1]()
-                if before != 1:
+            if not self._entered:
+                threads = controls[1]()
+                if threads != 1:
+                    self._before = threads
                     controls[0](1)
-                self._before = before
-            self._entered += 1
+            self._entered.add(threading.get_ident())
+            _known.frame = sys._getframe(1)
             _known.depth = 1
 
     def __exit__(self, *error) -> None:
@@ -202,13 +210,17 @@ class _SingleThreaded:
             return
         if _known.depth > 1:
             _known.depth -= 1
-            return
+        else:
+            self._leave(controls)
+
+    def _leave(self, controls: Any) -> None:
+        """Take this thread out, and give BLAS its threads again after the last one."""
         with self._lock:
-            before = self._before
-            self._entered -= 1
-            _known.depth = 0
-            if self._entered == 0 and before != 1:
-                controls[0](before)
+            self._entered.discard(threading.get_ident())
+            _known.depth, _known.frame = 0, None
+            if not self._entered and self._before != 1:
+                controls[0](self._before)
+                self._before = 1
 
     def here(self) -> int:
         """How often this thread is within; for `work_within` in a thread that works for it."""
@@ -221,7 +233,17 @@ class _SingleThreaded:
     def after_fork(self) -> None:
         """In a forked child: other threads are not there."""
         self._lock = threading.RLock()
-        self._entered = int(_known.depth > 0)
+        self._entered = {threading.get_ident()} if _known.depth else set()
+
+
+def _runs(frame: Any) -> bool:
+    """Whether a frame is among those of this thread that run; of None, that of another thread, this is so."""
+    here: Any = sys._getframe(1)
+    while frame is not None and here is not frame:
+        if here is None:
+            return False
+        here = here.f_back
+    return True
 
 
 single_threaded = _SingleThreaded()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import cProfile
 import json
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -13,6 +16,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.frames import Frame
+from torchlite._dynamo.profiling import Profile
 
 F = nn.functional
 
@@ -198,3 +202,54 @@ def test_derivatives_of_derivatives_of_what_has_changed():
     y = frame(x)
     scale = 7.0
     assert torch.autograd.grad(y.sum(), x)[0].tolist() == [15.0, 15.0]
+
+
+_FINALIZERS = """
+import faulthandler, gc, warnings
+import torchlite as torch
+warnings.simplefilter("ignore")
+faulthandler.enable()
+
+class Compiles:
+    def __init__(self):
+        self.cycle = self
+
+    def __del__(self):
+        torch.compile(lambda x: x.cos())(torch.ones(2))
+
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 8))
+x = torch.randn(4, 8)
+expected = model(x).sin() + 1
+gc.set_threshold(30, 3, 3)
+for _ in range(60):
+    for _ in range(10):
+        Compiles()
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: model(x).sin() + 1)
+    assert torch.allclose(compiled(x), expected) and torch.allclose(compiled(x * 1), expected)
+print("done")
+"""
+
+
+def test_finalizers_may_compile_while_a_call_is_captured():
+    """A collection runs them between any two calls that the capture looks at."""
+    done = subprocess.run([sys.executable, "-c", _FINALIZERS], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.split() == ["done"], done.stderr[-3000:]
+
+
+def test_a_profile_of_before_is_there_again():
+    """A capture that is interrupted by another one goes on, as do profilers."""
+    seen, calls = [], lambda frame, event, argument: seen.append(event)
+    with Profile(calls):
+        with Profile(lambda *_: None) as inner:
+            inner.pause()
+        assert sys.getprofile() is calls
+    assert sys.getprofile() is None and seen
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        with Profile(calls):
+            pass
+        assert sys.getprofile() is profiler
+    finally:
+        profiler.disable()

@@ -7,6 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.export import Dim, export
+from torchlite.export._codes import CHECKED
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 F = torch.nn.functional
@@ -155,3 +156,10 @@ def test_sizes_of_many_inputs_are_one(shapes):
 def test_what_is_said_of_sizes_fits_the_inputs(shapes, kind, text):
     with pytest.raises(kind, match=text):
         export(Several(), (made(4, 3), made(4, 3)), dynamic_shapes=shapes)
+
+
+def test_numbers_of_a_file_are_checked_as_keywords_too():
+    run = CHECKED[round]
+    assert run(1234, ndigits=-2) == 1200
+    with pytest.raises(OverflowError, match="round: a whole number of 4000000000 bits"):
+        run(1234, ndigits=-(10**9))

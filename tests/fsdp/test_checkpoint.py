@@ -2,9 +2,11 @@
 
 import contextlib
 import io
+import itertools
 import os
 import pathlib
 import pickle
+import random
 import warnings
 
 import pytest
@@ -13,7 +15,7 @@ import torchlite as torch
 import torchlite.distributed.checkpoint as dcp
 from torchlite import nn
 from torchlite.distributed.checkpoint import _metadata_file, filesystem, format_utils
-from torchlite.distributed.checkpoint.metadata import MetadataIndex
+from torchlite.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex
 from torchlite.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 from torchlite.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -256,6 +258,8 @@ def test_metadata_that_lead_astray(tmp_path):
     assert "not all there" in changed(lambda found: setattr(tensor(found), "size", torch.Size((1 << 40,))))
     assert "no tensor in parts" in changed(lambda found: setattr(tensor(found), "size", torch.Size((2,))))
     assert "no tensor in parts" in changed(lambda found: setattr(tensor(found), "chunks", None))
+    halves = [ChunkStorageMetadata(torch.Size((at,)), torch.Size((2,))) for at in (0, 0)]
+    assert "lie over each other" in changed(lambda found: setattr(tensor(found), "chunks", halves))
     assert "no names and numbers" in changed(lambda found: found.planner_data.update(x=("x", -1)))
     for far in (1 << 24, 1 << 70):
         assert "places that no path leads to" in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
@@ -370,3 +374,57 @@ def _names_in(data):
     from torchlite._serialization.globals import names_in
 
     return names_in(data)
+
+
+def test_parts_that_lie_over_each_other():
+    """Parts of random grids do not; two that share a corner do, in any number of dimensions."""
+    source = random.Random(0)
+    for _ in range(100):
+        cuts = [sorted({0, 20, *(source.randrange(20) for _ in range(4))}) for _ in range(source.randint(1, 3))]
+        boxes = list(itertools.product(*(itertools.pairwise(places) for places in cuts)))
+        source.shuffle(boxes)
+        chunks = [
+            ChunkStorageMetadata(torch.Size(begin for begin, _ in box), torch.Size(end - begin for begin, end in box))
+            for box in boxes
+        ]
+        assert not _metadata_file._overlap(chunks)
+        if len(chunks) > 1:
+            one = chunks[0]
+            corner = torch.Size(begin + size - 1 for begin, size in zip(one.offsets, one.sizes, strict=True))
+            chunks.append(ChunkStorageMetadata(corner, torch.Size([1] * len(corner))))
+            assert _metadata_file._overlap(chunks)
+
+
+def test_checkpoints_are_no_larger_than_their_files(tmp_path):
+    """A part of one element that is shown many times, parts in the same bytes, and parts beyond a file's end."""
+    dcp.save({"x": torch.zeros(4), "y": torch.ones(4)}, checkpoint_id=tmp_path)
+    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    places = [vars(place) for place in metadata.storage_data.values()]
+    good = [dict(place) for place in places]
+
+    def error(*changes):
+        for place, before, change in zip(places, good, changes, strict=True):
+            place.update(before | change)
+        (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+        return str(failure(dcp.load, {"x": torch.zeros(4), "y": torch.zeros(4)}, checkpoint_id=tmp_path))
+
+    one, two = good
+    assert "lies in bytes of another part" in error({}, {"offset": one["offset"], "length": one["length"]})
+    assert "reaches beyond its file" in error({}, {"offset": one["offset"] + one["length"] + two["length"]})
+    wide = io.BytesIO()
+    torch.save(torch.ones(1).expand(4), wide)
+    (tmp_path / "__1_0.distcp").write_bytes(wide.getvalue())
+    place = {"relative_path": "__1_0.distcp", "offset": 0, "length": len(wide.getvalue())}
+    assert "elements that are not in its file" in error({}, place)
+
+
+def test_saving_removes_parts_alone(tmp_path):
+    dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
+    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    for place in metadata.storage_data.values():
+        place.relative_path = "kept.txt"
+    (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+    (tmp_path / "kept.txt").write_text("kept")
+    for _ in range(2):
+        dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
+    assert (tmp_path / "kept.txt").read_text() == "kept"

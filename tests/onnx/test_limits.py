@@ -346,3 +346,34 @@ def test_steps_of_a_folded_op_count():
     x = tensor("x", np.ones(100_000, np.float32), "float32")
     with pytest.raises(OnnxFileError, match="a run may hold|more work"):
         torch.onnx.load(model([node("Max", ["x"] * 400, ["y"])], [], ["y"], [x]))()
+
+
+def test_steps_of_a_loop_count_the_items_of_arguments():
+    """An op looks at all its inputs and lists in each call."""
+    short = _doubling_loop(node("Sum", ["s"] * 4, ["s2"]))
+    long = _doubling_loop(node("Sum", ["s"] * 200, ["s2"]))
+    assert torch.onnx.load(short)(torch.zeros(4), torch.tensor(5000)).tolist() == [0.0] * 4
+    assert torch.onnx.load(long)(torch.zeros(4), torch.tensor(500)).tolist() == [0.0] * 4
+    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
+        torch.onnx.load(long)(torch.zeros(4), torch.tensor(5000))
+
+
+def test_graphs_of_many_nodes_are_interpreted(monkeypatch):
+    """Python's compiler takes too much memory for these. Values, inputs, limits and copies are the same."""
+    nodes, names = _chain("Exp", 40)
+    data = model([*nodes, node("Add", [names[-1], "b"], ["y"])], [info("v0", 1000), info("b", 1000)], ["y"])
+    compiled = torch.onnx.load(data, max_elements=8000)
+    monkeypatch.setattr("torchlite.onnx._building._COMPILED", 64)
+    one = torch.onnx.load(data, max_elements=8000)
+    assert compiled._is_compiled() and not one._is_compiled() and one.code == compiled.code
+    given = torch.full((1000,), -3.0), torch.ones(1000)
+    with torch.no_grad():
+        expected = compiled(*given)
+        for other in (one, copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert not other._is_compiled() and torch.equal(other(*given), expected)
+            assert torch.equal(other(b=given[1], v0=given[0]), expected)
+    with pytest.raises(TypeError, match="missing a required argument: 'b'"):
+        one(given[0])
+    for module in (compiled, one):  # whose gradients keep all values
+        with pytest.raises(OnnxFileError, match="where a run may hold 8000"):
+            module(given[0].requires_grad_(), given[1])

@@ -173,3 +173,32 @@ import torchlite.fft
 os._exit(0)
 """
     run(program)
+
+
+_MODES = """
+import os, threading
+import torchlite as torch
+from torchlite._dispatch.runtime import GLOBALS
+inside, done = threading.Event(), threading.Event()
+
+def work():
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        inside.set()
+        done.wait(30)
+
+thread = threading.Thread(target=work)
+thread.start()
+inside.wait(30)
+with torch.autocast("cpu", torch.bfloat16):
+    own = GLOBALS["ACTIVE"] - 1
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if GLOBALS["ACTIVE"] == own == 1 else 1)
+done.set()
+thread.join()
+print(os.waitpid(child, 0)[1], GLOBALS["ACTIVE"])
+"""
+
+
+def test_a_child_counts_the_modes_of_its_own_thread():
+    assert run(_MODES).split() == ["0", "0"]

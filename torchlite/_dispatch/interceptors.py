@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -12,6 +13,7 @@ from .runtime import GLOBALS, MODE
 class _Stack(threading.local):
     def __init__(self):
         self.items: list = []
+        self.active = 0  # what this thread counts of ACTIVE
 
 
 stack = _Stack()
@@ -22,6 +24,16 @@ def activate(change: int) -> None:
     """Count the things, in all threads, that need the general path. The hot path tests this one number."""
     with _lock:
         GLOBALS["ACTIVE"] += change
+        stack.active += change
+
+
+def _after_in_child() -> None:
+    """The threads that the others' share was of are not there."""
+    GLOBALS["ACTIVE"] = max(stack.active, 0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_in_child)
 
 
 class Interceptor:
@@ -64,8 +76,13 @@ class Interceptor:
         return self
 
     def __exit__(self, *exc):
-        stack.items = stack.items[:-1]
-        activate(-1)
+        """Leave, wherever on this thread's stack it is: a profiler may end within a trace that began after it."""
+        items = stack.items
+        for place in range(len(items) - 1, -1, -1):
+            if items[place] is self:
+                stack.items = [*items[:place], *items[place + 1 :]]
+                activate(-1)
+                return
 
 
 def intercepted(op, function, args, kwargs):

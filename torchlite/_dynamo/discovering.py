@@ -7,10 +7,11 @@ other code is seen by the watcher, and is looked at anew.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from torchlite._settings.compiling import THREAD
+
+from .profiling import Profile
 
 _ROUNDS = 3
 
@@ -37,11 +38,10 @@ class Discovery:
                 codes.add(frame.f_code)
 
         THREAD.captures += 1  # programs that ask take the way that they take when they are captured
-        sys.setprofile(note)
         try:
-            return function(*args, **kwargs)
+            with Profile(note):
+                return function(*args, **kwargs)
         finally:
-            sys.setprofile(None)
             THREAD.captures -= 1
 
     def lacks(self, codes: set) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import re
-import sys
 import threading
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -17,6 +16,7 @@ from typing import Any
 
 from torchlite._settings.compiling import PROCESS
 
+from .profiling import Profile
 from .walking import LIBRARIES, own_name
 
 # Rooms of torchlite whose functions compute, and keep nothing.
@@ -72,11 +72,12 @@ class Watcher:
         self.reads_gradients = False
 
     def __enter__(self) -> Watcher:
-        sys.setprofile(self._event)
+        self.profile = Profile(self._event)
+        self.profile.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        sys.setprofile(None)
+        self.profile.__exit__(*error)
 
     def _event(self, frame: Any, event: str, argument: Any) -> None:
         code, depth = frame.f_code, self.capture.depth
@@ -150,7 +151,7 @@ class Watcher:
 
     def _refuse(self, why: str, frame: Any) -> None:
         self.capture.fail_at(why, place_of(frame, self.codes))
-        sys.setprofile(None)
+        self.profile.pause()
 
 
 def place_of(frame: Any, codes: set) -> str:

@@ -192,6 +192,8 @@ def _without_ones(x, term, sizes):
     return x.squeeze(tuple(gone)), tuple(label for d, label in enumerate(term) if d not in gone)
 
 
+_SEARCHED = 32  # operands
+
 # --- two operands ---------------------------------------------------------------------------------
 
 
@@ -251,7 +253,11 @@ def _count(shape):
 
 
 def _cheapest(terms, sizes, output):
-    """Which two operands to contract next: the pair with the smallest result (of two, the first two)."""
+    """Which two operands to contract next: the pair with the smallest result. The first two of two, and of more than
+    the search is worth.
+    """
+    if len(terms) == 2 or len(terms) > _SEARCHED:
+        return 0, 1
     best: Any = None
     for i in range(len(terms)):
         for j in range(i + 1, len(terms)):
@@ -273,7 +279,7 @@ def einsum(F, equation, operands):
     "...ij->...ji" a transpose.
 
     Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0,
-    2])`. More than two operands are contracted in a greedy order.
+    2])`. Three to 32 operands are contracted in a greedy order, and more of them from the left.
 
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
@@ -284,7 +290,7 @@ def einsum(F, equation, operands):
         _without_ones(*_without_repeats(x, term), sizes) for x, term in zip(operands, terms, strict=True)
     ]
     while len(pairs) > 1:
-        i, j = _cheapest([term for _, term in pairs], sizes, output) if len(pairs) > 2 else (0, 1)
+        i, j = _cheapest([term for _, term in pairs], sizes, output)
         (b, two), (a, one) = pairs.pop(j), pairs.pop(i)
         kept = frozenset(output).union(*(term for _, term in pairs))
         pairs.insert(i, _pair(a, one, b, two, kept))

@@ -14,6 +14,7 @@ import types
 from typing import Any
 
 from .._tensor import Parameter, Tensor
+from .._tensor.own_names import is_apart
 from .._types.devices import device
 from .._types.layouts import Size
 from . import names
@@ -26,6 +27,7 @@ _LARGE = 32  # entries of a table in which searches are measured
 _MEASURED = 1 << 22  # entries that searches may visit until they are measured: some 20 ms
 _KEYS = 1 << 12  # searches until they are measured
 _STEP = 50  # nanoseconds
+_KEY = 4  # bytes that a key of a file has at least
 
 
 def short(value: Any) -> str:
@@ -103,6 +105,18 @@ class Keys:
                 self.check(key, table)
             add(key)
         return table
+
+
+def indexed(keys: Any) -> dict[Any, int]:
+    """The place of each key of a list that is a file's: the last one of equal keys. OverBudget where the list is made
+    so that searches for its keys meet each other.
+
+    >>> from torchlite._serialization.limits import indexed
+    >>> indexed(["a", "b", "a"])
+    {'a': 2, 'b': 1}
+    """
+    Keys(Budget(_KEY * len(keys))).fill({}, keys)
+    return {key: place for place, key in enumerate(keys)}
 
 
 def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
@@ -216,14 +230,18 @@ def check_state(budget: Budget, cls: Any, state: Any) -> None:
 
 def check_attributes(cls: Any, names: Any) -> None:
     """UnpicklingError for an attribute that would hide a method of the object's class, or that Python or NumPy would
-    ask for: `__array_interface__` names memory by its address.
+    ask for: `__array_interface__` names memory by its address. Tensors have attributes of torchlite's, too.
     """
-    hidden = [name for name in names if isinstance(name, str) and callable(getattr(cls, name, None))]
-    special = [name for name in names if isinstance(name, str) and name.startswith("__")]
+    texts = [name for name in names if isinstance(name, str)]
+    hidden = [name for name in texts if callable(getattr(cls, name, None))]
+    own = hasattr(cls, "_data") and [name for name in texts if hasattr(Tensor, name) and not is_apart(cls, name)]
+    special = [name for name in texts if name.startswith("__")]
     if special:
         raise pickle.UnpicklingError(f"an attribute {special[0][:100]!r} of {cls} has a meaning beyond the file")
     if hidden:
         raise pickle.UnpicklingError(f"an attribute {hidden[0][:100]!r} would hide a method of {cls}")
+    if own:
+        raise pickle.UnpicklingError(f"an attribute {own[0][:100]!r} would hide what every tensor has by this name")
 
 
 _REBUILD = {name: function for (_, name), function in names.REBUILDERS.items()}

@@ -6,6 +6,7 @@ state dict, a user's class) enter it through `identifier`, `attribute` and `lite
 
 from __future__ import annotations
 
+import contextlib
 import keyword
 import linecache
 import threading
@@ -18,6 +19,7 @@ from .._settings.forks import hold
 if TYPE_CHECKING:
     import ast
 
+_TRIES = 5
 _PARSING = hold(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
 
 
@@ -87,7 +89,8 @@ def parse(text: str, filename: str = "<unknown>", mode: str = "exec") -> Any:
     """The syntax tree of Python source; `ast.parse`, by one thread at a time.
 
     CPython 3.11 and 3.12 keep one count of depth for all threads that make trees (gh-106905). Where the collector lets
-    another thread run meanwhile, both get `SystemError: AST constructor recursion depth mismatch`.
+    another thread run meanwhile, both get `SystemError: AST constructor recursion depth mismatch`. A finalizer that
+    parses in this thread causes the same, so the tree is made again.
 
     >>> type(parse("a + 1", mode="eval").body).__name__
     'BinOp'
@@ -95,6 +98,9 @@ def parse(text: str, filename: str = "<unknown>", mode: str = "exec") -> Any:
     import ast
 
     with _PARSING:
+        for _ in range(_TRIES):
+            with contextlib.suppress(SystemError):
+                return ast.parse(text, filename, mode)
         return ast.parse(text, filename, mode)
 
 

@@ -69,6 +69,7 @@ class CheckedFunction(Checked):
         self.__name__, self.__qualname__, self.__module__ = plain.__name__, plain.__qualname__, plain.__module__
 
     def check(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        args = (*args, *kwargs.values())  # round alone takes keywords, and their order is that of its parameters
         if any(isinstance(value, (str, bytes, list, tuple, dict)) for value in args):
             kinds = " and ".join(type(value).__name__ for value in args)
             raise TypeError(f"{self.__name__} takes numbers, but got {kinds}")

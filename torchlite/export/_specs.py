@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from torchlite._serialization.budget import Budget
+from torchlite._serialization.limits import indexed
 from torchlite._types.source import is_identifier
 from torchlite.utils import _pytree_text as text
 
@@ -73,7 +74,7 @@ def _keys(context: Any, count: int) -> str | None:
         return "no list of a key for each part"
     if not all(type(key) in (str, int, float, bool) or key is None for key in context):
         return "a list of keys that are none"
-    return None if len({*context}) == count else "a list of keys that are the same"
+    return None if len(indexed(context)) == count else "a list of keys that are the same"
 
 
 def _of_factory(context: Any, count: int) -> str | None:

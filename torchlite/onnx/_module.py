@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from typing import Any
@@ -105,18 +106,16 @@ class LoadedModule(GraphModule):
 
     A call counts what its values hold: `max_elements` is how many elements they may have at once, or None for what
     the file's elements and the inputs' pay for. `file_elements` has the former, None for a body of control flow, which
-    counts with the call around it. `steps` is what a call costs as a step of a loop.
+    counts with the call around it.
     """
 
     max_elements: int | None = None
     file_elements: int | None = None
-    steps: int = 0
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         if not isinstance(graph._codegen, CountingCode):
             graph.set_codegen(CountingCode())
         super().__init__(root, graph, class_name)
-        self.steps = len(graph.nodes)
 
     def recompile(self) -> Any:
         """Write and compile the code anew, unless the graph is interpreted."""
@@ -145,6 +144,19 @@ class LoadedModule(GraphModule):
         finally:
             RUN.limits = before
 
+    @functools.cached_property
+    def steps(self) -> int:
+        """What a call costs as a step of a loop: one for each node, and one for each item of its arguments beyond
+        eight, since an op may look at all of them in each call.
+        """
+        return sum(1 + max(self._items(node) - 8, 0) for node in self.graph.nodes)
+
+    def _items(self, node: Node) -> int:
+        if node.op != "get_attr":
+            return _leaves((node.args, node.kwargs))
+        value = getattr(self, str(node.target))
+        return value.steps if isinstance(value, LoadedModule) else _leaves(value)
+
     def _limits(self, given: tuple) -> Limits:
         def kept() -> list[Any]:
             return [*_arrays(given), *self.parameters(), *self.buffers()]
@@ -164,7 +176,7 @@ class LoadedModule(GraphModule):
         return self._bounded(made)
 
     def _bounded(self, made: Any) -> Any:
-        made.max_elements, made.file_elements, made.steps = self.max_elements, self.file_elements, self.steps
+        made.max_elements, made.file_elements = self.max_elements, self.file_elements
         return made
 
     def __reduce__(self) -> Any:
@@ -179,6 +191,15 @@ class LoadedModule(GraphModule):
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
         return _rebuilt, (type(self).__name__, body, nodes, self._is_compiled())
+
+
+def _leaves(value: Any) -> int:
+    """The items of nested lists; eight letters of a text are one."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_leaves, value))
+    if isinstance(value, dict):
+        return _leaves(list(value.values()))
+    return 1 + len(value) // 8 if isinstance(value, str) else 1
 
 
 def _arrays(values: Any) -> list[Any]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 import torchlite as torch
 from torchlite._serialization.limits import short
 from torchlite._serialization.restricted import RestrictedUnpickler
@@ -46,6 +48,7 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
 }
 _LENGTH = object()  # the key of a list's length
 _FREE_PLACES = 1 << 16  # of lists, that need no path
+_MOST_PAIRS = 1 << 26  # of parts that are compared
 
 
 class _Unpickler(RestrictedUnpickler):
@@ -129,13 +132,37 @@ def _wrong_with(found: Any) -> str:
 
 
 def gaps(metadata: Metadata) -> list[str]:
-    """Which tensors are not the sum of their parts."""
+    """Which tensors are not the sum of their parts: parts may not lie over each other either."""
     found = []
     for name, value in metadata.state_dict_metadata.items():
         if isinstance(value, TensorStorageMetadata):
             if sum(math.prod(chunk.sizes) for chunk in value.chunks) != math.prod(value.size):
                 found.append(f"{name!r} is not all there")
+            elif _overlap(value.chunks):
+                found.append(f"{name!r} has parts that lie over each other")
     return found
+
+
+def _overlap(chunks: list[ChunkStorageMetadata]) -> bool:
+    """Whether two boxes have an element in common, or so many lie side by side that it would take long to tell."""
+    boxes = [(chunk.offsets, chunk.sizes) for chunk in chunks if math.prod(chunk.sizes)]
+    if len(boxes) < 2:
+        return False
+    begin = np.array([offsets for offsets, _ in boxes])
+    end = begin + np.array([sizes for _, sizes in boxes])
+    own = np.arange(len(boxes)) + 1
+    sweeps = []  # by dimension: an order of the boxes, and up to which of them each one reaches
+    for dim in range(begin.shape[1]):
+        order = np.argsort(begin[:, dim], kind="stable")
+        reach = np.searchsorted(begin[order, dim], end[order, dim])
+        sweeps.append((int((reach - own).sum()), order, reach))
+    pairs, order, reach = min(sweeps, key=lambda sweep: sweep[0])
+    begin, end = begin[order], end[order]
+    return pairs > _MOST_PAIRS or any(
+        ((begin[i + 1 : last] < end[i]) & (end[i + 1 : last] > begin[i])).all(1).any()
+        for i, last in enumerate(reach.tolist())
+        if last > i + 1
+    )
 
 
 def _is_tensor(value: TensorStorageMetadata) -> bool:

@@ -9,6 +9,7 @@ import io
 import os
 import pathlib
 import pickle
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -259,7 +260,7 @@ class _FileSystemWriter(_InFolder, StorageWriter):
             places = _metadata_file.read(data, _OWN).storage_data or {}
         except pickle.UnpicklingError:
             return set()  # nothing that could be read is lost
-        self._replaced = {place.relative_path for place in places.values() if _within(place)}
+        self._replaced = {place.relative_path for place in places.values() if _within(place) and _is_part(place)}
         return self._replaced
 
     @staticmethod
@@ -360,6 +361,21 @@ def _within(place: Any) -> bool:
     )
 
 
+def _is_part(place: _StorageInfo) -> bool:
+    """Whether a place's file has a name that a writer gives: other files of the folder are none of the checkpoint's."""
+    return re.fullmatch(rf"__\d+_(b_)?\d+{re.escape(DEFAULT_SUFFIX)}", place.relative_path) is not None
+
+
+def _shared(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
+    """Which parts lie in bytes that are another part's: then a checkpoint could be longer than its files."""
+    found, before, end = [], "", 0
+    for index, place in sorted(places.items(), key=lambda item: (item[1].relative_path, item[1].offset)):
+        if place.relative_path == before and place.offset < end:
+            found.append(f"{index.fqn!r} lies in bytes of another part")
+        before, end = place.relative_path, place.offset + place.length
+    return found
+
+
 class _Slice(io.RawIOBase):
     """Some bytes of a file, as a file."""
 
@@ -418,6 +434,7 @@ class FileSystemReader(_InFolder, StorageReader):
         wrong = [
             f"{index.fqn!r} lies in no file of the folder" for index, place in places.items() if not _within(place)
         ]
+        wrong = wrong or _shared(places)
         if kwargs.get("rank") is None:
             wrong += _metadata_file.gaps(metadata)
         if wrong:
@@ -454,8 +471,10 @@ class FileSystemReader(_InFolder, StorageReader):
     def _read_file(self, stream: IO[bytes], items: list[ReadItem], planner: LoadPlanner) -> None:
         """The items of one file, in its order; a part that several items are of is read once."""
         place = lambda item: self.storage_data[item.storage_index]
-        last, tensor = None, None
+        last, tensor, end = None, None, stream.seek(0, os.SEEK_END)
         for item in sorted(items, key=lambda item: place(item).offset):
+            if place(item).offset + place(item).length > end:
+                raise ValueError(f"{item.storage_index.fqn!r} of the checkpoint reaches beyond its file")
             if item.type == LoadItemType.BYTE_IO:
                 planner.load_bytes(item, io.BytesIO(self._slice_file(stream, place(item)).read()))
                 continue
@@ -471,6 +490,8 @@ class FileSystemReader(_InFolder, StorageReader):
             raise ValueError(
                 f"{item.storage_index.fqn!r} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
             )
+        if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
+            raise ValueError(f"{item.storage_index.fqn!r} of the checkpoint has elements that are not in its file")
         part = narrowed(tensor, item.storage_offsets, item.lengths)
         target = planner.resolve_tensor(item).detach()
         if target.size() != part.size():

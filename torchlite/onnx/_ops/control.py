@@ -26,7 +26,7 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     state, step = list(carried), 0
     found: list[list] = [[] for _ in range(scanned)]
     while going and (most is None or step < most):
-        allow_call("Loop", body)
+        allow_call("Loop", body, reads)
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
         going = bool(number(results[0]))
@@ -51,7 +51,7 @@ def scan(
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
     for step in range(length):
-        allow_call("Scan", body)
+        allow_call("Scan", body, reads)
         slices = [
             x.select(axis, length - 1 - step if backward else step)
             for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
@@ -94,7 +94,7 @@ def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
     """A body run over the elements of sequences."""
     found: list[list] = [[] for _ in range(count)]
     for i in range(len(values[0])):
-        allow_call("SequenceMap", body)
+        allow_call("SequenceMap", body, reads)
         results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
         for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
             kept.append(tensor_in("SequenceMap", value))

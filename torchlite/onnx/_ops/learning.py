@@ -12,6 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from ..._serialization.limits import indexed
 from .limits import allow, allow_broadcast, allow_objects, allow_work
 from .registry import Ints, op
 from .strings import texts
@@ -41,7 +42,7 @@ def label_encoder(
 ) -> Any:  # fmt: skip
     given = locals()
     keys, values = _table(given, "keys") or [], _table(given, "values") or []
-    known = {k: v for k, v in zip(keys, values, strict=True) if k == k}
+    known = {k: values[place] for k, place in indexed(keys).items() if k == k}
     nothing = next((v for k, v in zip(keys, values, strict=True) if k != k), None)  # what no number stands for
     if values_strings is not None or values_tensor is not None and not isinstance(values_tensor, Tensor):
         missing: Any = default_string if default_tensor is None else _of(default_tensor).ravel()[0]
@@ -130,7 +131,7 @@ def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
 def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = None, zeros: int = 1) -> Tensor:
     kinds = cats_strings if cats_int64s is None else cats_int64s
     array = _of(x)
-    known = {kind: i for i, kind in enumerate(kinds)}
+    known = indexed(kinds)
     found = [known.get(item if isinstance(item, str) else int(item), -1) for item in array.ravel().tolist()]
     if not zeros and -1 in found:
         raise ValueError("OneHotEncoder: a value is of no category")
@@ -208,6 +209,7 @@ def _labelled(places: Tensor, scores: Tensor, labels: Any, outputs: int) -> Any:
 def zip_map(x: Tensor, *, classlabels_int64s: Ints = None, classlabels_strings: Any = None) -> list:
     labels = classlabels_strings if classlabels_int64s is None else classlabels_int64s
     allow_objects("ZipMap", x.numel() + 4 * x.shape[0])
+    indexed(labels)
     return [dict(zip(labels, row, strict=True)) for row in x.tolist()]
 
 
@@ -300,7 +302,7 @@ def tree_ensemble(
 
 
 def _by_ids(trees: Any, nodes: Any) -> dict[tuple[int, int], int]:
-    return {(t, n): i for i, (t, n) in enumerate(zip(trees, nodes, strict=True))}
+    return indexed(list(zip(trees, nodes, strict=True)))
 
 
 def _followers(place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:

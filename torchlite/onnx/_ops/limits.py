@@ -19,6 +19,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import Parameter
 
+from ..._types.layouts import MOST_DIMS
 from .._types import Narrow
 from ..errors import OnnxFileError
 
@@ -145,6 +146,8 @@ def allow(what: str, *sizes: int, each: int = 1) -> int:
     """The elements of a result with these sizes, before it is made. OnnxFileError for more than may be alive. `each`
     is for what stands for several: eight bytes are two. What is beside the result counts as work too.
     """
+    if len(sizes) > MOST_DIMS:
+        raise OnnxFileError(f"{what}: a shape of {len(sizes)} dimensions")
     count, limits = math.prod(sizes), RUN.limits
     more = (count or extent(sizes)) * each
     if limits is None:
@@ -184,9 +187,10 @@ def allow_steps(what: str, count: int) -> None:
             raise OnnxFileError(f"{what}: its loops take too many steps; {_RAISE}")
 
 
-def allow_call(what: str, body: Any) -> None:
-    """Check a loop's step that calls a body."""
-    allow_steps(what, _CALL + getattr(body, "steps", 0))
+def allow_call(what: str, body: Any, reads: tuple) -> None:
+    """Check a loop's step that calls a body. The body's ops may go through lists that it reads."""
+    lists = sum(len(value) for value in reads if value.__class__ is list)
+    allow_steps(what, _CALL + getattr(body, "steps", 0) + lists)
 
 
 def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:

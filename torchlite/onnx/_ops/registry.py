@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlite import Tensor
 
-from .limits import allow
+from .limits import allow, allow_steps
 
 # What inputs are that are numbers rather than data: Python's where the file says them, else tensors.
 Ints: TypeAlias = Any
@@ -19,6 +19,7 @@ Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
 _NUMBER = 12  # elements for a number of Python in a list
+_FEW = 4  # numbers, as many as a shape usually has
 
 
 class Op(NamedTuple):
@@ -74,12 +75,19 @@ def versions(domain: str, name: str) -> list[int]:
     return [entry.since for entry in _TABLE.get((domain, name), [])]
 
 
+def _allow_numbers(what: str, count: int) -> None:
+    """Check the numbers of a list that is made of a tensor. Ops go through lists, which are steps of a loop."""
+    allow(what, count, each=_NUMBER)
+    if count > _FEW:
+        allow_steps(what, count)
+
+
 def ints(value: Any) -> list[int] | None:
     """Integers of an input or attribute."""
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, Tensor):
-        allow("integers of an input", value.numel(), each=_NUMBER)
+        _allow_numbers("integers of an input", value.numel())
         value = value.tolist()
     return [int(value)] if isinstance(value, (int, float)) else [int(n) for n in value]
 
@@ -89,7 +97,7 @@ def floats(value: Any) -> list[float] | None:
     if value is None or value.__class__ is list:
         return value
     if isinstance(value, (Tensor, np.ndarray)):
-        allow("numbers of an input", math.prod(value.shape), each=_NUMBER)
+        _allow_numbers("numbers of an input", math.prod(value.shape))
         value = value.tolist()
     return [float(value)] if isinstance(value, (int, float)) else [float(n) for n in value]
 
