@@ -14,7 +14,10 @@ def are_sizes(values) -> bool:
     >>> are_sizes([2, 3]), are_sizes([2**62]), are_sizes([1] * 65), are_sizes([2.0])
     (True, False, False, False)
     """
-    return len(values) <= MOST_DIMS and all(type(n) is int and 0 <= n < 1 << 62 for n in values)
+    for n in values if len(values) <= MOST_DIMS else (-1,):
+        if type(n) is not int or not 0 <= n < 1 << 62:
+            return False
+    return True
 
 
 class Size(tuple):

@@ -7,6 +7,7 @@ state dict, a user's class) enter it through `identifier`, `attribute` and `lite
 from __future__ import annotations
 
 import contextlib
+import functools
 import keyword
 import linecache
 import threading
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import ast
 
 _TRIES = 5
+_KEPT = 100  # letters of the longest name whose answer is kept
 _PARSING = hold(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
 
 
@@ -32,7 +34,14 @@ def is_identifier(name: Any) -> bool:
     >>> is_identifier("weight"), is_identifier("a.b"), is_identifier("class"), is_identifier("ｅｘｅｃ")
     (True, False, False, False)
     """
-    if type(name) is not str or not name.isidentifier() or keyword.iskeyword(name):
+    if type(name) is not str:
+        return False
+    return _fits(name) if len(name) <= _KEPT else _fits.__wrapped__(name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _fits(name: str) -> bool:
+    if not name.isidentifier() or keyword.iskeyword(name):
         return False
     if name.isascii():
         return True

@@ -231,7 +231,8 @@ class Scope:
                 self.paths[key] = self.call(inputs.integers, values, sizes, value.type, host=True)
         else:
             if key not in self.model.tensors:
-                tensor = torch.from_numpy(np.array(value.array, order="C"))
+                own = value.array.flags.writeable and value.array.flags.c_contiguous  # no part of the message
+                tensor = torch.from_numpy(value.array if own else np.array(value.array, order="C"))
                 self.model.tensors[key] = Parameter(tensor) if value.trains else tensor, value.array
             path = self.keep(value.name, self.model.tensors[key][0])
             node = self.graph.get_attr(path)

@@ -41,6 +41,7 @@ class Elements:
     def __init__(self, folder: str | None) -> None:
         self.folder = folder
         self.named: dict[str, int] = {}  # by path: bytes of a file of the folder that tensors have
+        self._paths: dict[str, str] = {}  # by the name in the model
 
     def array(self, tensor: Message) -> tuple[np.ndarray, str]:
         """A tensor's elements and its type's name: an array, of Python's strings for text, in a wider dtype for types
@@ -110,12 +111,17 @@ class Elements:
             if self.named[path] > _SHARED * end:
                 raise OnnxFileError(f"{where}: {name!r} has {end} bytes, and tensors name {_SHARED} times as many")
             stream.seek(offset)
-            data = bytearray(length)
-            if stream.readinto(data) != length:
+            data = np.empty(length, np.uint8)
+            if stream.readinto(data.data) != length:
                 raise OnnxFileError(f"{where}: {name!r} became shorter while it was read")
         return data
 
     def _inside(self, name: str, where: str) -> str:
+        if name not in self._paths:
+            self._paths[name] = self._found(name, where)
+        return self._paths[name]
+
+    def _found(self, name: str, where: str) -> str:
         folder = os.path.realpath(self.folder or "")
         parts = name.replace("\\", "/").split("/")
         if not name or "\0" in name or os.path.isabs(name) or os.path.splitdrive(name)[0] or ".." in parts:
