@@ -158,11 +158,12 @@ class Records:
         last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
         if not math.prod(sizes):
             return torch.empty_strided(sizes, strides, dtype=dtype)
-        if (last + 1) * dtype.itemsize > self.reader.size(path):
-            raise wrong(where, f"a tensor of size {sizes[:20]} reaches beyond the record {path[:100]}")
         if path not in self._storages:
             self._storages[path] = torch.from_numpy(self.reader.array(path)).untyped_storage()
-        typed = torch.TypedStorage(wrap_storage=self._storages[path], dtype=dtype, _internal=True)
+        storage = self._storages[path]
+        if (last + 1) * dtype.itemsize > storage.nbytes():
+            raise wrong(where, f"a tensor of size {sizes[:20]} reaches beyond the record {path[:100]}")
+        typed = torch.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
         return _rebuild_tensor(typed, offset, tuple(sizes), tuple(strides))
 
     def _pickled(self, path: str, where: str) -> Any:
