@@ -4,6 +4,7 @@ says how it ended. Runs by its path, with nothing but the standard library, so t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 MARK = "\x1etorchlite-run "  # before what is said to the launcher, on the error output
@@ -52,10 +53,32 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
         "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"], "TORCHELASTIC_USE_AGENT_STORE": "False",
         "TORCHELASTIC_ERROR_FILE": error_file, "TORCHLITE_RANK_FOLDER": os.path.dirname(error_file),
     }  # fmt: skip
+    if _is_shared(options):
+        said["TORCHLITE_RANK_FOLDERS"] = os.path.dirname(os.path.dirname(error_file))
     made = {**os.environ, **{name: str(value) for name, value in said.items()}}
     if at["local_size"] > 1:
         made.setdefault("OMP_NUM_THREADS", "1")
     return made
+
+
+def _is_shared(options: dict[str, Any]) -> bool:
+    """Whether all ranks are on the launcher's machine, and have their folders in its own."""
+    return options["nodes"] == 1 and os.path.isdir(options["folder"])
+
+
+@contextlib.contextmanager
+def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
+    """The folder of a rank. The launcher's own goes with it, also where this process is killed; other machines do not
+    have it.
+    """
+    if _is_shared(options):
+        folder = os.path.join(options["folder"], f"ranks-{options['restart']}", str(rank))
+        os.makedirs(folder)
+        yield folder
+        return
+    above = options["folder"] if os.path.isdir(options["folder"]) else None
+    with tempfile.TemporaryDirectory(prefix="torchlite_", dir=above, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def ends_with_parent(number: int) -> Any:
@@ -114,7 +137,7 @@ def _state(folder: str, pid: int) -> str:
         with open(os.path.join(folder, f"state-{pid}")) as file:
             return file.read()
     except OSError:
-        return "outside"
+        return ""
 
 
 def _tell(told: dict[str, Any]) -> None:
@@ -122,20 +145,20 @@ def _tell(told: dict[str, Any]) -> None:
     sys.stderr.flush()
 
 
-def _watch(folder: str, pid: int, at: dict[str, int]) -> None:
-    """Tell the launcher when the program has come to its end, and waits for the others."""
-    while _state(folder, pid) != "waiting":
-        time.sleep(0.5)
-    _tell({**at, "code": 0, "state": "waiting"})
+def _watch(folder: str, pid: int, at: dict[str, int], ended: threading.Event) -> None:
+    """Tell the launcher of each new state of the program's process, until it ends."""
+    state = ""
+    while not ended.wait(0.25):
+        if (now := _state(folder, pid)) != state:
+            state = now
+            _tell({**at, "what": "state", "code": 0, "state": state})
 
 
 def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
     at = place()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
-    # The launcher's own folder goes with it, also where this process is killed; other machines do not have it.
-    above = options["folder"] if os.path.isdir(options["folder"]) else None
-    with tempfile.TemporaryDirectory(prefix="torchlite_", dir=above, ignore_cleanup_errors=True) as folder:
+    with _own_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
         streams = _streams(options, at)
         plain = [shown and file is None for shown, file in streams]
@@ -157,17 +180,22 @@ def main(options: dict[str, Any], command: list[str]) -> int:
             if source is not None:
                 carriers.append(threading.Thread(target=_carry, args=(source, target if shown else None, file, prefix)))
                 carriers[-1].start()
-        threading.Thread(target=_watch, args=(folder, child.pid, at), daemon=True).start()
+        ended = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(folder, child.pid, at, ended), daemon=True)
+        watcher.start()
         code = child.wait()
-        for carrier in carriers:
-            carrier.join(5)
+        ended.set()
+        for thread in (*carriers, watcher):
+            thread.join(5)
         state = _state(folder, child.pid)
-        _tell({**_failure(code, at, child.pid, error_file), "state": state})
-        if code == 0 and state != "outside":
+        joined = any(name.startswith("state-") for name in os.listdir(folder))  # it, or a process that it started
+        _tell({**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined})
+        if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            shutil.rmtree(folder, ignore_errors=True)
+            if not _is_shared(options):
+                shutil.rmtree(folder, ignore_errors=True)
             while True:
                 signal.pause()
     return code if code >= 0 else 128 - code

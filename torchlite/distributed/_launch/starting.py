@@ -20,6 +20,7 @@ from .rank import MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
 _NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
+_MISSED = 2.0  # seconds for which others may wait to join a world that a process has left for good
 _GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
 
@@ -83,7 +84,8 @@ class Run:
     """One start of a world. `failures` has what was said of processes that failed, in order.
 
     A process that ends with exit code 0 while its process group exists has failed too, unless all others come to
-    their end at the same time. It may do so after `destroy_process_group`.
+    their end at the same time. It may do so after `destroy_process_group`. One that ends before it has joined the world
+    has failed where others wait to join it: it needs all.
     """
 
     def __init__(self, command: list[str], size: int) -> None:
@@ -92,6 +94,9 @@ class Run:
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
+        self._joining: set[int] = set()  # ranks that wait for all to join the world
+        self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
+        self._missed = 0.0  # since when the former wait for the latter
         self._first, self._noted = 0.0, False  # when the first came to its end, and whether that was said
         self._process = subprocess.Popen(
             command,
@@ -115,16 +120,35 @@ class Run:
             sys.stderr.flush()
 
     def _heard(self, told: dict[str, Any]) -> None:
+        rank, state = told["rank"], told["state"]
+        if told["what"] == "state" and state != "waiting":
+            (self._joining.add if state == "joining" else self._joining.discard)(rank)
+            return
+        self._joining.discard(rank)
         if told["code"]:
             told["ended"] = sorted(self._states)
             self.failures.append(told)
             self._failed.set()
             return
-        self._states[told["rank"]] = told["state"]
+        self._states[rank] = state
         self._first = self._first or time.monotonic()
-        if told["state"] == "inside":
+        if state == "inside":
             self._left.append(told)
             self._since = self._since or time.monotonic()
+        elif told["what"] == "end" and (state == "joining" or not told["joined"]):
+            self._absent.append(told)
+
+    def _is_missed(self) -> bool:
+        """Whether processes wait to join a world that others have left for good, for some time."""
+        if not (self._absent and self._joining):
+            self._missed = 0.0
+            return False
+        self._missed = self._missed or time.monotonic()
+        if time.monotonic() - self._missed < _MISSED:
+            return False
+        waiting = sorted(self._joining)
+        self._left += [{**told, "waiting": waiting} for told in self._absent]
+        return True
 
     def _all_ended(self) -> bool:
         """Whether all came to their end, but some without MPI's, for which the others would wait."""
@@ -151,7 +175,7 @@ class Run:
                 self.end()
                 return 0
             self._note()
-            if self._since and time.monotonic() - self._since > _GRACE:
+            if self._is_missed() or (self._since and time.monotonic() - self._since > _GRACE):
                 self.end()
                 break
         deadline = time.monotonic() + _PATIENCE
@@ -184,7 +208,9 @@ class Run:
 def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
     how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
-    if not failure["code"]:
+    if "waiting" in failure:
+        how += f" before it had joined its world (init_process_group). These ranks wait for it: {failure['waiting']}"
+    elif not failure["code"]:
         how += " while its process group existed, which the others wait for: call destroy_process_group before os._exit"
     head = (
         f"rank {failure['rank']} (local rank {failure['local_rank']} on {failure['host']}, pid {failure['pid']}) {how}"
