@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -16,10 +17,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-MARK = "\x1etorchlite-run "  # before what is said to the launcher, on the error output
+# Before what is said to the launcher, on the error output. It has a word that the program does not know.
+MARK = "\x1etorchlite-run {} "
+_LONGER = 10.0  # seconds for which mpiexec may take to end this process after the launcher's end
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
     "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),
@@ -117,9 +121,16 @@ def _carry(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, pre
             target.flush()
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
 def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
     told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
-    told["signal"] = signal.Signals(-code).name if code < 0 else ""
+    told["signal"] = _signal_name(-code) if code < 0 else ""
     told["code"] = code
     try:
         with open(error_file) as file:
@@ -140,23 +151,39 @@ def _state(folder: str, pid: int) -> str:
         return ""
 
 
-def _tell(told: dict[str, Any]) -> None:
-    sys.stderr.write(f"{MARK}{json.dumps(told)}\n")
+def _tell(options: dict[str, Any], told: dict[str, Any]) -> None:
+    sys.stderr.write(f"{MARK.format(options['mark'])}{json.dumps(told)}\n")
     sys.stderr.flush()
 
 
-def _watch(folder: str, pid: int, at: dict[str, int], ended: threading.Event) -> None:
+def _end_with(launcher: int, parent: int, child: subprocess.Popen) -> None:
+    """End the program some time after the launcher was killed: mpiexec waits for ever where its proxy was stopped."""
+    try:
+        descriptor = os.pidfd_open(launcher)
+    except (OSError, AttributeError):  # the system cannot
+        return
+    waited = select.poll()
+    waited.register(descriptor, select.POLLIN)
+    waited.poll()
+    time.sleep(_LONGER)
+    child.kill()
+    if os.getppid() == parent:
+        os.kill(parent, signal.SIGKILL)
+    os._exit(1)
+
+
+def _watch(options: dict[str, Any], folder: str, pid: int, at: dict[str, int], ended: threading.Event) -> None:
     """Tell the launcher of each new state of the program's process, until it ends."""
     state = ""
     while not ended.wait(0.25):
         if (now := _state(folder, pid)) != state:
             state = now
-            _tell({**at, "what": "state", "code": 0, "state": state})
+            _tell(options, {**at, "what": "state", "code": 0, "state": state})
 
 
 def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
-    at = place()
+    at, parent = place(), os.getppid()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
     with _own_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
@@ -181,15 +208,19 @@ def main(options: dict[str, Any], command: list[str]) -> int:
                 carriers.append(threading.Thread(target=_carry, args=(source, target if shown else None, file, prefix)))
                 carriers[-1].start()
         ended = threading.Event()
-        watcher = threading.Thread(target=_watch, args=(folder, child.pid, at, ended), daemon=True)
+        watcher = threading.Thread(target=_watch, args=(options, folder, child.pid, at, ended), daemon=True)
         watcher.start()
+        if _is_shared(options):
+            here = {"host": socket.gethostname(), "pid": child.pid, "watcher": os.getpid(), "parent": parent}
+            _tell(options, {**at, **here, "what": "start"})
+            threading.Thread(target=_end_with, args=(options["launcher"], parent, child), daemon=True).start()
         code = child.wait()
         ended.set()
         for thread in (*carriers, watcher):
             thread.join(5)
         state = _state(folder, child.pid)
         joined = any(name.startswith("state-") for name in os.listdir(folder))  # it, or a process that it started
-        _tell({**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined})
+        _tell(options, {**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined})
         if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.
             signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -17,9 +18,11 @@ from typing import Any, NamedTuple
 from torchlite.distributed._store_wire import SECRET
 
 from .rank import MARK, ends_with_parent
+from .watching import Watchers
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
 _NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
+_SIGNALED = 30.0  # seconds for which all may go on after a signal, as for torchrun
 _MISSED = 2.0  # seconds for which others may wait to join a world that a process has left for good
 _GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
@@ -88,9 +91,11 @@ class Run:
     has failed where others wait to join it: it needs all.
     """
 
-    def __init__(self, command: list[str], size: int) -> None:
+    def __init__(self, command: list[str], size: int, mark: str) -> None:
         self.failures: list[dict[str, Any]] = []
-        self._size = size
+        self._size, self._mark = size, MARK.format(mark)
+        self._watchers, self._told_end = Watchers(), set[int]()
+        self._signaled = 0.0  # when the launcher got a signal
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
@@ -105,26 +110,35 @@ class Run:
             start_new_session=True,
             preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
         )
-        self._listener = threading.Thread(target=self._listen)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
         self._failed = threading.Event()
         self._listener.start()
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in iter(self._process.stderr.readline, b""):
-            before, mark, told = line.decode(errors="replace").partition(MARK)
-            if not self._quiet:
-                sys.stderr.write(before)
+            before, mark, told = line.decode(errors="replace").partition(self._mark)
             if mark:
-                self._heard(json.loads(told))
-            sys.stderr.flush()
+                try:
+                    self._heard(json.loads(told))
+                except (ValueError, KeyError, TypeError):  # torn by another process's output
+                    before += mark + told
+            if before and not self._quiet:
+                with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
+                    sys.stderr.write(before)
+                    sys.stderr.flush()
 
     def _heard(self, told: dict[str, Any]) -> None:
+        if told["what"] == "start":
+            self._watchers.add(told)
+            return
         rank, state = told["rank"], told["state"]
         if told["what"] == "state" and state != "waiting":
             (self._joining.add if state == "joining" else self._joining.discard)(rank)
             return
         self._joining.discard(rank)
+        if told["what"] == "end":
+            self._told_end.add(rank)
         if told["code"]:
             told["ended"] = sorted(self._states)
             self.failures.append(told)
@@ -167,6 +181,12 @@ class Run:
 
     def wait(self) -> int:
         """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
+        try:
+            return self._wait()
+        finally:
+            self._watchers.close()
+
+    def _wait(self) -> int:
         since = 0.0
         while self._process.poll() is None and not self._failed.wait(0.1):
             since = (since or time.monotonic()) if self._all_ended() else 0.0
@@ -175,7 +195,7 @@ class Run:
                 self.end()
                 return 0
             self._note()
-            if self._is_missed() or (self._since and time.monotonic() - self._since > _GRACE):
+            if self._is_missed() or self._is_late() or (self._since and time.monotonic() - self._since > _GRACE):
                 self.end()
                 break
         deadline = time.monotonic() + _PATIENCE
@@ -187,10 +207,20 @@ class Run:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
+        if code and not self.failures and not self._signaled:
+            self.failures += [{**told, "code": code, "signal": ""} for told in self._watchers.lost(self._told_end)]
         return code
 
-    def send(self, number: int) -> None:
-        """Send mpiexec a signal, which it hands on."""
+    def _is_late(self) -> bool:
+        """Whether the processes go on long after a signal that should have ended them: they may be stopped."""
+        return self._signaled > 0 and time.monotonic() - self._signaled > _SIGNALED
+
+    def stop(self, number: int) -> None:
+        """Hand a signal on. What has not ended after some time is ended."""
+        self._signaled = self._signaled or time.monotonic()
+        self._send(number)
+
+    def _send(self, number: int) -> None:
         if self._process.poll() is None:
             self._process.send_signal(number)
 
@@ -198,17 +228,20 @@ class Run:
         """End mpiexec, and with it what it started."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
-                self.send(number)
+                self._send(number)
                 try:
                     self._process.wait(5)
                 except subprocess.TimeoutExpired:
                     continue
+        self._watchers.kill()
 
 
 def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
     how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
-    if "waiting" in failure:
+    if "watcher" in failure:
+        how = f"was lost: the process that watches it (pid {failure['watcher']}) was killed"
+    elif "waiting" in failure:
         how += f" before it had joined its world (init_process_group). These ranks wait for it: {failure['waiting']}"
     elif not failure["code"]:
         how += " while its process group existed, which the others wait for: call destroy_process_group before os._exit"
@@ -218,4 +251,4 @@ def describe(failure: dict[str, Any]) -> str:
     ended = failure.get("ended")
     if ended:
         head += f"\nbefore that these ranks had come to the end of the program, which others may wait for: {ended}"
-    return f"{head}\n{failure['traceback']}".rstrip()
+    return f"{head}\n{failure.get('traceback', '')}".rstrip()
