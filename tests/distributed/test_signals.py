@@ -16,8 +16,13 @@ from tests.distributed.signalled import FAKES
 PROGRAM = str(ROOT / "tests" / "distributed" / "signalled.py")
 LAUNCHER = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "--nproc-per-node=3"]
 # Seconds instead of half a minute until the launcher's patience with stopped processes ends.
-IMPATIENT = [sys.executable, "-c", "import sys; from torchlite.distributed import run; from torchlite.distributed._launch "
-             "import starting; starting._SIGNALED = 3.0; sys.exit(run.main())", *LAUNCHER[3:]]  # fmt: skip
+WORDS = """import sys
+from torchlite.distributed import run
+from torchlite.distributed._launch import starting
+starting._SIGNALED = 3.0
+sys.exit(run.main())
+"""
+IMPATIENT = [sys.executable, "-c", WORDS, *LAUNCHER[3:]]
 needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="this system has no descriptors of processes")
 
 

@@ -207,8 +207,8 @@ class Run:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
-        if code and not self.failures and not self._signaled:
-            self.failures += [{**told, "code": code, "signal": ""} for told in self._watchers.lost(self._told_end)]
+        if code and not self.failures and not self._signaled and (told := self._watchers.lost(self._told_end)):
+            self.failures.append({**told, "code": code, "signal": ""})
         return code
 
     def _is_late(self) -> bool:
