@@ -30,11 +30,12 @@ class Engine:
         self._process: int | None = None  # that has the world: a fork of it has none
         self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
         self._launcher: Any = None  # the process of it that this one started
+        self._beginning: Any = None
 
     def why_not(self) -> str:
         """Why there are no messages over MPI, or ""."""
         try:
-            self._mpi()
+            self._library()
         except ImportError as error:
             return f"mpi4py is missing: install it with pip install 'torchlite-nd[mpi]' ({error})"
         except RuntimeError as error:  # mpi4py without a library of MPI
@@ -56,7 +57,7 @@ class Engine:
         from .communicator import Communicator
         from .requests import Request
 
-        MPI = self._mpi()
+        MPI = self._mpi(limit)
         everyone = MPI.COMM_WORLD
         self._begin(MPI)
         if not Request(everyone.Ibarrier(), ()).wait(limit):
@@ -84,9 +85,11 @@ class Engine:
         near.Free()
         return found
 
-    def place(self) -> tuple[int, int]:
-        """This process's rank in the world, and the world's size."""
-        everyone = self._mpi().COMM_WORLD
+    def place(self, limit: float | None = None) -> tuple[int, int]:
+        """This process's rank in the world, and the world's size, once all processes have asked. TimeoutError after
+        `limit` seconds.
+        """
+        everyone = self._mpi(limit).COMM_WORLD
         return everyone.Get_rank(), everyone.Get_size()
 
     def abort(self, code: int) -> None:
@@ -95,24 +98,42 @@ class Engine:
         sys.stderr.flush()
         self._mpi().COMM_WORLD.Abort(code)
 
-    def _mpi(self) -> Any:
+    def _library(self) -> Any:
+        """mpi4py's module. MPI has not begun, unless somebody else began it."""
         import mpi4py
 
-        if "mpi4py.MPI" in sys.modules:
-            return sys.modules["mpi4py.MPI"]
-        mpi4py.rc.finalize = False  # `_end` does
+        if "mpi4py.MPI" not in sys.modules:
+            mpi4py.rc.initialize = False  # `_mpi` does
+            mpi4py.rc.finalize = False  # `_end` does
+        from mpi4py import MPI
+
+        return MPI
+
+    def _mpi(self, limit: float | None = None) -> Any:
+        """mpi4py's module, after MPI's begin, which waits for all processes. TimeoutError after `limit` seconds."""
+        MPI = self._library()
+        if self._beginning is None and MPI.Is_initialized():
+            return MPI
         # What MPICH picks took ten times as long from 1 MiB on.
         os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
         before = dict(os.environ)
         os.environ.update(self._joined)  # for this process alone: its children are no ranks
         try:
-            from mpi4py import MPI
+            if self._beginning is None:
+                from .beginning import Beginning
+
+                rank_state.tell(rank_state.JOINING)
+                self._beginning = Beginning(MPI)
+            if not self._beginning.wait(limit):
+                raise TimeoutError(rank_state.who_joined())
         finally:
             for name in self._joined:
                 if name in before:
                     os.environ[name] = before[name]
                 else:
                     del os.environ[name]
+        self._beginning = None
+        rank_state.tell(rank_state.INSIDE)
         return MPI
 
     def _begin(self, MPI: Any) -> None:

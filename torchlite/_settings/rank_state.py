@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 
 FOLDER = "TORCHLITE_RANK_FOLDER"  # the variable with the folder that the launcher reads
+FOLDERS = "TORCHLITE_RANK_FOLDERS"  # the one with the folder of all ranks' folders, where they are on one machine
+JOINING = "joining"  # MPI begins, and waits for all ranks
 INSIDE = "inside"  # a process group exists
 DESTROYED = "destroyed"  # it was destroyed, but MPI has not ended
 WAITING = "waiting"  # the program has ended, and waits for those of the other ranks
@@ -26,3 +28,18 @@ def tell(state: str) -> None:
         with open(f"{name}.new", "w") as file:
             file.write(state)
         os.replace(f"{name}.new", name)
+
+
+def who_joined() -> str:
+    """How many ranks have begun to join the world, and which have not, where a launcher on this machine knows."""
+    folders, text = os.environ.get(FOLDERS), os.environ.get("WORLD_SIZE", "")
+    if not folders or not os.path.isdir(folders) or not text.isdecimal():
+        return "Not all processes that mpiexec started have called init_process_group."
+    size = int(text)
+    missing = [rank for rank in range(size) if not _told(os.path.join(folders, str(rank)))]
+    return f"{size - len(missing)}/{size} clients joined. These ranks did not: {missing}"
+
+
+def _told(folder: str) -> bool:
+    """Whether a process of a rank has written its state down."""
+    return os.path.isdir(folder) and any(name.startswith("state-") for name in os.listdir(folder))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._engines import engine
 from ._stores import FileStore, HashStore, Store, TCPStore
+from ._work import DistStoreError
 
 _HOW = (
     "A world of {size} processes is started by mpiexec, which connects them: python -m torchlite.distributed.run "
@@ -48,7 +49,7 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
         _check_place(rank, size)
         if size > 1:
             _join(messages, rank, size, _meeting(init_method, store), timeout)
-            rank, size = messages.place()
+            rank, size = _place(messages, timeout)
             return Place(rank, size, store)
         return Place(0, 1, store)
     if explicit and size == 1:
@@ -58,7 +59,7 @@ def find_place(backend: str, init_method: str | None, rank: int, size: int, stor
     why = messages.why_not()
     if why:
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
-    place = messages.place()
+    place = _place(messages, timeout)
     said = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
     if said != place:
         raise ValueError(
@@ -95,6 +96,15 @@ def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta)
         from ._work import DistNetworkError
 
         raise DistNetworkError(f"Timed out after {round(timeout.total_seconds())} seconds: {error}") from None
+
+
+def _place(messages: Any, timeout: timedelta) -> tuple[int, int]:
+    """The rank and size that MPI says, once all processes have come. DistStoreError where they do not."""
+    seconds = timeout.total_seconds()
+    try:
+        return messages.place(seconds)
+    except TimeoutError as error:
+        raise DistStoreError(f"Timed out after {round(seconds)} seconds waiting for clients. {error}") from None
 
 
 def _check_place(rank: int, size: int) -> None:

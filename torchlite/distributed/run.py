@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -135,16 +136,17 @@ def run(args: argparse.Namespace) -> int:
         "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
         "run_id": args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12], "restart": 0,
         "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
-        "log_dir": args.log_dir or _log_folder(args), "folder": process_folder(),
+        "log_dir": args.log_dir or _log_folder(args), "folder": process_folder(), "launcher": os.getpid(),
     }  # fmt: skip
     before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
     clear_shared_memory()
     for restart in range(args.max_restarts + 1):
-        options["restart"] = restart
-        started = Run([*before, *rank_command(options, program, not args.no_python, args.module)], size)
+        options |= {"restart": restart, "mark": secrets.token_hex(16)}
+        command = [*before, *rank_command(options, program, not args.no_python, args.module)]
+        started = Run(command, size, options["mark"])
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda given, frame, started=started: started.send(given))
+            signal.signal(number, lambda given, frame, started=started: started.stop(given))
         code = started.wait()
         clear_shared_memory(patient=code != 0)  # of ranks that were killed
         if code == 0 and not started.failures:

@@ -4,9 +4,11 @@ says how it ended. Runs by its path, with nothing but the standard library, so t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -16,9 +18,12 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-MARK = "\x1etorchlite-run "  # before what is said to the launcher, on the error output
+# Before what is said to the launcher, on the error output. It has a word that the program does not know.
+MARK = "\x1etorchlite-run {} "
+_LONGER = 10.0  # seconds for which mpiexec may take to end this process after the launcher's end
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
     "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),
@@ -52,10 +57,32 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
         "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"], "TORCHELASTIC_USE_AGENT_STORE": "False",
         "TORCHELASTIC_ERROR_FILE": error_file, "TORCHLITE_RANK_FOLDER": os.path.dirname(error_file),
     }  # fmt: skip
+    if _is_shared(options):
+        said["TORCHLITE_RANK_FOLDERS"] = os.path.dirname(os.path.dirname(error_file))
     made = {**os.environ, **{name: str(value) for name, value in said.items()}}
     if at["local_size"] > 1:
         made.setdefault("OMP_NUM_THREADS", "1")
     return made
+
+
+def _is_shared(options: dict[str, Any]) -> bool:
+    """Whether all ranks are on the launcher's machine, and have their folders in its own."""
+    return options["nodes"] == 1 and os.path.isdir(options["folder"])
+
+
+@contextlib.contextmanager
+def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
+    """The folder of a rank. The launcher's own goes with it, also where this process is killed; other machines do not
+    have it.
+    """
+    if _is_shared(options):
+        folder = os.path.join(options["folder"], f"ranks-{options['restart']}", str(rank))
+        os.makedirs(folder)
+        yield folder
+        return
+    above = options["folder"] if os.path.isdir(options["folder"]) else None
+    with tempfile.TemporaryDirectory(prefix="torchlite_", dir=above, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def ends_with_parent(number: int) -> Any:
@@ -94,9 +121,16 @@ def _carry(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, pre
             target.flush()
 
 
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
 def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
     told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
-    told["signal"] = signal.Signals(-code).name if code < 0 else ""
+    told["signal"] = _signal_name(-code) if code < 0 else ""
     told["code"] = code
     try:
         with open(error_file) as file:
@@ -114,28 +148,44 @@ def _state(folder: str, pid: int) -> str:
         with open(os.path.join(folder, f"state-{pid}")) as file:
             return file.read()
     except OSError:
-        return "outside"
+        return ""
 
 
-def _tell(told: dict[str, Any]) -> None:
-    sys.stderr.write(f"{MARK}{json.dumps(told)}\n")
+def _tell(options: dict[str, Any], told: dict[str, Any]) -> None:
+    sys.stderr.write(f"{MARK.format(options['mark'])}{json.dumps(told)}\n")
     sys.stderr.flush()
 
 
-def _watch(folder: str, pid: int, at: dict[str, int]) -> None:
-    """Tell the launcher when the program has come to its end, and waits for the others."""
-    while _state(folder, pid) != "waiting":
-        time.sleep(0.5)
-    _tell({**at, "code": 0, "state": "waiting"})
+def _end_with(launcher: int, parent: int, child: subprocess.Popen) -> None:
+    """End the program some time after the launcher was killed: mpiexec waits for ever where its proxy was stopped."""
+    try:
+        descriptor = os.pidfd_open(launcher)
+    except (OSError, AttributeError):  # the system cannot
+        return
+    waited = select.poll()
+    waited.register(descriptor, select.POLLIN)
+    waited.poll()
+    time.sleep(_LONGER)
+    child.kill()
+    if os.getppid() == parent:
+        os.kill(parent, signal.SIGKILL)
+    os._exit(1)
+
+
+def _watch(options: dict[str, Any], folder: str, pid: int, at: dict[str, int], ended: threading.Event) -> None:
+    """Tell the launcher of each new state of the program's process, until it ends."""
+    state = ""
+    while not ended.wait(0.25):
+        if (now := _state(folder, pid)) != state:
+            state = now
+            _tell(options, {**at, "what": "state", "code": 0, "state": state})
 
 
 def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is this rank's."""
-    at = place()
+    at, parent = place(), os.getppid()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
-    # The launcher's own folder goes with it, also where this process is killed; other machines do not have it.
-    above = options["folder"] if os.path.isdir(options["folder"]) else None
-    with tempfile.TemporaryDirectory(prefix="torchlite_", dir=above, ignore_cleanup_errors=True) as folder:
+    with _own_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
         streams = _streams(options, at)
         plain = [shown and file is None for shown, file in streams]
@@ -157,17 +207,26 @@ def main(options: dict[str, Any], command: list[str]) -> int:
             if source is not None:
                 carriers.append(threading.Thread(target=_carry, args=(source, target if shown else None, file, prefix)))
                 carriers[-1].start()
-        threading.Thread(target=_watch, args=(folder, child.pid, at), daemon=True).start()
+        ended = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(options, folder, child.pid, at, ended), daemon=True)
+        watcher.start()
+        if _is_shared(options):
+            here = {"host": socket.gethostname(), "pid": child.pid, "watcher": os.getpid(), "parent": parent}
+            _tell(options, {**at, **here, "what": "start"})
+            threading.Thread(target=_end_with, args=(options["launcher"], parent, child), daemon=True).start()
         code = child.wait()
-        for carrier in carriers:
-            carrier.join(5)
+        ended.set()
+        for thread in (*carriers, watcher):
+            thread.join(5)
         state = _state(folder, child.pid)
-        _tell({**_failure(code, at, child.pid, error_file), "state": state})
-        if code == 0 and state != "outside":
+        joined = any(name.startswith("state-") for name in os.listdir(folder))  # it, or a process that it started
+        _tell(options, {**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined})
+        if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            shutil.rmtree(folder, ignore_errors=True)
+            if not _is_shared(options):
+                shutil.rmtree(folder, ignore_errors=True)
             while True:
                 signal.pause()
     return code if code >= 0 else 128 - code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -17,9 +18,12 @@ from typing import Any, NamedTuple
 from torchlite.distributed._store_wire import SECRET
 
 from .rank import MARK, ends_with_parent
+from .watching import Watchers
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
 _NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
+_SIGNALED = 30.0  # seconds for which all may go on after a signal, as for torchrun
+_MISSED = 2.0  # seconds for which others may wait to join a world that a process has left for good
 _GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
 
@@ -83,15 +87,21 @@ class Run:
     """One start of a world. `failures` has what was said of processes that failed, in order.
 
     A process that ends with exit code 0 while its process group exists has failed too, unless all others come to
-    their end at the same time. It may do so after `destroy_process_group`.
+    their end at the same time. It may do so after `destroy_process_group`. One that ends before it has joined the world
+    has failed where others wait to join it: it needs all.
     """
 
-    def __init__(self, command: list[str], size: int) -> None:
+    def __init__(self, command: list[str], size: int, mark: str) -> None:
         self.failures: list[dict[str, Any]] = []
-        self._size = size
+        self._size, self._mark = size, MARK.format(mark)
+        self._watchers, self._told_end = Watchers(), set[int]()
+        self._signaled = 0.0  # when the launcher got a signal
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
+        self._joining: set[int] = set()  # ranks that wait for all to join the world
+        self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
+        self._missed = 0.0  # since when the former wait for the latter
         self._first, self._noted = 0.0, False  # when the first came to its end, and whether that was said
         self._process = subprocess.Popen(
             command,
@@ -100,31 +110,59 @@ class Run:
             start_new_session=True,
             preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
         )
-        self._listener = threading.Thread(target=self._listen)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
         self._failed = threading.Event()
         self._listener.start()
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in iter(self._process.stderr.readline, b""):
-            before, mark, told = line.decode(errors="replace").partition(MARK)
-            if not self._quiet:
-                sys.stderr.write(before)
+            before, mark, told = line.decode(errors="replace").partition(self._mark)
             if mark:
-                self._heard(json.loads(told))
-            sys.stderr.flush()
+                try:
+                    self._heard(json.loads(told))
+                except (ValueError, KeyError, TypeError):  # torn by another process's output
+                    before += mark + told
+            if before and not self._quiet:
+                with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
+                    sys.stderr.write(before)
+                    sys.stderr.flush()
 
     def _heard(self, told: dict[str, Any]) -> None:
+        if told["what"] == "start":
+            self._watchers.add(told)
+            return
+        rank, state = told["rank"], told["state"]
+        if told["what"] == "state" and state != "waiting":
+            (self._joining.add if state == "joining" else self._joining.discard)(rank)
+            return
+        self._joining.discard(rank)
+        if told["what"] == "end":
+            self._told_end.add(rank)
         if told["code"]:
             told["ended"] = sorted(self._states)
             self.failures.append(told)
             self._failed.set()
             return
-        self._states[told["rank"]] = told["state"]
+        self._states[rank] = state
         self._first = self._first or time.monotonic()
-        if told["state"] == "inside":
+        if state == "inside":
             self._left.append(told)
             self._since = self._since or time.monotonic()
+        elif told["what"] == "end" and (state == "joining" or not told["joined"]):
+            self._absent.append(told)
+
+    def _is_missed(self) -> bool:
+        """Whether processes wait to join a world that others have left for good, for some time."""
+        if not (self._absent and self._joining):
+            self._missed = 0.0
+            return False
+        self._missed = self._missed or time.monotonic()
+        if time.monotonic() - self._missed < _MISSED:
+            return False
+        waiting = sorted(self._joining)
+        self._left += [{**told, "waiting": waiting} for told in self._absent]
+        return True
 
     def _all_ended(self) -> bool:
         """Whether all came to their end, but some without MPI's, for which the others would wait."""
@@ -143,6 +181,12 @@ class Run:
 
     def wait(self) -> int:
         """Until all processes have ended: mpiexec's exit code. What outlives a process that failed is ended."""
+        try:
+            return self._wait()
+        finally:
+            self._watchers.close()
+
+    def _wait(self) -> int:
         since = 0.0
         while self._process.poll() is None and not self._failed.wait(0.1):
             since = (since or time.monotonic()) if self._all_ended() else 0.0
@@ -151,7 +195,7 @@ class Run:
                 self.end()
                 return 0
             self._note()
-            if self._since and time.monotonic() - self._since > _GRACE:
+            if self._is_missed() or self._is_late() or (self._since and time.monotonic() - self._since > _GRACE):
                 self.end()
                 break
         deadline = time.monotonic() + _PATIENCE
@@ -163,10 +207,20 @@ class Run:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
+        if code and not self.failures and not self._signaled and (told := self._watchers.lost(self._told_end)):
+            self.failures.append({**told, "code": code, "signal": ""})
         return code
 
-    def send(self, number: int) -> None:
-        """Send mpiexec a signal, which it hands on."""
+    def _is_late(self) -> bool:
+        """Whether the processes go on long after a signal that should have ended them: they may be stopped."""
+        return self._signaled > 0 and time.monotonic() - self._signaled > _SIGNALED
+
+    def stop(self, number: int) -> None:
+        """Hand a signal on. What has not ended after some time is ended."""
+        self._signaled = self._signaled or time.monotonic()
+        self._send(number)
+
+    def _send(self, number: int) -> None:
         if self._process.poll() is None:
             self._process.send_signal(number)
 
@@ -174,17 +228,22 @@ class Run:
         """End mpiexec, and with it what it started."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
-                self.send(number)
+                self._send(number)
                 try:
                     self._process.wait(5)
                 except subprocess.TimeoutExpired:
                     continue
+        self._watchers.kill()
 
 
 def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
     how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
-    if not failure["code"]:
+    if "watcher" in failure:
+        how = f"was lost: the process that watches it (pid {failure['watcher']}) was killed"
+    elif "waiting" in failure:
+        how += f" before it had joined its world (init_process_group). These ranks wait for it: {failure['waiting']}"
+    elif not failure["code"]:
         how += " while its process group existed, which the others wait for: call destroy_process_group before os._exit"
     head = (
         f"rank {failure['rank']} (local rank {failure['local_rank']} on {failure['host']}, pid {failure['pid']}) {how}"
@@ -192,4 +251,4 @@ def describe(failure: dict[str, Any]) -> str:
     ended = failure.get("ended")
     if ended:
         head += f"\nbefore that these ranks had come to the end of the program, which others may wait for: {ended}"
-    return f"{head}\n{failure['traceback']}".rstrip()
+    return f"{head}\n{failure.get('traceback', '')}".rstrip()

@@ -1,0 +1,60 @@
+"""The processes of `rank.py` on the launcher's machine: which of them was killed first, and their end by force.
+
+`mpiexec` says of a killed process no more than a number, and waits for ever for one that was stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from typing import Any
+
+
+class Watchers:
+    """Descriptors of processes, which mean no other process that gets the same number later. Linux has them."""
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, dict[str, Any]] = {}  # what the processes said, by descriptor
+        self._parents: dict[int, int] = {}  # descriptors of what started them, by number
+        self._lock = threading.Lock()
+        self._ends = select.epoll() if hasattr(select, "epoll") else None
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Watch the process that said this of itself and its parent."""
+        with self._lock, contextlib.suppress(OSError, AttributeError):  # it has ended, or the system cannot
+            if self._ends is None or self._ends.closed:
+                return
+            descriptor = os.pidfd_open(told["watcher"])
+            self._ranks[descriptor] = told
+            self._ends.register(descriptor, select.EPOLLIN)
+            if told["parent"] not in self._parents:
+                self._parents[told["parent"]] = os.pidfd_open(told["parent"])
+
+    def lost(self, known: set[int]) -> dict[str, Any] | None:
+        """What the process said that ended first, of the ranks whose end is not known: `mpiexec` kills the others then.
+        The system lists the ends in their order.
+        """
+        with self._lock:
+            if self._ends is None or not self._ranks:
+                return None
+            ended = [self._ranks[descriptor] for descriptor, _ in self._ends.poll(0, len(self._ranks))]
+        return next((told for told in ended if told["rank"] not in known), None)
+
+    def kill(self) -> None:
+        """Kill what has not ended, first what started it. A program ends with its watcher, also where it is stopped."""
+        with self._lock:
+            for descriptor in (*self._parents.values(), *self._ranks):
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Watch no longer."""
+        with self._lock:
+            if self._ends is not None:
+                self._ends.close()
+            for descriptor in (*self._parents.values(), *self._ranks):
+                os.close(descriptor)
+            self._ranks, self._parents = {}, {}
