@@ -39,6 +39,7 @@ class Store:
     __module__ = "torch.distributed"
     _timeout = _LIMIT
     _prefix = b""
+    _most_keys: int | None = None  # that one command may name
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         """Run a command of the table, which may take `limit` seconds, or the store's `timeout`. `_Late` after it."""
@@ -76,7 +77,7 @@ class Store:
 
     def check(self, keys: list[str]) -> bool:
         """Whether all names have values."""
-        return all(self._do("check", *some) == [b"1"] for some in _batches([self._key(key) for key in keys]))
+        return all(self._do("check", *some) == [b"1"] for some in self._batches([self._key(key) for key in keys]))
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all names have values. DistStoreError after a time."""
@@ -147,9 +148,14 @@ class Store:
 
     def _wait_for(self, keys: list[bytes], limit: timedelta) -> list[bytes]:
         end, found = time.monotonic() + limit.total_seconds(), []
-        for some in _batches(keys):
+        for some in self._batches(keys):
             found += self._ask_until("get", some, limit, end)
         return found
+
+    def _batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
+        """Keys, as many at a time as a command may name."""
+        size = self._most_keys or max(len(keys), 1)
+        return (keys[at : at + size] for at in range(0, len(keys), size))
 
     def _ask_until(self, command: str, keys: list[bytes], limit: timedelta, end: float | None = None) -> list[bytes]:
         """Ask until there is an answer. DistStoreError after a time, which is that of all questions together."""
@@ -178,11 +184,6 @@ class _Late(DistNetworkError):
 
     __module__ = "torch.distributed"
     __qualname__ = "DistNetworkError"
-
-
-def _batches(keys: list[bytes]) -> Iterator[list[bytes]]:
-    """Keys, as many at a time as a command takes."""
-    return (keys[at : at + MAX_NAMED] for at in range(0, len(keys), MAX_NAMED))
 
 
 def _pauses() -> Iterator[float]:
@@ -302,6 +303,10 @@ class PrefixStore(Store):
         """Set the inner store's."""
         self._inner.set_timeout(timeout)
 
+    @property
+    def _most_keys(self) -> int | None:  # type: ignore[override]
+        return self._inner._most_keys
+
     def _key(self, key: Any) -> bytes:
         return self._inner._key(self._prefix + _bytes(key))
 
@@ -316,6 +321,8 @@ class TCPStore(Store):
     variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that they
     know it. Every call ends within `timeout`.
     """
+
+    _most_keys = MAX_NAMED
 
     def __init__(
         self,
