@@ -4,17 +4,14 @@ A connection has to complete the handshake within seconds. Those that have not a
 Frames are bounded before memory is taken, and so is the memory that all connections hold together: where that is full
 the connection ends that has held the most for the longest, so that a sender who comes to an end is served.
 
-Connections with complete frames take turns, a frame at a time. The next turn is that of the connection whose frames
-took the least time so far (fair queuing): one that seldom asks waits for no more than the frame that runs.
+Connections with complete frames take turns, a frame at a time: one that asks waits for one frame of each other at most.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import heapq
 import hmac
-import itertools
 import os
 import secrets
 import selectors
@@ -38,7 +35,7 @@ _MAX_HELD = 512 << 20  # bytes of unfinished frames and unread answers
 _ACCEPTS = 16  # connections that are accepted before others are served
 _TURNS = 0.005  # seconds in which frames are answered before others are received
 _LARGE = 1 << 16  # bytes of a value that is sent from where it is
-_PIECES = 64  # of an answer that are sent at a time
+_SENT = 1 << 20  # bytes that are sent before others are served
 _PAUSE = 0.1  # seconds without accepting after an error
 _TRANSIENT = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED)
 _HELLO = NONCE + 32
@@ -54,7 +51,7 @@ class _Peer:
     """One connection: what has arrived, and what is still to be sent."""
 
     __slots__ = (
-        "end", "inside", "known", "nonce", "outside", "since", "socket", "turn", "unsent", "waits", "watched"
+        "end", "inside", "known", "nonce", "outside", "since", "socket", "unsent", "waits", "watched"
     )  # fmt: skip
 
     def __init__(self, channel: socket.socket) -> None:
@@ -62,7 +59,6 @@ class _Peer:
         self.outside: deque[memoryview] = deque()
         self.unsent = 0  # bytes of `outside`
         self.known, self.nonce, self.watched = False, secrets.token_bytes(NONCE), selectors.EVENT_READ
-        self.turn = 0.0  # the time that its frames took, in that of the queue of turns
         self.waits = False  # for its turn, with a complete frame
         self.since = time.monotonic()  # when it began to hold memory
         self.end: float | None = self.since + _HANDSHAKE
@@ -101,8 +97,7 @@ class Server:
         self._again = self._next_look = 0.0
         self._strangers: dict[_Peer, None] = {}  # the oldest first
         self._peers: dict[_Peer, None] = {}
-        self._turns: list[tuple[float, int, _Peer]] = []  # a heap of the peers that wait
-        self._turn, self._numbers = 0.0, itertools.count()  # that of the frame that runs, and who came first
+        self._turns: deque[_Peer] = deque()  # who waits for a turn
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ, None)
@@ -259,7 +254,7 @@ class Server:
             return  # it was the greatest burden
         if not peer.unsent and peer.complete():
             peer.waits, peer.end = True, None
-            heapq.heappush(self._turns, (max(peer.turn, self._turn), next(self._numbers), peer))
+            self._turns.append(peer)
             return
         self._watch(peer, selectors.EVENT_WRITE if peer.unsent else selectors.EVENT_READ)
         if not peer.inside and not peer.unsent:
@@ -280,20 +275,20 @@ class Server:
             self._selector.register(peer.socket, events, peer)
 
     def _take_turns(self) -> None:
-        """Answer the frames that are complete, those first whose senders' frames took the least time."""
-        begin = now = time.monotonic()
-        while self._turns and now - begin < _TURNS:
-            self._turn, _, peer = heapq.heappop(self._turns)
+        """Answer a frame of each connection in turn, until it is time to look for others."""
+        end = time.monotonic() + _TURNS
+        while self._turns:
+            peer = self._turns.popleft()
+            peer.waits = False
             if peer not in self._peers:
                 continue
-            peer.waits = False
             try:
                 self._answer(peer)
-                before, now = now, time.monotonic()
-                peer.turn = self._turn + now - before
                 self._settle(peer)
             except Exception:
                 self._drop(peer)
+            if time.monotonic() > end:
+                return
 
     def _answer(self, peer: _Peer) -> None:
         """Answer a frame that is complete."""
@@ -303,7 +298,8 @@ class Server:
         pieces = _frame(self._run(message))
         sent, size = _sent(peer.socket, pieces), sum(map(len, pieces))
         if sent < size:
-            peer.outside, peer.unsent, peer.since = deque(map(memoryview, pieces)), size, time.monotonic()
+            peer.outside, peer.unsent = deque([memoryview(one) for one in pieces]), size
+            peer.since = time.monotonic()
             self._held += size
             self._took(peer, sent)
             self._make_room()
@@ -350,7 +346,8 @@ def _frame(parts: list[bytes]) -> list[bytes]:
     size = 8 * len(parts) + sum(map(len, parts))
     if size < _LARGE:
         return [_size_of_frame(size) + pack(parts)]
-    pieces, small = [], [_size_of_frame(size)]
+    pieces: list[bytes] = []
+    small = [_size_of_frame(size)]
     for part in parts:
         small.append(size_of(len(part)))
         if len(part) < _LARGE:
@@ -361,12 +358,13 @@ def _frame(parts: list[bytes]) -> list[bytes]:
     return [*pieces, b"".join(small)] if small else pieces
 
 
-def _sent(channel: socket.socket, pieces: Sequence[bytes] | deque[memoryview]) -> int:
-    """The bytes that a connection takes."""
+def _sent(channel: socket.socket, pieces: Sequence[bytes | memoryview]) -> int:
+    """The bytes that a connection takes of the first pieces."""
+    first = pieces[0]
     try:
-        if len(pieces) == 1:
-            return channel.send(pieces[0])
-        return channel.sendmsg(itertools.islice(pieces, _PIECES))
+        if len(pieces) == 1 or len(first) >= _LARGE:
+            return channel.send(first[:_SENT])
+        return channel.sendmsg([first, memoryview(pieces[1])[:_SENT]])
     except (BlockingIOError, InterruptedError):
         return 0
 
