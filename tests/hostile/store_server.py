@@ -312,7 +312,7 @@ def fill(master: Master, keys: int) -> None:
             assert len(made.recv(12, socket.MSG_WAITALL)) == 12
 
 
-def pipelines(master: Master, name: str, count: int, how: str, rounds: int = 30) -> float:
+def pipelines(master: Master, name: str, count: int, how: str, rounds: int = 11) -> float:
     """Clients of another process that send messages of a kind (`_PIPELINED`) one behind the other, and `read` or
     `ignore` the answers, or close and `return`: the slowest answer to clients that were there, or are new.
     """

@@ -4,7 +4,8 @@ A connection has to complete the handshake within seconds. Those that have not a
 Frames are bounded before memory is taken, and so is the memory that all connections hold together: where that is full
 the connection ends that has held the most for the longest, so that a sender who comes to an end is served.
 
-Connections with complete frames take turns, a frame at a time: one that asks waits for one frame of each other at most.
+Connections with complete frames take turns, a frame at a time: one that asks waits for few frames of
+each other.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ _STRANGERS = 64  # connections before the end of their handshake
 _MAX_PEERS = 4096
 _MAX_HELD = 512 << 20  # bytes of unfinished frames and unread answers
 _ACCEPTS = 16  # connections that are accepted before others are served
-_TURNS = 0.005  # seconds in which frames are answered before others are received
 _LARGE = 1 << 16  # bytes of a value that is sent from where it is
 _SENT = 1 << 20  # bytes that are sent before others are served
 _PAUSE = 0.1  # seconds without accepting after an error
@@ -275,9 +275,8 @@ class Server:
             self._selector.register(peer.socket, events, peer)
 
     def _take_turns(self) -> None:
-        """Answer a frame of each connection in turn, until it is time to look for others."""
-        end = time.monotonic() + _TURNS
-        while self._turns:
+        """Answer a frame of each connection that waits. Only then are new ones accepted: few between two rounds."""
+        for _ in range(len(self._turns)):
             peer = self._turns.popleft()
             peer.waits = False
             if peer not in self._peers:
@@ -287,8 +286,6 @@ class Server:
                 self._settle(peer)
             except Exception:
                 self._drop(peer)
-            if time.monotonic() > end:
-                return
 
     def _answer(self, peer: _Peer) -> None:
         """Answer a frame that is complete."""
