@@ -2,7 +2,19 @@
 
 import pytest
 
-from tests.hostile.store_server import Master, connects, full, garbage, hoard, idle, slow, stops, unknown
+from tests.hostile.store_server import (
+    Master,
+    connects,
+    fill,
+    full,
+    garbage,
+    hoard,
+    idle,
+    pipelines,
+    slow,
+    stops,
+    unknown,
+)
 
 LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute in which nobody is served
 
@@ -28,6 +40,20 @@ def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
         )
         assert large < LONG and small < LONG
         assert master.megabytes() < 1100
+
+
+def test_who_sends_messages_without_end_keeps_nobody_out():
+    with Master("a secret") as master:
+        fill(master, 20_000)
+        for name, count, how in (
+            ("count", 1, "read"),
+            ("append", 5, "read"),
+            ("get", 5, "ignore"),
+            ("keys", 5, "return"),
+        ):
+            slowest = pipelines(master, name, count, how, 11)
+            print(f"{count} that pipeline {name} ({how}): slowest answer {slowest:.3f} s")
+            assert slowest < LONG
 
 
 def test_who_does_not_know_the_secret_makes_the_master_hold_nothing():

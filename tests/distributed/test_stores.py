@@ -5,17 +5,19 @@ import errno
 import fcntl
 import gc
 import os
+import random
 import socket
 import struct
 import threading
 import time
+import tracemalloc
 import warnings
 from datetime import timedelta
 
 import pytest
 
 import torchlite.distributed as dist
-from torchlite.distributed import _store_wire
+from torchlite.distributed import _store_file, _store_table, _store_wire
 
 SHORT = timedelta(seconds=0.05)
 
@@ -165,8 +167,6 @@ def test_a_master_listens_where_it_was_asked_to():
 
 
 def test_limits_of_keys_values_and_their_number(monkeypatch):
-    from torchlite.distributed import _store_table
-
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
     with pytest.raises(dist.DistStoreError, match="a key of 8193 bytes"):
         master.set("k" * 8193, "1")
@@ -334,7 +334,9 @@ def test_files_of_a_file_store(tmp_path):
     store.set("a", "1")
     assert path.stat().st_mode & 0o777 == 0o600
     whole = path.read_bytes()
-    for damaged in (whole[:-1], whole[:12], b"\xff" * 40, struct.pack("<Q", 2**62), whole + whole[:10], b"x"):
+    flipped = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
+    long = struct.pack("<8sQQQ", whole[:8], 32, (1 << 30) + 1, 0) + bytes(100)
+    for damaged in (*flipped, whole[:-1], whole[:12], b"\xff" * 40, struct.pack("<Q", 2**62), b"x", long):
         path.write_bytes(damaged)
         with pytest.raises(dist.DistStoreError, match="is damaged, or no store's"):
             store.get("a")
@@ -346,9 +348,10 @@ def test_files_of_a_file_store(tmp_path):
     for name in ("link", "pipe", "folder", "absent/values"):
         with pytest.raises(dist.DistStoreError, match="cannot be opened|is not a regular file"):
             dist.FileStore(str(tmp_path / name), 1).set("a", "2")
-    os.truncate(path, 2 << 30)  # a file with a hole
-    with pytest.raises(dist.DistStoreError, match="has over 1073741824 bytes"):
-        store.get("a")
+    os.truncate(path, 2 << 30)  # a hole behind the values, which nobody reads
+    assert store.get("a") == b"1"
+    store.set("a", "1!")
+    assert path.stat().st_size < 1000 and store.get("a") == b"1!"
     path.write_bytes(whole)
     with open(path) as held:  # as a process that stopped would
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -358,3 +361,275 @@ def test_files_of_a_file_store(tmp_path):
         with pytest.raises(dist.DistNetworkError, match="holds the lock"):
             store.set("a", "2")
     assert store.get("a") == b"1"
+
+
+class Killed(BaseException):
+    """Ends a command as the end of its process would."""
+
+
+class BreakingOs:
+    """`os` whose writes fail after so many bytes, as those to a full disk do, or end the process."""
+
+    def __init__(self, left, error):
+        self.left, self.error = left, error
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+    def pwrite(self, descriptor, data, at):
+        if self.left <= 0:
+            raise self.error
+        some = bytes(data)[: self.left]
+        self.left -= len(some)
+        return os.pwrite(descriptor, some, at)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), Killed()])
+@pytest.mark.parametrize("size", [1, 100, 2000])
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch, error, size):
+    """Wherever it fails, and whether the values that it writes are longer or shorter than those that are there."""
+    path, done, left = str(tmp_path / "values"), False, 0
+    for first in ({}, {"a": b"x" * 500, "b": b"hello"}):
+        for left in (0, 1, 31, 32, 33, 100, 500, 700, 3000):
+            store = dist.FileStore(path, 1)
+            for key, value in first.items():
+                store.set(key, value)
+            with monkeypatch.context() as patched:
+                patched.setattr(_store_file, "os", BreakingOs(left, error))
+                message = ""
+                try:
+                    store.set("a", b"y" * size)
+                except (Killed, dist.DistStoreError) as caught:
+                    message = f"{type(caught).__name__} {caught}"
+                done = not message
+            assert done or message == "Killed " or message.endswith("cannot be written: No space left on device")
+            for other in (store, dist.FileStore(path, 1)):
+                assert other.num_keys() == max(len(first), done)
+                if first:
+                    assert other.get("b") == b"hello" and other.get("a") == (b"y" * size if done else first["a"])
+            store.set("a", "again")
+            assert dist.FileStore(path, 1).get("a") == b"again"
+            os.unlink(path)
+        assert done, left
+
+
+def test_a_file_that_may_not_grow_keeps_its_values(tmp_path):
+    """The system itself refuses, in a process of its own."""
+    path = str(tmp_path / "values")
+    dist.FileStore(path, 1).set("a", b"x" * 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        try:
+            dist.FileStore(path, 1).set("a", b"y" * 5000)
+        except dist.DistStoreError as error:
+            os._exit(3 if "File too large" in str(error) else 4)
+        os._exit(5)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert dist.FileStore(path, 1).get("a") == b"x" * 1000
+
+
+def test_a_file_stays_about_as_large_as_its_values(tmp_path, monkeypatch):
+    path = tmp_path / "values"
+    store = dist.FileStore(str(path), 1)
+    for i in range(60):
+        store.set(f"k{i % 3}", bytes(10_000 * (i % 7)))
+        assert path.stat().st_size < 4 * 200_000
+    store.queue_push("q", "")
+    store.queue_push("q", "1")
+    monkeypatch.setattr(_store_file, "MAX_FILE", 1 << 18)
+    with pytest.raises(dist.DistStoreError, match="is full: at most 262144 bytes"):
+        store.set("large", bytes(1 << 18))
+    assert store.num_keys() == 3 and store.queue_len("q") == 2
+    for i in range(3):
+        assert store.delete_key(f"k{i}")
+    assert store.queue_pop("q") == b"" and store.queue_pop("q") == b"1" and store.num_keys() == 0
+    assert path.stat().st_size == 32
+
+
+def test_a_file_with_many_keys(tmp_path):
+    """As many cells as no message of a TCPStore has."""
+    path = tmp_path / "values"
+    store = dist.FileStore(str(path), 1)
+    table = _store_table.Table()
+    for i in range(70_000):
+        table.set(b"%d" % i, b"")
+    store.set("a", "1")
+    with open(path, "r+b") as file:
+        _store_file.Contents(file.fileno()).replace(_store_table.dump(table))
+    store.set("b", "1")
+    assert store.num_keys() == 70_001 and store.check([str(i) for i in range(70_000)])
+    assert store.multi_get(["b", *map(str, range(5000)), "b"]) == [b"1", *[b""] * 5000, b"1"]
+
+
+def test_who_waits_for_a_file_that_is_deleted_writes_the_new_one(tmp_path):
+    path = str(tmp_path / "values")
+    dist.FileStore(path, 2).set("old", "1")
+    with open(path) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waiter = threading.Thread(target=lambda: dist.FileStore(path, 2).set("waited", "1"))
+        waiter.start()
+        time.sleep(0.1)
+        os.unlink(path)
+        dist.FileStore(path, 2).set("new", "1")
+    waiter.join(10)
+    store = dist.FileStore(path, 2)
+    assert store.check(["waited", "new"]) and store.num_keys() == 2
+
+
+def test_a_fork_within_a_command_does_not_keep_the_lock(tmp_path):
+    store = dist.FileStore(str(tmp_path / "values"), 1)
+    store.set_timeout(timedelta(seconds=10))
+    with store._locked("set", time.monotonic() + 10):  # as another thread would
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        store.set("a", "1")
+        assert store.get("a") == b"1"
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+class Pipelining:
+    """A client that sends messages without reading the answers."""
+
+    def __init__(self, port):
+        self.channel = _store_wire.Channel.connect("127.0.0.1", port, b"", time.monotonic() + 20)
+        self.socket = self.channel._socket
+        self.socket.settimeout(20)
+
+    def send(self, *messages):
+        packed = [_store_table.pack([part.encode() for part in message]) for message in messages]
+        self.socket.sendall(b"".join(struct.pack("<I", len(one)) + one for one in packed))
+
+    def receive(self):
+        end = time.monotonic() + 20
+        (size,) = struct.unpack("<I", self.channel._read(4, end))
+        return _store_table.unpack(bytes(self.channel._read(size, end)))
+
+
+@pytest.mark.parametrize("clients", [1, 20])
+def test_messages_that_wait_keep_nobody_out(monkeypatch, clients):
+    """However many messages others have sent before, a client waits for few of them."""
+    done, begun = [], threading.Event()
+
+    def slow(table):
+        done.append(table)
+        begun.set()
+        time.sleep(0.01)
+        return [b"0"]
+
+    monkeypatch.setitem(_store_table.COMMANDS, b"count", slow)
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
+    master.set("a", "0")
+    others = [Pipelining(master.port) for _ in range(clients)]
+    for other in others:
+        other.send(*[("count",)] * (4000 // clients))
+    assert begun.wait(20)
+    for i in range(5):
+        before = len(done)
+        master.set("a", str(i))
+        assert master.get("a") == str(i).encode()
+        assert len(done) - before < 30 + 4 * clients
+    new = dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=60))
+    before = len(done)
+    assert new.get("a") == b"4" and len(done) - before < 30 + 4 * clients
+    for other in others:
+        other.socket.close()
+
+
+def test_all_messages_of_one_write_are_answered_in_order():
+    """No more bytes arrive after them, and others ask in between."""
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
+    others = [Pipelining(master.port) for _ in range(4)]
+    for other in others:
+        other.send(*[("add", str(id(other)), "1")] * 3000)
+        master.set("a", "1")
+    for other in others:
+        assert [other.receive() for _ in range(3000)] == [[b"", b"%d" % i] for i in range(1, 3001)]
+    other.send(("queue", "x"), ("get", "none"), ("get", "a", "a"), ("add", "a"))
+    other.socket.shutdown(socket.SHUT_WR)
+    assert other.receive() == [b"a message that no store sends: ValueError(\"no command b'queue'\")"]
+    assert other.receive() == [b""] and other.receive() == [b"", b"1", b"1"]
+
+
+def test_who_reads_no_answers_is_waited_for_and_keeps_nobody_out():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
+    master.set("large", bytes(8 << 20))
+    others = [Pipelining(master.port) for _ in range(30)]
+    for other in others:
+        other.send(*[("get", *["large"] * 16)] * 50)  # 128 MiB each, more than all may hold
+    for i in range(20):
+        master.set("a", str(i))
+        assert master.get("a") == str(i).encode()
+    assert dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=60)).get("a") == b"19"
+    for other in others:
+        other.socket.close()
+    reader = Pipelining(master.port)
+    reader.send(("get", "large", "a", "large"), ("get", "a"))
+    assert [len(part) for part in reader.receive()] == [0, 8 << 20, 2, 8 << 20] and reader.receive() == [b"", b"19"]
+
+
+@pytest.mark.parametrize("command", ["append", "push", "length", "check", "compare_set", "add", "delete"])
+def test_a_command_costs_nothing_for_the_values_that_it_leaves_alone(command):
+    parts = {"append": [b"k", b"y"], "push": [b"k", b"y"], "compare_set": [b"k", b"", b"y"], "add": [b"k", b"1"]}
+    table = _store_table.Table(limited=True)
+    table.set(b"k", bytes(7 << 20))
+    for _ in range(50):
+        table.push(b"k", bytes(1 << 20))
+    table.append(b"k", b"x")
+    run = _store_table.COMMANDS[command.encode()]
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ValueError):  # `add` to no number
+            for _ in range(3):
+                run(table, *parts.get(command, [b"k"]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < (2 << 20) or (command == "compare_set" and peak < 9 << 20)  # which answers with the value
+
+
+def test_a_message_names_few_keys_and_a_call_many():
+    master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
+    names = [f"n{i}" for i in range(_store_table.MAX_NAMED * 2 + 5)]
+    for name in names:
+        master.set(name, name)
+    assert master.multi_get(names) == [name.encode() for name in names]
+    assert master.check(names) and not master.check([*names, "absent"])
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms"):
+        master.wait([*names, "absent"], SHORT)
+    for message in (bytes(32 << 20), _store_table.pack([b"check"] + [b""] * (_store_table.MAX_NAMED + 1))):
+        assert b"a damaged message" in master._channel.ask(message, time.monotonic() + 20)
+    for command in (b"x" * (32 << 20), b"_count", b"values", b"__init__"):
+        message = _store_table.pack([command[: (32 << 20) - 8]])
+        assert b"no command" in master._channel.ask(message, time.monotonic() + 20)
+    assert b"a number of" in master._channel.ask(_store_table.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20)
+
+
+def test_the_table_counts_its_bytes():
+    """After any commands the total is that of what is there."""
+    seed = 5
+    draw = random.Random(seed)
+    table = _store_table.Table(limited=True)
+    for _ in range(3000):
+        key = draw.choice([b"a", b"bb", b"ccc"])
+        name = draw.choice(["set", "append", "add", "delete", "push", "pop", "compare_set", "get"])
+        value = b"%d" % draw.randrange(10 ** draw.randrange(1, 9))
+        parts = {"delete": [], "pop": [], "get": [], "compare_set": [b"", value]}.get(name, [value])
+        with contextlib.suppress(_store_table.Refused, ValueError):
+            getattr(table, name)(key, *parts)
+        values = sum(len(key) + len(value) for key, value in table.values.items())
+        queues = sum(len(key) + sum(len(one) + 64 for one in waiting) for key, waiting in table.queues.items())
+        assert table._total == values + queues, seed
+    again = _store_table.load(_store_table.dump(table))
+    assert again.values == table.values and again.queues == table.queues

@@ -231,6 +231,110 @@ def hoard(master: Master, count: int, how: str, sets: int = 10) -> tuple[float, 
     return large, small
 
 
+_PIPELINED: dict[str, list[bytes]] = {
+    "count": [b"count"],
+    "keys": [b"keys"],
+    "append": [b"append", b"long", b""],
+    "push": [b"push", b"queue", b""],
+    "pop": [b"pop", b"queue"],
+    "length": [b"length", b"queue"],
+    "delete": [b"delete", b"absent"],
+    "get": [b"get", *[b"long"] * 32],
+    "get one that is absent": [b"get", *[b"long"] * 2047, b"absent"],
+    "check": [b"check", *[b"long"] * 2048],
+    "compare_set": [b"compare_set", b"long", b"", b""],
+    "add": [b"add", b"long", b"1"],
+    "many parts": [b"check", *[b""] * 100_000],
+    "unknown": [bytes(100_000)],
+}
+_PIPELINER = """
+import socket, sys, threading
+from tests.hostile.store_server import Master, _PIPELINED, message, stranger
+master = Master.__new__(Master)
+master.port, master.secret, count, name, how = int(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3]), *sys.argv[4:]
+one = message(_PIPELINED[name])
+block = one * max(1, (1 << 17) // len(one))
+begun = threading.Semaphore(0)
+
+def read(made):
+    try:
+        while made.recv(1 << 20):
+            pass
+    except OSError:
+        pass
+
+def send():
+    first = True
+    while True:
+        try:
+            made = stranger(master, True)
+            made.settimeout(600)
+            if how == "read":
+                threading.Thread(target=read, args=(made,), daemon=True).start()
+            made.sendall(block)
+            if first:
+                begun.release()
+            first = False
+            while True:
+                if how == "return":
+                    made.close()
+                made.sendall(block)
+        except OSError:
+            if first:
+                begun.release()
+            first = False
+
+for _ in range(count):
+    threading.Thread(target=send, daemon=True).start()
+for _ in range(count):
+    begun.acquire(timeout=5)
+print("begun", flush=True)
+sys.stdin.read()
+"""
+
+
+def message(parts: list[bytes]) -> bytes:
+    """A frame with these byte strings."""
+    body = b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+    return struct.pack("<I", len(body)) + body
+
+
+def fill(master: Master, keys: int) -> None:
+    """So many keys, a value of 7 MiB that grew, and a queue of 7 MiB."""
+    with stranger(master, True) as made:
+        for begin in range(0, keys, 1000):
+            made.sendall(b"".join(message([b"set", b"k%d" % i, b""]) for i in range(begin, min(begin + 1000, keys))))
+            left = 12 * min(1000, keys - begin)
+            while left:
+                left -= len(made.recv(left))
+        for parts in ([b"set", b"long", bytes(7 << 20)], *[[b"push", b"queue", bytes(1 << 10)]] * 7000):
+            made.sendall(message(parts))
+            assert len(made.recv(12, socket.MSG_WAITALL)) == 12
+
+
+def pipelines(master: Master, name: str, count: int, how: str, rounds: int = 11) -> float:
+    """Clients of another process that send messages of a kind (`_PIPELINED`) one behind the other, and `read` or
+    `ignore` the answers, or close and `return`: the slowest answer to clients that were there, or are new.
+    """
+    store, slowest = master.client(20), 0.0
+    words = [str(master.port), master.secret.decode(), str(count), name, how]
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PIPELINER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        for i in range(rounds):
+            slowest = max(slowest, answers(store, i))
+            if i % 10 == 0:
+                begin = time.perf_counter()
+                answers(master.client(20), i)
+                slowest = max(slowest, time.perf_counter() - begin)
+    finally:
+        process.kill()
+        process.communicate()
+    return slowest
+
+
 def unknown(master: Master, count: int) -> float:
     """Clients that do not know the secret, and send megabytes all the same: the slowest answer."""
     store, slowest = master.client(), 0.0
@@ -309,6 +413,15 @@ def main() -> None:
                     large, small = hoard(master, count, how)
                     print(
                         f"{count} hoarders ({how}): slowest set of 4 MB {large:.3f} s, slowest answer {small:.3f} s, "
+                        f"{master.megabytes():.1f} MiB",
+                        flush=True,
+                    )
+            fill(master, 100_000)
+            for name in _PIPELINED:
+                for count, how in ((1, "read"), (1, "ignore"), (50, "read"), (50, "ignore"), (50, "return")):
+                    slowest = pipelines(master, name, count, how)
+                    print(
+                        f"{count} that pipeline {name} ({how}): slowest answer {slowest * 1000:.1f} ms, "
                         f"{master.megabytes():.1f} MiB",
                         flush=True,
                     )

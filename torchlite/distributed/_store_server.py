@@ -3,6 +3,9 @@
 A connection has to complete the handshake within seconds. Those that have not are few: a new one ends the oldest.
 Frames are bounded before memory is taken, and so is the memory that all connections hold together: where that is full
 the connection ends that has held the most for the longest, so that a sender who comes to an end is served.
+
+Connections with complete frames take turns, a frame at a time: one that asks waits for few frames of
+each other.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ import struct
 import threading
 import time
 import weakref
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
-from ._store_table import COMMANDS, Refused, Table, pack, unpack
+from ._store_table import COMMANDS, MAX_NAMED, Refused, Table, pack, size_of, unpack
 from ._store_wire import FULL, MAGIC, MAX_FRAME, NONCE, OPEN, proof
 
 _HANDSHAKE = 5.0  # seconds
@@ -29,9 +34,13 @@ _STRANGERS = 64  # connections before the end of their handshake
 _MAX_PEERS = 4096
 _MAX_HELD = 512 << 20  # bytes of unfinished frames and unread answers
 _ACCEPTS = 16  # connections that are accepted before others are served
+_LARGE = 1 << 16  # bytes of a value that is sent from where it is
+_SENT = 1 << 20  # bytes that are sent before others are served
 _PAUSE = 0.1  # seconds without accepting after an error
 _TRANSIENT = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED)
 _HELLO = NONCE + 32
+_size_of_frame = struct.Struct("<I").pack
+_read_size = struct.Struct("<I").unpack_from
 
 
 class _Gone(Exception):
@@ -41,19 +50,33 @@ class _Gone(Exception):
 class _Peer:
     """One connection: what has arrived, and what is still to be sent."""
 
-    __slots__ = ("end", "inside", "known", "nonce", "outside", "since", "socket", "writing")
+    __slots__ = (
+        "end", "inside", "known", "nonce", "outside", "since", "socket", "unsent", "waits", "watched"
+    )  # fmt: skip
 
     def __init__(self, channel: socket.socket) -> None:
-        self.socket, self.inside, self.outside = channel, bytearray(), memoryview(b"")
-        self.known, self.writing, self.nonce = False, False, secrets.token_bytes(NONCE)
+        self.socket, self.inside = channel, bytearray()
+        self.outside: deque[memoryview] = deque()
+        self.unsent = 0  # bytes of `outside`
+        self.known, self.nonce, self.watched = False, secrets.token_bytes(NONCE), selectors.EVENT_READ
+        self.waits = False  # for its turn, with a complete frame
         self.since = time.monotonic()  # when it began to hold memory
         self.end: float | None = self.since + _HANDSHAKE
+
+    def complete(self) -> int:
+        """The size of the frame that is complete, 0 where none is."""
+        if len(self.inside) < 4:
+            return 0
+        size = 4 + _read_size(self.inside)[0]
+        if size > 4 + MAX_FRAME:
+            raise _Gone
+        return size if len(self.inside) >= size else 0
 
     def burden(self, now: float) -> float:
         """The memory that it holds, times the seconds for which it has held any. Bytes that trickle in make it no
         smaller.
         """
-        return (len(self.inside) + len(self.outside)) * (now - self.since)
+        return (len(self.inside) + self.unsent) * (now - self.since)
 
 
 def _most_peers() -> int:
@@ -74,6 +97,7 @@ class Server:
         self._again = self._next_look = 0.0
         self._strangers: dict[_Peer, None] = {}  # the oldest first
         self._peers: dict[_Peer, None] = {}
+        self._turns: deque[_Peer] = deque()  # who waits for a turn
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ, None)
@@ -108,6 +132,7 @@ class Server:
                     self._attend(key.data, events)
                 elif key.data is not None:
                     self._accept(key.data)
+            self._take_turns()
             self._look_at_the_time()
         for peer in [*self._strangers, *self._peers]:
             self._drop(peer)
@@ -116,7 +141,9 @@ class Server:
             channel.close()
 
     def _wait(self) -> float | None:
-        """Seconds until something is late: a tenth of a second where anything may be."""
+        """Seconds until something is late: none where frames wait, a tenth of a second where anything may be."""
+        if self._turns:
+            return 0
         return _PAUSE if self._again or self._strangers or self._held else None
 
     def _look_at_the_time(self) -> None:
@@ -172,10 +199,15 @@ class Server:
         if peer not in self._peers and peer not in self._strangers:
             return  # dropped in this round
         try:
+            if peer.waits:  # no more is read until its turn
+                self._watch(peer, 0)
+                return
             if events & selectors.EVENT_WRITE:
-                self._send(peer)
+                self._took(peer, _sent(peer.socket, peer.outside))
             else:
                 self._receive(peer)
+            if peer.known:
+                self._settle(peer)
         except Exception:  # whatever a connection does, the thread goes on for the others
             self._drop(peer)
 
@@ -186,13 +218,14 @@ class Server:
             return
         if not data:
             raise _Gone
+        if not peer.inside:
+            peer.since = time.monotonic()
         peer.inside += data
         self._held += len(data)
-        if not peer.known:
-            self._meet(peer)
         if peer.known:
-            self._answer(peer)
             self._make_room()
+        else:
+            self._meet(peer)
 
     def _make_room(self) -> None:
         """End the connections that are the greatest burden until the others fit."""
@@ -215,55 +248,81 @@ class Server:
         self._peers[peer] = None
         peer.known, peer.end = True, None
 
-    def _answer(self, peer: _Peer) -> None:
-        """Answer the frames that are complete, as long as the client reads the answers."""
-        while not peer.outside:
-            if len(peer.inside) < 4:
-                break
-            (size,) = struct.unpack_from("<I", peer.inside)
-            if size > MAX_FRAME:
-                raise _Gone
-            if len(peer.inside) < 4 + size:
-                break
-            message = bytes(memoryview(peer.inside)[4 : 4 + size])
-            self._used(peer, 4 + size)
-            reply = pack(self._run(message))
-            peer.outside = memoryview(struct.pack("<I", len(reply)) + reply)
-            self._held += len(peer.outside)
-            self._push_out(peer)
-        if not peer.inside and not peer.outside:
+    def _settle(self, peer: _Peer) -> None:
+        """What comes next: the client reads its answer, or its next frame has a turn, or arrives."""
+        if peer not in self._peers:
+            return  # it was the greatest burden
+        if not peer.unsent and peer.complete():
+            peer.waits, peer.end = True, None
+            self._turns.append(peer)
+            return
+        self._watch(peer, selectors.EVENT_WRITE if peer.unsent else selectors.EVENT_READ)
+        if not peer.inside and not peer.unsent:
             peer.end = None
         elif peer.end is None:
+            peer.end = time.monotonic() + _FRAME
+
+    def _watch(self, peer: _Peer, events: int) -> None:
+        """Select on these events of a connection."""
+        before, peer.watched = peer.watched, events
+        if before == events:
+            return
+        if not events:
+            self._selector.unregister(peer.socket)
+        elif before:
+            self._selector.modify(peer.socket, events, peer)
+        else:
+            self._selector.register(peer.socket, events, peer)
+
+    def _take_turns(self) -> None:
+        """Answer a frame of each connection that waits. Only then are new ones accepted: few between two rounds."""
+        for _ in range(len(self._turns)):
+            peer = self._turns.popleft()
+            peer.waits = False
+            if peer not in self._peers:
+                continue
+            try:
+                self._answer(peer)
+                self._settle(peer)
+            except Exception:
+                self._drop(peer)
+
+    def _answer(self, peer: _Peer) -> None:
+        """Answer a frame that is complete."""
+        size = peer.complete()
+        message = bytes(memoryview(peer.inside)[4:size])
+        self._used(peer, size)
+        pieces = _frame(self._run(message))
+        sent, size = _sent(peer.socket, pieces), sum(map(len, pieces))
+        if sent < size:
+            peer.outside, peer.unsent = deque([memoryview(one) for one in pieces]), size
             peer.since = time.monotonic()
-            peer.end = peer.since + _FRAME
+            self._held += size
+            self._took(peer, sent)
+            self._make_room()
 
     def _run(self, message: bytes) -> list[bytes]:
         try:
-            command, *parts = unpack(message)
+            command, *parts = unpack(message, 1 + MAX_NAMED)
+            if command not in COMMANDS:
+                raise ValueError(f"no command {command[:50]!r}")
             return [b"", *COMMANDS[command](self._table, *parts)]
         except Refused as error:
             return [str(error).encode()]
-        except (KeyError, TypeError, ValueError, struct.error) as error:
+        except (TypeError, ValueError) as error:
             return [f"a message that no store sends: {error!r}"[:500].encode()]
 
-    def _push_out(self, peer: _Peer) -> None:
-        """Send what the connection takes; the rest waits until it takes more, and nothing is read until then."""
-        try:
-            sent = peer.socket.send(peer.outside)
-        except (BlockingIOError, InterruptedError):
-            sent = 0
+    def _took(self, peer: _Peer, sent: int) -> None:
+        """Forget what the connection took; the rest waits until it takes more, and nothing is read until then."""
         self._held -= sent
-        peer.outside = peer.outside[sent:]
-        writing = bool(peer.outside)
-        if peer.writing != writing:
-            peer.writing = writing
-            self._selector.modify(peer.socket, selectors.EVENT_WRITE if writing else selectors.EVENT_READ, peer)
-
-    def _send(self, peer: _Peer) -> None:
-        self._push_out(peer)
-        if not peer.outside:
+        peer.unsent -= sent
+        outside = peer.outside
+        while outside and sent >= len(outside[0]):
+            sent -= len(outside.popleft())
+        if sent:
+            outside[0] = outside[0][sent:]
+        if not outside:
             peer.end = None
-            self._answer(peer)
 
     def _used(self, peer: _Peer, size: int) -> None:
         del peer.inside[:size]
@@ -272,11 +331,39 @@ class Server:
     def _drop(self, peer: _Peer) -> None:
         self._strangers.pop(peer, None)
         self._peers.pop(peer, None)
-        self._held -= len(peer.inside) + len(peer.outside)
-        peer.inside, peer.outside = bytearray(), memoryview(b"")
+        self._held -= len(peer.inside) + peer.unsent
+        peer.inside, peer.outside, peer.unsent = bytearray(), deque(), 0
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(peer.socket)
         peer.socket.close()
+
+
+def _frame(parts: list[bytes]) -> list[bytes]:
+    """The pieces of an answer. Large values are not copied."""
+    size = 8 * len(parts) + sum(map(len, parts))
+    if size < _LARGE:
+        return [_size_of_frame(size) + pack(parts)]
+    pieces: list[bytes] = []
+    small = [_size_of_frame(size)]
+    for part in parts:
+        small.append(size_of(len(part)))
+        if len(part) < _LARGE:
+            small.append(part)
+        else:
+            pieces += b"".join(small), part
+            small = []
+    return [*pieces, b"".join(small)] if small else pieces
+
+
+def _sent(channel: socket.socket, pieces: Sequence[bytes | memoryview]) -> int:
+    """The bytes that a connection takes of the first pieces."""
+    first = pieces[0]
+    try:
+        if len(pieces) == 1 or len(first) >= _LARGE:
+            return channel.send(first[:_SENT])
+        return channel.sendmsg([first, memoryview(pieces[1])[:_SENT]])
+    except (BlockingIOError, InterruptedError):
+        return 0
 
 
 _all: weakref.WeakSet[Server] = weakref.WeakSet()

@@ -1,11 +1,14 @@
-"""The values of a store, the commands that change them, and the form in which byte strings travel."""
+"""The values of a store, the commands that change them, and the form in which byte strings travel.
+
+A command takes time for the bytes that it is given and answers with, and none for those that it leaves alone.
+"""
 
 from __future__ import annotations
 
 import struct
-
-QUEUE = b"q"  # before the names of queues; those of values have VALUE
-VALUE = b"v"
+from collections import deque
+from collections.abc import Iterable
+from itertools import chain
 
 # The limits of PyTorch's libuv backend.
 MAX_KEY = 8 << 10
@@ -14,130 +17,179 @@ MAX_KEYS = 128 << 10
 MAX_TOTAL = 1 << 30  # bytes of all names and values
 MAX_ANSWER = 256 << 20  # bytes of one answer
 
+MAX_NAMED = 2048  # keys of one command
+_QUEUED = 64  # bytes that a value in a queue counts beside its own
+_DIGITS = 64  # bytes of a number, with spaces and zeros
+
+size_of = struct.Struct("<Q").pack
+_read_size = struct.Struct("<Q").unpack_from
+
 
 class Refused(Exception):
     """A command that goes beyond a limit; its text is the answer."""
 
 
-def pack(parts: list[bytes]) -> bytes:
+def pack(parts: Iterable[bytes | bytearray]) -> bytes:
     """Byte strings, each after its length."""
-    return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+    return b"".join([piece for part in parts for piece in (size_of(len(part)), part)])
 
 
-def unpack(data: bytes) -> list[bytes]:
-    """The byte strings of a message. ValueError where a length does not fit, or where there are too many."""
+def unpack(data: bytes, most: int | None = None) -> list[bytes]:
+    """The byte strings of a message. ValueError where a length does not fit, or where there are more than `most`."""
     parts: list[bytes] = []
-    at = 0
-    while at < len(data):
-        if len(data) - at < 8 or len(parts) > MAX_KEYS:
+    at, end = 0, len(data)
+    while at < end:
+        if end - at < 8 or len(parts) == most:
             raise ValueError("a damaged message")
-        (size,) = struct.unpack_from("<Q", data, at)
-        if size > len(data) - at - 8:
+        begin = at + 8
+        at = begin + _read_size(data, at)[0]
+        if at > end:
             raise ValueError("a damaged message")
-        parts.append(data[at + 8 : at + 8 + size])
-        at += 8 + size
+        parts.append(data[begin:at])
     return parts
 
 
+def _number(text: bytes | bytearray) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} bytes")
+    return int(text)
+
+
 class Table:
-    """Values by name, and what can be done to them. Every command takes byte strings and returns a list of them.
+    """Values and queues by name, and what can be done to them. Every public method is a command: it takes byte strings
+    and returns a list of them.
 
     With `limited` a command that goes beyond the limits raises `Refused` and changes nothing.
     """
 
-    def __init__(self, entries: dict[bytes, bytes] | None = None, limited: bool = False) -> None:
-        self.entries = {} if entries is None else entries
+    def __init__(self, limited: bool = False) -> None:
+        self.values: dict[bytes, bytes | bytearray] = {}  # those that grew are a bytearray until they are read
+        self.queues: dict[bytes, deque[bytes]] = {}
         self._limited, self._total = limited, 0
 
-    def _put(self, name: bytes, value: bytes) -> None:
+    def _count(self, key: bytes, new: bool, value: int, change: int) -> None:
+        """Count the bytes of a key that gets a value of so many bytes, by which the table changes."""
+        if new:
+            change += len(key)
         if self._limited:
-            before = self.entries.get(name)
-            total = self._total + len(value) - (len(before) if before is not None else -len(name))
-            if len(name) - 1 > MAX_KEY:
-                raise Refused(f"a key of {len(name) - 1} bytes: at most {MAX_KEY} are taken")
-            if len(value) > MAX_VALUE:
-                raise Refused(f"a value of {len(value)} bytes: at most {MAX_VALUE} are taken")
-            if before is None and len(self.entries) >= MAX_KEYS:
+            if len(key) > MAX_KEY:
+                raise Refused(f"a key of {len(key)} bytes: at most {MAX_KEY} are taken")
+            if value > MAX_VALUE:
+                raise Refused(f"a value of {value} bytes: at most {MAX_VALUE} are taken")
+            if new and len(self.values) + len(self.queues) >= MAX_KEYS:
                 raise Refused(f"the store is full: it has {MAX_KEYS} keys")
-            if total > MAX_TOTAL:
+            if self._total + change > MAX_TOTAL:
                 raise Refused(f"the store is full: it has {self._total} bytes")
-            self._total = total
-        self.entries[name] = value
+        self._total += change
 
-    def _take(self, name: bytes) -> bytes | None:
-        value = self.entries.pop(name, None)
-        if value is not None:
-            self._total -= len(name) + len(value)
+    def _whole(self, key: bytes) -> bytes:
+        """A value that is there, as bytes from now on."""
+        value = self.values[key]
+        if isinstance(value, bytearray):
+            value = self.values[key] = bytes(value)
         return value
 
     def set(self, key: bytes, value: bytes) -> list[bytes]:
-        self._put(VALUE + key, value)
+        before = self.values.get(key)
+        self._count(key, before is None, len(value), len(value) - len(before or b""))
+        self.values[key] = value
         return []
 
     def get(self, *keys: bytes) -> list[bytes]:
         """The values, none where one is missing."""
-        found, size = [], 0
+        size = 0
         for key in keys:
-            value = self.entries.get(VALUE + key)
+            value = self.values.get(key)
             if value is None:
                 return []
-            found.append(value)
             size += len(value) + 8
-            if self._limited and size > MAX_ANSWER:
-                raise Refused(f"the values together have over {MAX_ANSWER} bytes")
-        return found
+        if self._limited and size > MAX_ANSWER:
+            raise Refused(f"the values together have over {MAX_ANSWER} bytes")
+        return [self._whole(key) for key in keys]
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
-        total = int(self.entries.get(VALUE + key, b"0")) + int(amount)
+        total = _number(self.values.get(key, b"0")) + _number(amount)
         if not -(1 << 63) <= total < 1 << 63:
             raise Refused(f"{total} does not fit into 64 bits")
-        self._put(VALUE + key, b"%d" % total)
+        self.set(key, b"%d" % total)
         return [b"%d" % total]
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:
-        self._put(VALUE + key, self.entries.get(VALUE + key, b"") + value)
+        before = self.values.get(key)
+        if before is None:
+            return self.set(key, value)
+        self._count(key, False, len(before) + len(value), len(value))
+        if not isinstance(before, bytearray):
+            before = self.values[key] = bytearray(before)
+        before += value
         return []
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
-        now = self.entries.get(VALUE + key)
+        now = self.values.get(key)
         if now == expected or (now is None and not expected):
-            self._put(VALUE + key, desired)
-            now = desired
-        return [expected if now is None else now]
+            self.set(key, desired)
+            return [desired]
+        return [expected if now is None else self._whole(key)]
 
     def check(self, *keys: bytes) -> list[bytes]:
-        return [b"%d" % all(VALUE + key in self.entries or QUEUE + key in self.entries for key in keys)]
+        return [b"%d" % all(key in self.values or key in self.queues for key in keys)]
 
     def delete(self, key: bytes) -> list[bytes]:
-        return [b"%d" % (self._take(VALUE + key) is not None)]
+        value = self.values.pop(key, None)
+        if value is not None:
+            self._total -= len(key) + len(value)
+        return [b"%d" % (value is not None)]
 
     def keys(self) -> list[bytes]:
-        found = [key[1:] for key in self.entries if key[:1] == VALUE]
-        if self._limited and sum(map(len, found)) > MAX_ANSWER:
+        if self._limited and sum(map(len, self.values)) > MAX_ANSWER:
             raise Refused(f"the keys together have over {MAX_ANSWER} bytes")
-        return found
+        return list(self.values)
 
     def count(self) -> list[bytes]:
-        return [b"%d" % sum(key[:1] == VALUE for key in self.entries)]
+        return [b"%d" % len(self.values)]
 
     def push(self, key: bytes, value: bytes) -> list[bytes]:
-        self._put(QUEUE + key, self.entries.get(QUEUE + key, b"") + pack([value]))
+        waiting = self.queues.get(key)
+        self._count(key, waiting is None, len(value), len(value) + _QUEUED)
+        if waiting is None:
+            waiting = self.queues[key] = deque()
+        waiting.append(value)
         return []
 
     def pop(self, key: bytes) -> list[bytes]:
         """The oldest value, none where the queue is empty."""
-        waiting = self.entries.get(QUEUE + key, b"")
-        if not waiting:
+        waiting = self.queues.get(key)
+        if waiting is None:
             return []
-        end = 8 + struct.unpack_from("<Q", waiting)[0]
-        if len(waiting) == end:
-            self._take(QUEUE + key)
-        else:
-            self._put(QUEUE + key, waiting[end:])
-        return [waiting[8:end]]
+        value = waiting.popleft()
+        self._total -= len(value) + _QUEUED
+        if not waiting:
+            del self.queues[key]
+            self._total -= len(key)
+        return [value]
 
     def length(self, key: bytes) -> list[bytes]:
-        return [b"%d" % len(unpack(self.entries.get(QUEUE + key, b"")))]
+        return [b"%d" % len(self.queues.get(key, ()))]
 
 
 COMMANDS = {name.encode(): getattr(Table, name) for name in vars(Table) if not name.startswith("_")}
+
+
+def dump(table: Table) -> bytes:
+    """All that a table has: its values, then its queues, as names and what they have in turn."""
+    queues = {key: pack(waiting) for key, waiting in table.queues.items()}
+    if not table.values and not queues:
+        return b""
+    return pack([pack(chain.from_iterable(pairs.items())) for pairs in (table.values, queues)])
+
+
+def load(data: bytes) -> Table:
+    """The table that `dump` wrote. ValueError where it cannot have."""
+    table = Table()
+    if data:
+        values, queues = (unpack(pairs) for pairs in unpack(data))
+        table.values.update(zip(values[::2], values[1::2], strict=True))
+        table.queues.update((key, deque(unpack(part))) for key, part in zip(queues[::2], queues[1::2], strict=True))
+        if not all(table.queues.values()):
+            raise ValueError("an empty queue")
+    return table

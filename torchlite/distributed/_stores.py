@@ -6,6 +6,7 @@ a lock, `TCPStore` in the process that is master. What comes over a connection i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import threading
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ._store_table import COMMANDS, Refused, Table, pack, unpack
+from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, Refused, Table, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _LIMIT = timedelta(seconds=300)
 _MOMENT = 0.01  # seconds that the last question of a wait has at least
-_MAX_FILE = 1 << 30  # bytes of a FileStore's file
 
 
 def _bytes(value: Any) -> bytes:
@@ -39,6 +39,7 @@ class Store:
     __module__ = "torch.distributed"
     _timeout = _LIMIT
     _prefix = b""
+    _most_keys: int | None = None  # that one command may name
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         """Run a command of the table, which may take `limit` seconds, or the store's `timeout`. `_Late` after it."""
@@ -76,7 +77,7 @@ class Store:
 
     def check(self, keys: list[str]) -> bool:
         """Whether all names have values."""
-        return self._do("check", *map(self._key, keys)) == [b"1"]
+        return all(self._do("check", *some) == [b"1"] for some in self._batches([self._key(key) for key in keys]))
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all names have values. DistStoreError after a time."""
@@ -146,11 +147,20 @@ class Store:
         self.wait([f"{key}/all"], timeout)
 
     def _wait_for(self, keys: list[bytes], limit: timedelta) -> list[bytes]:
-        return self._ask_until("get", keys, limit) if keys else []
+        end, found = time.monotonic() + limit.total_seconds(), []
+        for some in self._batches(keys):
+            found += self._ask_until("get", some, limit, end)
+        return found
 
-    def _ask_until(self, command: str, keys: list[bytes], limit: timedelta) -> list[bytes]:
+    def _batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
+        """Keys, as many at a time as a command may name."""
+        size = self._most_keys or max(len(keys), 1)
+        return (keys[at : at + size] for at in range(0, len(keys), size))
+
+    def _ask_until(self, command: str, keys: list[bytes], limit: timedelta, end: float | None = None) -> list[bytes]:
         """Ask until there is an answer. DistStoreError after a time, which is that of all questions together."""
-        end = time.monotonic() + limit.total_seconds()
+        if end is None:
+            end = time.monotonic() + limit.total_seconds()
         for pause in _pauses():
             try:
                 found = self._do(command, *keys, limit=max(end - time.monotonic(), _MOMENT))
@@ -207,37 +217,52 @@ class FileStore(Store):
         return self._path
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
-        import fcntl
+        from ._store_file import MAX_FILE, Contents
 
         end = time.monotonic() + (self.timeout.total_seconds() if limit is None else limit)
-        with open(self._descriptor(), "r+b") as file:
-            for pause in _pauses():
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it ends with the file
-                    break
-                except BlockingIOError:  # a process that stopped may have it for ever
-                    if time.monotonic() > end:
-                        raise _Late(
-                            f"{command}: another process holds the lock of the store's file {self._path}"
-                        ) from None
-                    time.sleep(pause)
-            if os.fstat(file.fileno()).st_size > _MAX_FILE:
-                raise DistStoreError(f"the store's file {self._path} has over {_MAX_FILE} bytes")
-            before = file.read()
+        with self._locked(command, end) as descriptor:
             try:
-                cells = unpack(before)
-                table = Table(dict(zip(cells[::2], cells[1::2], strict=True)))
-                answer = COMMANDS[command.encode()](table, *parts)
-            except Refused as error:
-                raise DistStoreError(str(error)) from None
+                contents = Contents(descriptor)
+                table = load(contents.data)
             except ValueError as error:
                 raise DistStoreError(f"the store's file {self._path} is damaged, or no store's: {error}") from None
-            after = pack([cell for pair in table.entries.items() for cell in pair])
-            if after != before:
-                file.seek(0)
-                file.write(after)
-                file.truncate()
+            try:
+                answer = COMMANDS[command.encode()](table, *parts)
+            except (Refused, ValueError) as error:
+                raise DistStoreError(str(error)) from None
+            after = dump(table)
+            if after != contents.data:
+                if len(after) > MAX_FILE:
+                    raise DistStoreError(f"the store's file {self._path} is full: at most {MAX_FILE} bytes are written")
+                try:
+                    contents.replace(after)
+                except OSError as error:
+                    raise DistStoreError(f"the store's file {self._path} cannot be written: {error.strerror}") from None
         return answer
+
+    @contextlib.contextmanager
+    def _locked(self, command: str, end: float) -> Iterator[int]:
+        """The open file under its lock. One that was deleted meanwhile is opened anew."""
+        import fcntl
+
+        while True:
+            with open(self._descriptor(), "r+b", buffering=0) as file:
+                try:
+                    for pause in _pauses():
+                        try:
+                            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                            break
+                        except BlockingIOError:  # a process that stopped may have it for ever
+                            if time.monotonic() > end:
+                                raise _Late(
+                                    f"{command}: another process holds the lock of the store's file {self._path}"
+                                ) from None
+                            time.sleep(pause)
+                    if os.fstat(file.fileno()).st_nlink:
+                        yield file.fileno()
+                        return
+                finally:  # a child that another thread forked meanwhile has the file open too, and with it the lock
+                    fcntl.flock(file, fcntl.LOCK_UN)
 
     def _descriptor(self) -> int:
         """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
@@ -278,6 +303,10 @@ class PrefixStore(Store):
         """Set the inner store's."""
         self._inner.set_timeout(timeout)
 
+    @property
+    def _most_keys(self) -> int | None:  # type: ignore[override]
+        return self._inner._most_keys
+
     def _key(self, key: Any) -> bytes:
         return self._inner._key(self._prefix + _bytes(key))
 
@@ -292,6 +321,8 @@ class TCPStore(Store):
     variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that they
     know it. Every call ends within `timeout`.
     """
+
+    _most_keys = MAX_NAMED
 
     def __init__(
         self,
@@ -401,7 +432,7 @@ class TCPStore(Store):
         """The answer to one message. After an error the next call makes a new connection."""
         channel, self._channel = self._channel or self._connected(end, patient=False), None
         try:
-            answer = unpack(channel.ask(pack([command.encode(), *parts]), end))
+            answer = unpack(channel.ask(pack([command.encode(), *parts]), end), MAX_KEYS + 1)
         except TimeoutError:
             channel.close()
             raise _Late(self._words(command, limit)) from None
