@@ -1,6 +1,7 @@
 """Damaged and hostile checkpoints: a sample of `python -m tests.hostile`, and what it takes for granted."""
 
 import collections
+import dataclasses
 import enum
 import io
 import mmap
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import typing
 import warnings
 import zipfile
 
@@ -356,3 +358,35 @@ def test_checkpoints_within_a_file_spend_its_budget():
         for _ in range(100):
             torch.serialization._load_part(held.getvalue(), budget)
     assert work < Budget(100).work
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frozen:
+    inside: object
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _FrozenSlots:
+    inside: object
+
+
+class _Named(typing.NamedTuple):
+    inside: object
+
+
+@pytest.mark.parametrize("kind", [_Frozen, _FrozenSlots, _Named])
+def test_keys_of_classes_that_the_user_allowed(kind):
+    """Their hashes visit what they hold."""
+    name = corpus.named(__name__, kind.__qualname__)
+    make = {
+        _Frozen: lambda inside: name + b")\x81}" + corpus.text("inside") + inside + b"sb",
+        _FrozenSlots: lambda inside: name + b")\x81]" + inside + b"ab",
+        _Named: lambda inside: name + inside + b"\x85\x81",
+    }[kind]
+    with torch.serialization.safe_globals([kind]):
+        for inside in (corpus.doubled(60), corpus.nested(200)):
+            code = b"\x80\x02}" + make(inside) + b"Ns."
+            with pytest.raises(pickle.UnpicklingError, match="more work|100 deep"):
+                torch.load(io.BytesIO(_archive(code)))
+        ((found, value),) = torch.load(io.BytesIO(_archive(b"\x80\x02}" + make(b"K\x05") + b"Ns."))).items()
+    assert found == kind(5) and value is None

@@ -27,6 +27,7 @@ _LARGE = 32  # entries of a table in which searches are measured
 _MEASURED = 1 << 22  # entries that searches may visit until they are measured: some 20 ms
 _KEYS = 1 << 12  # searches until they are measured
 _STEP = 50  # nanoseconds
+_PLAIN = frozenset((str, bytes, float, bool, complex, type(None)))  # keys that have no parts
 _KEY = 4  # bytes that a key of a file has at least
 
 
@@ -78,15 +79,15 @@ class Keys:
         while pending:
             value, depth = pending.pop(), depths.pop()
             kind = type(value)
-            if isinstance(value, tuple):  # of any class: a program's named tuples have the hash of tuples
-                budget.check_depth(depth, "a key is a tuple nested")
-                budget.spend(1 + len(value))
-                pending.extend(value)
-                depths.extend([depth + 1] * len(value))
+            if kind is int:
+                budget.spend(1 + (value.bit_length() >> 9))
             elif isinstance(value, frozenset):
                 budget.spend(1 + len(value))
-            elif kind is int:
-                budget.spend(1 + (value.bit_length() >> 9))
+            elif parts := _parts(value):
+                budget.check_depth(depth, "a key is a tuple nested")
+                budget.spend(1 + len(parts))
+                pending.extend(parts)
+                depths.extend([depth + 1] * len(parts))
         return 1 + before - budget.work
 
     def _measure(self) -> None:
@@ -105,6 +106,19 @@ class Keys:
                 self.check(key, table)
             add(key)
         return table
+
+
+def _parts(value: Any) -> Any:
+    """What the hash of a value visits: the items of a tuple, of a named one too, and the attributes of an object of a
+    class that the user allowed, such as a frozen dataclass.
+    """
+    if isinstance(value, tuple):
+        return value
+    cls = type(value)
+    if cls.__hash__ is object.__hash__ or cls in _PLAIN:
+        return ()
+    slots = [getattr(value, name, None) for base in cls.__mro__ for name in getattr(base, "__slots__", ())]
+    return (*getattr(value, "__dict__", {}).values(), *slots)
 
 
 def indexed(keys: Any) -> dict[Any, int]:
