@@ -25,10 +25,11 @@ def field(entry: Any, name: str, kinds: Any, where: str) -> Any:
     if type(entry) is not dict or name not in entry:
         raise wrong(where, f"there is no field {name!r}")
     value = entry[name]
-    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-    if type(value) not in kinds:
-        raise wrong(where, f"field {name!r} is {type(value).__name__}, not {' or '.join(k.__name__ for k in kinds)}")
-    return value
+    kind = type(value)
+    if kind is kinds or type(kinds) is tuple and kind in kinds:
+        return value
+    wanted = kinds if type(kinds) is tuple else (kinds,)
+    raise wrong(where, f"field {name!r} is {kind.__name__}, not {' or '.join(k.__name__ for k in wanted)}")
 
 
 def union(entry: Any, where: str) -> tuple[str, Any]:
@@ -55,6 +56,7 @@ def is_name(name: Any) -> bool:
     return len(parts) <= DEEPEST and all(map(_can_be_attribute, parts))
 
 
+@functools.lru_cache(maxsize=4096)
 def _can_be_attribute(part: str) -> bool:
     return part.isprintable() and part != "" and not part.startswith("__") and part not in _own_names()
 
