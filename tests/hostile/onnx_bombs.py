@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,6 +120,15 @@ def branches(depth: int) -> Bomb:
         return ran([node("If", ["k"], ["y"], then_branch=graph(depth), else_branch=leaf)], [yes, shaped("x", 4)])
 
     return made
+
+
+def of_branch(count: int) -> Message:
+    """A node of a loop's body that runs one of two graphs, of many nodes."""
+    names = ["s", *(f"b{i}" for i in range(count))]
+    nodes = [node("Neg", [before], [name]) for before, name in itertools.pairwise(names)]
+    long = Message("Graph", name="long", node=nodes, output=[info(names[-1])])
+    short = Message("Graph", name="short", node=[node("Identity", ["s"], ["i"])], output=[info("i")])
+    return node("If", ["c"], ["s2"], then_branch=long, else_branch=short)
 
 
 def functions(count: int, twice: bool) -> Bomb:
@@ -423,6 +433,14 @@ BOMBS: dict[str, Bomb] = {
     "onnx loop without an end": looped([node("Identity", ["s"], ["s2"])], say=RUN),
     "onnx loop that doubles": looped([node("Concat", ["s", "s"], ["s2"], axis=0)]),
     "onnx loop that keeps": looped([node("Identity", ["s"], ["s2"])], scanned=True),
+    "onnx loop of many inputs": looped([node("Concat", ["s", *["e"] * 10_000], ["s2"], axis=0)], also=[ints("e")]),
+    "onnx loop of long lists": looped(
+        [node("Slice", ["s", "b", "t", "a"], ["s2"])],
+        also=[ints("b", *[0] * 5_000), ints("t", *[4] * 5_000), ints("a", *[0] * 5_000)],
+    ),
+    "onnx loop of one long list": looped([node("Split", ["s", "n"], ["s2"])], also=[ints("n", 4, *[0] * 5_000)]),
+    "onnx loop of long branches": looped([of_branch(300)]),
+    "onnx shape of many sizes": simple("ConstantOfShape", ints("s", *[1 << 61] * 50_000)),
     "onnx loop that keeps doubles": looped([node("Concat", ["s", "s"], ["s2"], axis=0)], scanned=True, trips=40),
     "onnx loops in loops": nested_loops,
     "onnx branches in branches": branches(20),
