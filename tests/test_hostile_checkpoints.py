@@ -7,6 +7,7 @@ import io
 import mmap
 import pickle
 import random
+import struct
 import subprocess
 import sys
 import time
@@ -390,3 +391,75 @@ def test_keys_of_classes_that_the_user_allowed(kind):
                 torch.load(io.BytesIO(_archive(code)))
         ((found, value),) = torch.load(io.BytesIO(_archive(b"\x80\x02}" + make(b"K\x05") + b"Ns."))).items()
     assert found == kind(5) and value is None
+
+
+class _Sub(torch.Tensor):
+    pass
+
+
+class _Plain:
+    pass
+
+
+class _Pair(typing.NamedTuple):
+    first: object
+    second: object
+
+
+_INTERFACE = b"}" + corpus.text("__array_interface__") + b"}s"
+_TENSOR = corpus.rebuilt(corpus.tuple_of(corpus.number(4)), b"K\x01\x85")
+
+
+def _from_type(cls: bytes, state: bytes) -> bytes:
+    args = b"(" + _TENSOR.removeprefix(corpus.named("torch._utils", "_rebuild_tensor_v2"))[1:-1]
+    function = corpus.named("torch._utils", "_rebuild_tensor_v2")
+    return corpus.named("torch._tensor", "_rebuild_from_type_v2") + corpus.tuple_of(function, cls, args, state) + b"R"
+
+
+def _of(cls: type) -> bytes:
+    return corpus.named(__name__, cls.__qualname__)
+
+
+@pytest.mark.parametrize(
+    "allowed, code, said",
+    [
+        ([_Pair], _TENSOR + _of(_Pair) + _INTERFACE + b"N\x86\x81b", "has a meaning beyond the file"),
+        ([_Sub], _from_type(_of(_Sub), b"}") + _INTERFACE + b"b", "has a meaning beyond the file"),
+        ([_Plain], _of(_Plain) + b")\x81](" + corpus.doubled(60) + b"N\x86eb", "must be a dict"),
+        ([_Plain], _of(_Plain) + b")\x81}" + corpus.doubled(60) + b"Nsb", "more work"),
+        ([set], corpus.named("builtins", "set") + b"](" + corpus.doubled(60) + b"e\x85R", "more work"),
+        (
+            [collections.defaultdict],
+            corpus.named("collections", "defaultdict") + b"N](" + corpus.doubled(60) + b"N\x86e\x86R",
+            "more work",
+        ),
+        (
+            [(torch._utils._rebuild_from_type_v2, "torch._tensor._rebuild_from_type_v2")],
+            _from_type(corpus.named("torch", "Tensor"), _INTERFACE),
+            "has a meaning beyond the file",
+        ),
+    ],
+    ids=["named_tuple_as_state", "subclass", "list_as_state", "key_of_a_state", "set", "defaultdict", "allowed_again"],
+)
+def test_what_the_user_allowed_is_checked_too(allowed, code, said):
+    with torch.serialization.safe_globals(allowed), pytest.raises(pickle.UnpicklingError, match=said):
+        torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".", storage=bytes(16))))
+
+
+def test_ends_of_archives_that_lie_are_refused():
+    """Junk in the place of the end's record, and an end of long numbers that lies elsewhere than its locator says."""
+    first = _checkpoint()
+    second = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
+    place = len(first) + int.from_bytes(second[-6:-2], "little")
+    junk = bytes(16) + place.to_bytes(4, "little") + bytes(2)
+    end = second[:-22] + struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 2, 2, 100, place)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1)
+    for data in (first + second + junk, first + end + locator + second[-22:]):
+        with pytest.raises(RuntimeError, match="central directory"):
+            torch.load(io.BytesIO(data))
+
+
+def test_names_that_differ_by_case_alone_are_refused():
+    data = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n", "data/a": b"1", "data/A": b"2"})
+    with pytest.raises(RuntimeError, match="differs by case alone"):
+        torch.load(io.BytesIO(data))

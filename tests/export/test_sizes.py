@@ -163,3 +163,5 @@ def test_numbers_of_a_file_are_checked_as_keywords_too():
     assert run(1234, ndigits=-2) == 1200
     with pytest.raises(OverflowError, match="round: a whole number of 4000000000 bits"):
         run(1234, ndigits=-(10**9))
+    with pytest.raises(OverflowError, match="round: a whole number of 4000000000 bits"):
+        run(ndigits=-(10**9), number=1234)

@@ -95,6 +95,28 @@ BOMBS["checkpoint: floats that meet integers"] = lambda: (
     "torch.load(path)",
 )
 
+
+def _frozen(levels: int) -> bytes:
+    """A frozenset of two tuples around the one before it: two of them are compared by visiting all 2**levels."""
+    made = b"(K\x07\x91"
+    for level in range(levels):
+        again = b"r" + struct.pack("<I", 1000 + level) + b"0"
+        inner = b"j" + struct.pack("<I", 1000 + level)
+        made += again + b"(" + inner + b"K\x01\x86" + inner + b"K\x02\x86\x91"
+    return made
+
+
+_checkpoint("equal frozensets", b"}(" + (_frozen(60) + b"N") * 2 + b"u")
+_checkpoint(
+    "tables of one dict",
+    b"]("
+    + b"}("
+    + b"".join(number(i) + b"N" for i in range(3000))
+    + b"uq\0"
+    + (named("collections", "OrderedDict") + b"h\0\x85R") * 3000
+    + b"e",
+)
+
 # -- metadata of a folder, and safetensors -----------------------------------------------------------
 
 _READ = "torch.distributed.checkpoint._metadata_file.read(open(path, 'rb').read(), {})"
@@ -125,6 +147,24 @@ _metadata(
     + doubled(60)
     + b"\x85b",
 )
+
+
+_PROPERTIES = named(_DESCRIBED, "TensorProperties") + b")\x81" + tuple_of(
+    named("torch", "float32"), named("torch.serialization", "_get_layout") + text("torch.strided") + b"\x85R", b"\x89",
+    named(_DESCRIBED, "_MEM_FORMAT_ENCODING") + b"K\x00\x85R", b"\x89",
+) + b"b"  # fmt: skip
+_SIZE = named("torch", "Size") + b"K\x01\x85\x85R"
+_metadata(
+    "parts under many names",
+    named(_DESCRIBED, "Metadata") + b")\x81" + _state(
+        ("planner_data", b"N"), ("storage_data", b"N"),
+        ("state_dict_metadata", named(_DESCRIBED, "TensorStorageMetadata") + b")\x81" + _state(
+            ("size", _SIZE + b"q\1"), ("properties", _PROPERTIES),
+            ("chunks", b"](" + named(_DESCRIBED, "ChunkStorageMetadata") + b")\x81"
+             + _state(("offsets", b"h\1"), ("sizes", b"h\1")) + b"q\2" + b"h\2" * 4000 + b"e"),
+        ) + b"q\0" + b"0}(" + b"".join(text(str(i)) + b"h\0" for i in range(4000)) + b"u"),
+    ),
+)  # fmt: skip
 
 
 def _safetensors(name: str, make: Callable[[], list[str]]) -> None:

@@ -78,14 +78,14 @@ def grown(
 
 
 def looped(body: list[Message], *, scanned: bool = False, trips: int = HUGE, say: str = RUN,
-           also: Sequence[Message] = ()) -> Bomb:  # fmt: skip
-    """A loop over `s`, which its body makes `s2`."""
+           also: Sequence[Message] = (), inside: Sequence[Message] = ()) -> Bomb:  # fmt: skip
+    """A loop over `s`, which its body, with initializers inside, makes `s2`."""
 
     def made() -> tuple[bytes, str]:
         results = ["c", "s2", "s2"] if scanned else ["c", "s2"]
         graph = Message(
             "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")], node=body,
-            output=[info(name) for name in results],
+            output=[info(name) for name in results], initializer=list(inside),
         )  # fmt: skip
         out = ["y", "z"] if scanned else ["y"]
         return ran([node("Loop", ["m", "", "x"], out, body=graph)], [one("m", trips), shaped("x", 4), *also], say)
@@ -129,6 +129,38 @@ def of_branch(count: int) -> Message:
     long = Message("Graph", name="long", node=nodes, output=[info(names[-1])])
     short = Message("Graph", name="short", node=[node("Identity", ["s"], ["i"])], output=[info("i")])
     return node("If", ["c"], ["s2"], then_branch=long, else_branch=short)
+
+
+def unread(kind: str, count: int = 1, shape: tuple[int, ...] = (1 << 19,), **attributes: Any) -> Bomb:
+    """A loop whose body has ops on a large value from outside. Nobody reads their results."""
+
+    def made() -> tuple[bytes, str]:
+        nodes = [node(kind, ["x"], [f"u{i}"], **attributes) for i in range(count)]
+        body = Message(
+            "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+            output=[info("c"), info("s2")], node=[*nodes, node("Identity", ["s"], ["s2"])],
+        )  # fmt: skip
+        loop = node("Loop", ["m", "", "d"], ["y"], body=body)
+        return ran([node("ConstantOfShape", ["n"], ["x"]), loop], [ints("n", *shape), one("m", HUGE), shaped("d", 1)])
+
+    return made
+
+
+def of_nested_branches(depth: int, padding: int) -> Bomb:
+    """A loop of branches in branches, in a file of so many other nodes."""
+
+    def graph(level: int) -> Message:
+        inner = [node("Identity", ["s"], [f"b{level}"])]
+        if level:
+            inner = [node("If", ["c"], [f"b{level}"], then_branch=graph(level - 1), else_branch=graph(0))]
+        return Message("Graph", name=f"g{level}", node=inner, output=[info(f"b{level}")])
+
+    nodes = [node("Neg", ["x"], [f"p{i}"]) for i in range(padding)]
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")], output=[info("c"), info("s2")],
+        node=[node("If", ["c"], ["s2"], then_branch=graph(depth), else_branch=graph(0))],
+    )  # fmt: skip
+    return lambda: ran([*nodes, node("Loop", ["m", "", "x"], ["y"], body=body)], [one("m", HUGE), shaped("x", 4)])
 
 
 def functions(count: int, twice: bool) -> Bomb:
@@ -439,6 +471,19 @@ BOMBS: dict[str, Bomb] = {
         also=[ints("b", *[0] * 5_000), ints("t", *[4] * 5_000), ints("a", *[0] * 5_000)],
     ),
     "onnx loop of one long list": looped([node("Split", ["s", "n"], ["s2"])], also=[ints("n", 4, *[0] * 5_000)]),
+    "onnx loop of values that nobody reads": unread("Erf"),
+    "onnx loop of costly values that nobody reads": unread("Acosh", 4),
+    "onnx loop of windows": unread("MaxPool", shape=(1, 1, 1 << 19), kernel_shape=[1 << 19]),
+    "onnx loop of means": unread("GlobalLpPool", shape=(1, 1, 1 << 19)),
+    "onnx loop of places": unread("NonZero"),
+    "onnx values that nobody reads": lambda: ran(
+        [node("ConstantOfShape", ["n"], ["x"]), *(node("Erf", ["x"], [f"e{i}"]) for i in range(2000)),
+         node("Neg", ["x"], ["y"])], [ints("n", 1 << 19)]),
+    "onnx branches in branches of a long file": of_nested_branches(28, 5_000),
+    "onnx loop of a name with a dot": looped([
+        node("Add", ["s", "a.b"], ["n0"]), *(node("Neg", [f"n{i}"], [f"n{i + 1}"]) for i in range(300)),
+        node("Identity", ["n300"], ["s2"]),
+    ], inside=[shaped("a.b", 4)]),
     "onnx loop of long branches": looped([of_branch(300)]),
     "onnx shape of many sizes": simple("ConstantOfShape", ints("s", *[1 << 61] * 50_000)),
     "onnx loop that keeps doubles": looped([node("Concat", ["s", "s"], ["s2"], axis=0)], scanned=True, trips=40),

@@ -23,6 +23,7 @@ from .budget import Budget
 
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
+_CODE = (".py", ".debug_pkl")  # of classes, whose names may differ by case
 _END, _END64_LOCATOR, _END64 = 22, 20, 56  # bytes of the records that end an archive
 _VERSIONS = 1, 10  # of the format that PyTorch reads
 _READ_FAILED = (
@@ -164,12 +165,16 @@ class Reader:
         self._records: dict[str, zipfile.ZipInfo] = {}
         names = self._zip.infolist()
         self.top = names[0].filename.split("/")[0] + "/" if names else ""
+        folded: set[str] = set()
         for info in names:
             if not info.filename.startswith(self.top):
                 raise corrupt("zip archive", f"{info.filename[:200]!r} is not in its folder {self.top[:200]!r}")
             name = info.filename[len(self.top) :]
             if name in self._records:  # another reader could take the other one
                 raise corrupt(f"file {name[:200]}", "there are two records of this name")
+            if name.lower() in folded and not name.endswith(_CODE):  # PyTorch's reader looks at no case
+                raise corrupt(f"file {name[:200]}", "there is a record whose name differs by case alone")
+            folded.add(name.lower())
             self._records[name] = info
         if "version" not in self._records and ".data/version" not in self._records:
             raise RuntimeError(
@@ -185,16 +190,17 @@ class Reader:
         """RuntimeError for a directory that lies elsewhere than the archive says. Of two archives in one file, zipfile
         reads the last one at shifted places, and PyTorch the first one.
         """
-        end = self.length - _END - len(self._zip.comment)
-        stream = self._stream
-        stream.seek(end)
-        (start,) = struct.unpack("<16xL2x", stream.read(_END))
-        if start == 0xFFFFFFFF:
-            stream.seek(end - _END64_LOCATOR)
-            signature, place = struct.unpack("<4s4xQ4x", stream.read(_END64_LOCATOR))
-            if signature == b"PK\6\7":
-                stream.seek(place)
-                (start,) = struct.unpack("<48xQ", stream.read(_END64))
+        stream, end = self._stream, self.length - _END - len(self._zip.comment)
+        stream.seek(max(0, end - _END64_LOCATOR - _END64))
+        tail = stream.read(min(end, _END64_LOCATOR + _END64) + _END)
+        signature, start = struct.unpack("<4s12xL2x", tail[-_END:])
+        if signature != b"PK\5\6":
+            start = None
+        elif tail[-_END - _END64_LOCATOR :][:4] == b"PK\6\7":  # the record before it has longer numbers
+            (place,) = struct.unpack("<8xQ4x", tail[-_END - _END64_LOCATOR : -_END])
+            signature, start = struct.unpack("<4s44xQ", tail[:_END64])
+            if signature != b"PK\6\6" or place != end - _END64_LOCATOR - _END64:
+                start = None
         if start != self._zip.start_dir:  # type: ignore[attr-defined]
             raise corrupt("zip archive", "failed finding central directory where the end of the file says")
 
@@ -346,7 +352,7 @@ def _read_into(stream, view: memoryview) -> int:
             chunk = stream.read(min(view.nbytes - done, 1 << 24))
             count = len(chunk)
             view[done : done + count] = chunk
-        if not count:
+        if not 0 < count <= view.nbytes - done:
             break
         done += count
     return done

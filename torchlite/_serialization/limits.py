@@ -28,6 +28,7 @@ _MEASURED = 1 << 22  # entries that searches may visit until they are measured: 
 _KEYS = 1 << 12  # searches until they are measured
 _STEP = 50  # nanoseconds
 _PLAIN = frozenset((str, bytes, float, bool, complex, type(None)))  # keys that have no parts
+_ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
 
@@ -81,8 +82,6 @@ class Keys:
             kind = type(value)
             if kind is int:
                 budget.spend(1 + (value.bit_length() >> 9))
-            elif isinstance(value, frozenset):
-                budget.spend(1 + len(value))
             elif parts := _parts(value):
                 budget.check_depth(depth, "a key is a tuple nested")
                 budget.spend(1 + len(parts))
@@ -109,10 +108,10 @@ class Keys:
 
 
 def _parts(value: Any) -> Any:
-    """What the hash of a value visits: the items of a tuple, of a named one too, and the attributes of an object of a
-    class that the user allowed, such as a frozen dataclass.
+    """What the hash of a value or a comparison visits: the items of a tuple, of a named one too, or a frozenset, and
+    the attributes of an object of a class that the user allowed, such as a frozen dataclass.
     """
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, frozenset)):
         return value
     cls = type(value)
     if cls.__hash__ is object.__hash__ or cls in _PLAIN:
@@ -138,13 +137,29 @@ def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
     return pickle.UnpicklingError(f"{what}, but got ({got})")
 
 
+def _copied(keys: Keys, items: Any) -> None:
+    """Pay for a table of other items, which a file may name many times."""
+    keys.budget.spend(len(items))
+    keys.budget.take(_ENTRY * len(items))
+
+
+def check_tables(keys: Keys, cls: Any, args: tuple) -> None:
+    """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
+    for items in args:
+        if isinstance(items, (list, tuple)) and issubclass(cls, dict):
+            items = [pair[0] for pair in items if isinstance(pair, (list, tuple)) and len(pair) == 2]
+        if isinstance(items, (list, tuple, set, frozenset, dict)):
+            _copied(keys, items)
+            keys.fill({}, items)
+
+
 def _ordered_dict(keys: Keys, args: tuple) -> None:
     if not args:
         return
     pairs = args[0]
     if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
         raise _wrong("OrderedDict takes a list of pairs", args)
-    keys.budget.spend(len(pairs))
+    _copied(keys, pairs)
     if type(pairs) in (list, tuple):
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
             raise _wrong("OrderedDict takes a list of pairs", args)
@@ -157,7 +172,7 @@ def _counter(keys: Keys, args: tuple) -> None:
         return
     if len(args) > 1 or type(args[0]) is not dict:
         raise _wrong("Counter takes a dict", args)
-    keys.budget.spend(len(args[0]))
+    _copied(keys, args[0])
     keys.fill({}, args[0])
 
 
@@ -166,7 +181,7 @@ def _set(keys: Keys, args: tuple) -> None:
         return
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
         raise _wrong("set takes a list", args)
-    keys.budget.spend(len(args[0]))
+    _copied(keys, args[0])
     keys.fill(set(), args[0])
 
 
@@ -235,7 +250,7 @@ def check_state(budget: Budget, cls: Any, state: Any) -> None:
     """Check what a tensor of a class gets as its attributes and slots, unless the class has its own way."""
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
         return
-    parts = state if type(state) is tuple and len(state) == 2 else (state,)
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if isinstance(part, dict):
             budget.spend(len(part))

@@ -21,7 +21,17 @@ from .._tensor.pickling import set_state
 from .._types.devices import device
 from .._types.layouts import Size
 from .budget import Budget
-from .limits import CHECKS, STEPS_OF_A_CALL, TENSOR_FUNCTIONS, Keys, check_attributes, check_state, check_text, short
+from .limits import (
+    CHECKS,
+    STEPS_OF_A_CALL,
+    TENSOR_FUNCTIONS,
+    Keys,
+    check_attributes,
+    check_state,
+    check_tables,
+    check_text,
+    short,
+)
 from .names import REBUILDERS, plain_value
 
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -267,8 +277,10 @@ class RestrictedUnpickler:
         check = CHECKS.get(id(function))
         # A text that is in the pickle once may be an argument many times.
         self._budget.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
-        if check is not None and id(function) not in self._allowed_ids:
+        if check is not None:
             check(self._keys, args)
+        elif isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
+            check_tables(self._keys, function, args)
 
     def _new(self) -> None:
         args = self._pop()
@@ -293,7 +305,7 @@ class RestrictedUnpickler:
             self._budget.spend(len(state))
             check_attributes(type(target), state)
             target.__dict__.update(state)
-        elif type(target) in (Tensor, Parameter):
+        elif isinstance(target, Tensor):
             check_state(self._budget, type(target), state)
             set_state(target, state)
         elif isinstance(target, (enum.Enum, type)):
@@ -318,6 +330,10 @@ class RestrictedUnpickler:
         slots = None
         if isinstance(state, tuple) and len(state) == 2:
             state, slots = state
+        for part in (state, slots):
+            if part is not None and (type(part) is not dict or not all(type(name) is str for name in part)):
+                raise pickle.UnpicklingError(f"the attributes of {cls} must be a dict")
+            self._budget.spend(len(part or ()))
         if state:
             target.__dict__.update(state)
         for name, value in (slots or {}).items():
@@ -338,7 +354,7 @@ class RestrictedUnpickler:
             )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
-        table = target if type(target) in _DICTS else ()
+        table = target if isinstance(target, dict) else ()
         for key, value in zip(items[::2], items[1::2], strict=True):
             if type(key) is not str:
                 self._keys.check(key, table)

@@ -56,6 +56,7 @@ FUNCTIONS: dict[str, Any] = {
     "torch._sym_sqrt": torch.sym_sqrt, "torch.sym_sqrt": torch.sym_sqrt, "builtins.round": round,
     "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.max": max, "builtins.min": min,
 }  # fmt: skip
+_NAMES = ("number", "ndigits")  # of round's parameters: the others take no keywords
 _MOST_BITS = 4096  # of a whole number that a graph computes: sizes have 63
 
 
@@ -69,7 +70,7 @@ class CheckedFunction(Checked):
         self.__name__, self.__qualname__, self.__module__ = plain.__name__, plain.__qualname__, plain.__module__
 
     def check(self, args: tuple, kwargs: dict[str, Any]) -> None:
-        args = (*args, *kwargs.values())  # round alone takes keywords, and their order is that of its parameters
+        args = (*args, *(kwargs[name] for name in _NAMES if name in kwargs))
         if any(isinstance(value, (str, bytes, list, tuple, dict)) for value in args):
             kinds = " and ".join(type(value).__name__ for value in args)
             raise TypeError(f"{self.__name__} takes numbers, but got {kinds}")

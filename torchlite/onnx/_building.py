@@ -28,9 +28,9 @@ from ._types import NAMES, NARROW
 from .errors import OnnxFileError
 
 _HOST_SIZE = 64  # elements up to which integers are held by the host
-_FREE_NODES = 1_000  # that functions may make, beside what a file's size pays for
+# Nodes that functions may make: of any file, for each of its nodes, and for so many bytes of it. One takes 1.2 kB.
+_FREE_NODES, _TIMES, _NODE = 20_000, 4, 24
 _FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
-_TIMES = 50
 _COMPILED = 1 << 13  # nodes and arguments of a file until graphs are interpreted: Python's compiler takes 11 kB a node
 # By op: places of inputs that no training changes.
 _FIXED = {
@@ -85,7 +85,7 @@ class Model:
         self.lists: dict[int, tuple[list, Any]] = {}
         count = len(model.graph.node) + len(model.graph.input)
         count += sum(len(f.node) + len(f.input) for f in model.functions)
-        self.left = _FREE_NODES + _TIMES * count
+        self.left = _FREE_NODES + _TIMES * count + size // _NODE
         self.items = _FREE_ITEMS + size
         self.code = _COMPILED
 
@@ -649,15 +649,17 @@ def _gradient(scope: Scope, values: list, attributes: dict, outputs: int, what: 
     inner = Scope(scope.model, scope.opsets, scope, scope.attributes)
     for name in wanted:
         inner.add(name, inner.placeholder(name), what)
-    needed = {result}
+    needed, given = {result}, set(wanted)
     steps: list[Message] = []
+    scope.model.spend_items(len(scope.before))
     for node in reversed(scope.before):
-        if needed & set(node.output) - set(wanted):
-            steps.insert(0, node)
+        if any(name in needed and name not in given for name in node.output):
+            steps.append(node)
             needed |= {*node.input, *(n for item in node.attribute if item.g is not None for n in free_names(item.g))}
+    steps.reverse()
     made = {name for node in steps for name in node.output}
     reads = []
-    for name in sorted(name for name in needed if name and name not in made and name not in wanted):
+    for name in sorted(name for name in needed if name and name not in made and name not in given):
         value = scope.value(name, what)
         inner.values[name] = value if isinstance(value, Constant) and value.small else inner.placeholder(name)
         if isinstance(inner.values[name], Node):

@@ -14,14 +14,23 @@ from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 from torchlite.nn import functional as F
 
+from ._ops import indexing, shapes, types
 from ._ops.elementwise import CHECKED, DIRECT, PLAIN
-from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder
+from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder, read
 from .errors import OnnxFileError
 
+_BODY = {True: 24, False: 64}  # steps that a call of a body within another one takes beside its nodes
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
 # Functions whose results have memory of their own, and among them those that give as many bytes as they take.
 _FRESH = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
+# Functions that look at few elements of what they are given, and files of those.
+_UNREAD = frozenset((
+    shapes.shape, shapes.size, shapes.reshape, shapes.flatten, shapes.transpose, shapes.squeeze, shapes.unsqueeze,
+    shapes.split, shapes.slice_, shapes.expand, indexing.gather, indexing.gather_elements, indexing.gather_nd,
+    types.identity,
+))  # fmt: skip
+_APART = (".control", ".inputs", ".sequences")
 _SAME = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
 
 
@@ -46,30 +55,38 @@ class CountingCode(CodeGen):
         ends, hold, all = _last_uses(nodes), *(writer.namespace.create_name(n, None) for n in ("hold", "holds_all"))
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]
-            if node is not None and _counts(node) and line.startswith(f"{node!r} "):
-                when = f"{all} and " if _in_place(node, ends) else ""
-                body[at] = _Line.of(f"{line}{when}{hold}({node!r})\n", line.node)
+            if node is None or not _counts(node) or not line.startswith(f"{node!r} "):
+                continue
+            statement, _, freed = line.rstrip("\n").rpartition(";  ")
+            if not freed.endswith(" = None"):
+                statement, freed = line.rstrip("\n"), ""
+            if inputs := _read(node):
+                statement += f";  {writer.add_global('read', read)}({', '.join(map(repr, inputs))})"
+            count = f"{f'{all} and ' if _in_place(node, ends) else ''}{hold}({node!r})"
+            parts = [statement, freed, count] if node.users else [statement, count, freed]
+            body[at] = _Line.of(";  ".join(filter(None, parts[:2])) + f"\n{parts[2]}\n", line.node)
         return [_Line.of(f"{hold}, {all} = {writer.add_global('holder', holder)}()\n", None), *body]
 
 
 class _Counting(Interpreter):
     """Runs a graph node by node, and counts each value as the code of `CountingCode` does."""
 
-    def __init__(self, module: GraphModule) -> None:
-        super().__init__(module, garbage_collect_values=False)
-        self.extra_traceback = False
-        self.ends = _last_uses(list(self.graph.nodes))
+    def __init__(self, module: GraphModule, ends: dict[Node, list[Node]]) -> None:
+        self.module, self.graph, self.env, self.ends = module, module._graph, {}, ends
+        self.garbage_collect_values, self.extra_traceback, self.user_to_last_uses = False, False, {}
         self.hold, self.holds_all = holder()
 
     def run_node(self, n: Node) -> Any:
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         value = getattr(self, n.op)(n.target, args, kwargs)
         del args, kwargs
+        if inputs := _read(n):
+            read(*(self.env[one] for one in inputs))
         for done in self.ends.get(n, ()):
             del self.env[done]
         if _counts(n) and (self.holds_all or not _in_place(n, self.ends)):
             self.hold(value)
-        return value
+        return value if n.users or n.op == "output" else None
 
 
 def _interpreted(graph: Graph) -> Any:
@@ -77,17 +94,28 @@ def _interpreted(graph: Graph) -> Any:
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     kind, own = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     takes = inspect.Signature([inspect.Parameter(str(node.target), kind) for node in inputs])
+    ends = _last_uses(list(graph.nodes))
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _Counting(self).run(*takes.bind(*args, **kwargs).args)
+        return _Counting(self, ends).run(*takes.bind(*args, **kwargs).args)
 
     forward.__signature__ = takes.replace(parameters=[own, *takes.parameters.values()])  # type: ignore[attr-defined]
     return forward
 
 
+def _read(node: Node) -> list[Node]:
+    """The inputs that a node's op goes through: its result may be smaller."""
+    target: Any = node.target
+    if node.op != "call_function" or target in _UNREAD or target in _FRESH or target in _SAME or target in _PARTS:
+        return []
+    if getattr(target, "__module__", "").endswith(_APART):
+        return []
+    return [one for one in node.all_input_nodes if one.op in ("call_function", "placeholder")]
+
+
 def _counts(node: Node) -> bool:
-    """Whether a node's value has memory of its own and is used."""
-    return node.op == "call_function" and bool(node.users) and node.target not in _PARTS
+    """Whether a node's value has memory of its own."""
+    return node.op == "call_function" and node.target not in _PARTS
 
 
 def _in_place(node: Node, ends: dict[Node, list[Node]]) -> bool:
@@ -154,8 +182,10 @@ class LoadedModule(GraphModule):
     def _items(self, node: Node) -> int:
         if node.op != "get_attr":
             return _leaves((node.args, node.kwargs))
-        value = getattr(self, str(node.target))
-        return value.steps if isinstance(value, LoadedModule) else _leaves(value)
+        value = operator.attrgetter(str(node.target))(self)
+        if isinstance(value, LoadedModule):
+            return value.steps + _BODY[value._is_compiled()]
+        return _leaves(value)
 
     def _limits(self, given: tuple) -> Limits:
         def kept() -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
+from torchlite._serialization.budget import Budget
 from torchlite._serialization.limits import short
 from torchlite._serialization.restricted import RestrictedUnpickler
 from torchlite._serialization.writing import pickled
@@ -24,6 +25,7 @@ from .metadata import (
     ChunkStorageMetadata,
     Metadata,
     MetadataIndex,
+    StorageMeta,
     TensorProperties,
     TensorStorageMetadata,
 )
@@ -48,6 +50,7 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
 }
 _LENGTH = object()  # the key of a list's length
 _FREE_PLACES = 1 << 16  # of lists, that need no path
+_STEPS = 16  # of the budget, for a number of a part or of a path
 _MOST_PAIRS = 1 << 26  # of parts that are compared
 
 
@@ -102,29 +105,34 @@ def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
     has a storage's own classes by PyTorch's names.
     """
     try:
-        found = _Unpickler(io.BytesIO(data), len(data), further).load()
+        unpickler = _Unpickler(io.BytesIO(data), len(data), further)
+        found = unpickler.load()
     except EOFError as error:
         raise pickle.UnpicklingError(f"the metadata of the checkpoint are not whole: {error}") from None
-    wrong = _wrong_with(found)
+    wrong = _wrong_with(found, unpickler._budget)
     if wrong:
         raise pickle.UnpicklingError(f"the metadata of the checkpoint are damaged: {wrong}")
     return found  # type: ignore[no-any-return]
 
 
-def _wrong_with(found: Any) -> str:
-    """What metadata have that none are written with; "" where nothing is."""
+def _wrong_with(found: Any, budget: Budget) -> str:
+    """What metadata have that none are written with; "" where nothing is. OverBudget where many names share what they
+    hold: all of them look at it.
+    """
     if type(found) is not Metadata or type(getattr(found, "state_dict_metadata", None)) is not dict:
         return "there is no state dict in them"
     for name, value in found.state_dict_metadata.items():
         if type(name) is not str or type(value) not in _KINDS:
             return "a state dict's entry is neither a tensor nor bytes"
-        if type(value) is TensorStorageMetadata and not _is_tensor(value):
-            return f"{name!r} is no tensor in parts"
+        if type(value) is TensorStorageMetadata and not _is_tensor(value, budget):
+            return f"{short(name)} is no tensor in parts"
     paths = found.planner_data
-    if paths is not None and not (type(paths) is dict and all(map(_is_path, paths.values()))):
+    if paths is not None and not (type(paths) is dict and all(_is_path(path, budget) for path in paths.values())):
         return "the names' paths are no names and numbers"
     if paths is not None and _places_of_lists(paths.values()) > _FREE_PLACES + sum(map(len, paths.values())):
         return "lists have places that no path leads to"
+    if found.storage_meta is not None and type(found.storage_meta) is not StorageMeta:
+        return "what the storage says of them is none"
     places = found.storage_data
     if places is not None and not (type(places) is dict and all(type(key) is MetadataIndex for key in places)):
         return "the places of the parts have no names"
@@ -137,9 +145,9 @@ def gaps(metadata: Metadata) -> list[str]:
     for name, value in metadata.state_dict_metadata.items():
         if isinstance(value, TensorStorageMetadata):
             if sum(math.prod(chunk.sizes) for chunk in value.chunks) != math.prod(value.size):
-                found.append(f"{name!r} is not all there")
+                found.append(f"{short(name)} is not all there")
             elif _overlap(value.chunks):
-                found.append(f"{name!r} has parts that lie over each other")
+                found.append(f"{short(name)} has parts that lie over each other")
     return found
 
 
@@ -165,9 +173,11 @@ def _overlap(chunks: list[ChunkStorageMetadata]) -> bool:
     )
 
 
-def _is_tensor(value: TensorStorageMetadata) -> bool:
+def _is_tensor(value: TensorStorageMetadata, budget: Budget) -> bool:
     held = vars(value)
     properties, size, chunks = held.get("properties"), held.get("size"), held.get("chunks")
+    if type(chunks) is list and type(size) is torch.Size:
+        budget.spend(_STEPS * (2 + len(size)) * len(chunks))
     return (
         isinstance(getattr(properties, "dtype", None), torch.dtype)
         and _is_size(size)
@@ -190,7 +200,9 @@ def _is_size(value: Any) -> bool:
     return type(value) is torch.Size and are_sizes(value)
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: Any, budget: Budget) -> bool:
+    if type(value) is tuple:
+        budget.spend(_STEPS * len(value))
     return type(value) is tuple and all(type(part) is str or type(part) is int and part >= 0 for part in value)
 
 

@@ -46,6 +46,8 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
         raise ValueError(f"its header has {length} bytes")
     found = json.loads(stream.read(length), object_pairs_hook=_once)
     words = found.pop("__metadata__", {})
+    if type(words) is not dict or not all(type(word) is str for word in words.values()):
+        raise ValueError("what it says of itself is no table of texts")
     places: dict[str, Place] = {}
     for name, about in found.items():
         dtype, shape = _DTYPES[about["dtype"]], tuple(about["shape"])

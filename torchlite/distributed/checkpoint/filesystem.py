@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import torchlite as torch
 from torchlite._serialization.files import opened
+from torchlite._serialization.limits import short
 from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
@@ -371,7 +372,7 @@ def _shared(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
     found, before, end = [], "", 0
     for index, place in sorted(places.items(), key=lambda item: (item[1].relative_path, item[1].offset)):
         if place.relative_path == before and place.offset < end:
-            found.append(f"{index.fqn!r} lies in bytes of another part")
+            found.append(f"{short(index.fqn)} lies in bytes of another part")
         before, end = place.relative_path, place.offset + place.length
     return found
 
@@ -432,7 +433,7 @@ class FileSystemReader(_InFolder, StorageReader):
             metadata = _metadata_file.read(stream.read(), _OWN)
         places = metadata.storage_data or {}
         wrong = [
-            f"{index.fqn!r} lies in no file of the folder" for index, place in places.items() if not _within(place)
+            f"{short(index.fqn)} lies in no file of the folder" for index, place in places.items() if not _within(place)
         ]
         wrong = wrong or _shared(places)
         if kwargs.get("rank") is None:
@@ -474,7 +475,7 @@ class FileSystemReader(_InFolder, StorageReader):
         last, tensor, end = None, None, stream.seek(0, os.SEEK_END)
         for item in sorted(items, key=lambda item: place(item).offset):
             if place(item).offset + place(item).length > end:
-                raise ValueError(f"{item.storage_index.fqn!r} of the checkpoint reaches beyond its file")
+                raise ValueError(f"{short(item.storage_index.fqn)} of the checkpoint reaches beyond its file")
             if item.type == LoadItemType.BYTE_IO:
                 planner.load_bytes(item, io.BytesIO(self._slice_file(stream, place(item)).read()))
                 continue
@@ -488,10 +489,10 @@ class FileSystemReader(_InFolder, StorageReader):
     def _give(item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
         if not isinstance(tensor, torch.Tensor) or len(item.lengths) != tensor.ndim:
             raise ValueError(
-                f"{item.storage_index.fqn!r} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
+                f"{short(item.storage_index.fqn)} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
             )
         if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
-            raise ValueError(f"{item.storage_index.fqn!r} of the checkpoint has elements that are not in its file")
+            raise ValueError(f"{short(item.storage_index.fqn)} of the checkpoint has elements that are not in its file")
         part = narrowed(tensor, item.storage_offsets, item.lengths)
         target = planner.resolve_tensor(item).detach()
         if target.size() != part.size():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torchlite as torch
+from torchlite._types.layouts import are_sizes
 from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
@@ -165,6 +166,15 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             stream.write(text.encode())
 
 
+def _begins(offsets: Any, key: str, rank: int, name: str) -> tuple[int, ...]:
+    """Where a part begins in its tensor, as a file says."""
+    about = offsets.get(key, {}) if type(offsets) is dict else None
+    found = about.get("saved_offsets", [0] * rank) if type(about) is dict else None
+    if type(found) is not list or len(found) != rank or not are_sizes(found):
+        raise ValueError(f"{name} says of {key!r} that it begins at {str(found)[:100]}")
+    return tuple(found)
+
+
 class HuggingFaceStorageReader(FileSystemReader):
     """Reads the files of safetensors in the folder `path`: those of a model, or those that ranks wrote."""
 
@@ -181,12 +191,16 @@ class HuggingFaceStorageReader(FileSystemReader):
             name = os.path.basename(path)
             with self.fs.create_stream(self.fs.concat_path(self.path, name), "rb") as stream:
                 places, words = _safetensors.read_header(stream, name)
-            offsets = json.loads(words.get(_OFFSETS) or "{}")
+            try:
+                offsets = json.loads(words.get(_OFFSETS) or "{}")
+            except RecursionError as error:
+                raise ValueError(f"{name} says where its parts begin in lists that are too deep") from error
             for key, place in places.items():
-                begins = tuple(offsets.get(key, {}).get("saved_offsets", [0] * len(place.shape)))
-                if len(begins) != len(place.shape) or not all(type(n) is int and n >= 0 for n in begins):
-                    raise ValueError(f"{name} says of {key!r} that it begins at {begins}")
-                yield key, begins, _HFStorageInfo(name, torch.Size(place.shape), place.dtype, place)
+                yield (
+                    key,
+                    _begins(offsets, key, len(place.shape), name),
+                    _HFStorageInfo(name, torch.Size(place.shape), place.dtype, place),
+                )
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """What the files' headers say. ValueError where one is damaged, or a part is missing."""

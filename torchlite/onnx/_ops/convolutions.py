@@ -10,10 +10,11 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .limits import allow, allow_products, allow_steps, allow_work
+from .limits import allow, allow_objects, allow_products, allow_steps, allow_work
 from .registry import Ints, ints, op, together
 
 _LONG = 128  # of a kernel, which is no product of matrices then
+_PLACE = 256  # elements of work for a place of a window: pooling goes through these
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 _MAX: dict[int, Callable] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -170,7 +171,8 @@ def _allow_windows(
     count = math.prod(x.shape[:2])
     for n, k, s, d, a, b in zip(x.shape[2:], kernel, strides, dilations, begin, end, strict=True):
         count *= max(-(-(n + a + b - (k - 1) * d - 1) // max(s, 1)) + 1, 1) * max(k, 1)
-    allow_work(what, count)
+    allow_objects(what, math.prod(kernel))
+    allow_work(what, count + _PLACE * math.prod(kernel))
     return count
 
 

@@ -33,6 +33,7 @@ _ALONE = 1 << 28  # elements of a result where no loaded model runs
 _BETWEEN = 1 << 16  # values until those that are alive are counted
 _OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
+_READ = 8  # elements of work for one that an op reads
 _CALL = 8  # steps that the call of a body takes beside its nodes
 
 
@@ -132,6 +133,15 @@ def holder() -> tuple[Callable[[Any], None], bool]:
     return (_nothing, False) if limits is None else (limits.hold, torch.is_grad_enabled())
 
 
+def read(*values: Any) -> None:
+    """Count the elements that an op went through, as work: some take several times as long as a copy."""
+    limits = RUN.limits
+    if limits is not None:
+        tensors: Any = [value for value in values if value.__class__ is Tensor]
+        size = sum(x._data.nbytes for x in tensors)
+        limits.spend("the inputs of ops", _READ * (size >> 2))
+
+
 def hold(value: Any) -> None:
     """Count a value that an op makes on its way to its result."""
     if RUN.limits is not None:
@@ -190,7 +200,7 @@ def allow_steps(what: str, count: int) -> None:
 def allow_call(what: str, body: Any, reads: tuple) -> None:
     """Check a loop's step that calls a body. The body's ops may go through lists that it reads."""
     lists = sum(len(value) for value in reads if value.__class__ is list)
-    allow_steps(what, _CALL + getattr(body, "steps", 0) + lists)
+    allow_steps(what, _CALL + body.steps + lists)
 
 
 def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
