@@ -259,10 +259,14 @@ class Reader:
     def has(self, name: str) -> bool:
         return name in self._records
 
-    def _locate(self, name: str) -> tuple[zipfile.ZipInfo, int]:
+    def _info(self, name: str) -> zipfile.ZipInfo:
         info = self._records.get(name)
         if info is None:
             raise corrupt(f"file {name}", "file not found")
+        return info
+
+    def _locate(self, name: str) -> tuple[zipfile.ZipInfo, int]:
+        info = self._info(name)
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 1:
             raise corrupt(f"file {name}", "the record is compressed or encrypted, which torch.save never does")
         return info, self._located(info, name)
@@ -284,8 +288,8 @@ class Reader:
         return start
 
     def size(self, name: str) -> int:
-        """The length of a record in bytes."""
-        return self._locate(name)[0].file_size
+        """The length of a record in bytes, as the directory says. Who reads it looks at the rest."""
+        return self._info(name).file_size
 
     def header_offset(self, name: str) -> int:
         """Where a record's header begins in the file."""

@@ -226,10 +226,11 @@ def _layout(keys: Keys, args: tuple) -> None:
 
 def _rebuilt(keys: Keys, args: tuple) -> None:
     """A tensor's size and strides are walked; a conjugate or negative bit costs nothing."""
-    keys.budget.spend(STEPS_OF_A_TENSOR)
+    steps = STEPS_OF_A_TENSOR
     for values in args:
         if type(values) is tuple:
-            keys.budget.spend(len(values))
+            steps += len(values)
+    keys.budget.spend(steps)
 
 
 def _from_type(keys: Keys, args: tuple) -> None:

@@ -275,8 +275,9 @@ class RestrictedUnpickler:
 
     def _check(self, function, args: tuple) -> None:
         check = CHECKS.get(id(function))
-        # A text that is in the pickle once may be an argument many times.
-        self._budget.spend(sum(len(arg) for arg in args if type(arg) in (str, bytes) and len(arg) > _LONG >> 6))
+        for arg in args:  # a text that is in the pickle once may be an argument many times
+            if type(arg) in (str, bytes) and len(arg) > _LONG >> 6:
+                self._budget.spend(len(arg))
         if check is not None:
             check(self._keys, args)
         elif isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
