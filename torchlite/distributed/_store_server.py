@@ -292,7 +292,7 @@ class Server:
         size = peer.complete()
         message = bytes(memoryview(peer.inside)[4:size])
         self._used(peer, size)
-        pieces = _frame(self._run(message))
+        pieces = _frame(*self._run(message))
         sent, size = _sent(peer.socket, pieces), sum(map(len, pieces))
         if sent < size:
             peer.outside, peer.unsent = deque([memoryview(one) for one in pieces]), size
@@ -301,16 +301,19 @@ class Server:
             self._took(peer, sent)
             self._make_room()
 
-    def _run(self, message: bytes) -> list[bytes]:
+    def _run(self, message: bytes) -> tuple[list[bytes], bytes]:
+        """The parts of the answer to a message, and those that are packed already."""
         try:
             command, *parts = unpack(message, 1 + MAX_NAMED)
             if command not in COMMANDS:
                 raise ValueError(f"no command {command[:50]!r}")
-            return [b"", *COMMANDS[command](self._table, *parts)]
+            if command == b"keys" and not parts:
+                return [b""], self._table._names()
+            return [b"", *COMMANDS[command](self._table, *parts)], b""
         except Refused as error:
-            return [str(error).encode()]
+            return [str(error).encode()], b""
         except (TypeError, ValueError) as error:
-            return [f"a message that no store sends: {error!r}"[:500].encode()]
+            return [f"a message that no store sends: {error!r}"[:500].encode()], b""
 
     def _took(self, peer: _Peer, sent: int) -> None:
         """Forget what the connection took; the rest waits until it takes more, and nothing is read until then."""
@@ -338,11 +341,13 @@ class Server:
         peer.socket.close()
 
 
-def _frame(parts: list[bytes]) -> list[bytes]:
+def _frame(parts: list[bytes], packed: bytes = b"") -> list[bytes]:
     """The pieces of an answer. Large values are not copied."""
-    size = 8 * len(parts) + sum(map(len, parts))
+    size = 8 * len(parts) + sum(map(len, parts)) + len(packed)
     if size < _LARGE:
-        return [_size_of_frame(size) + pack(parts)]
+        return [_size_of_frame(size) + pack(parts) + packed]
+    if packed:
+        return [_size_of_frame(size) + pack(parts), packed]
     pieces: list[bytes] = []
     small = [_size_of_frame(size)]
     for part in parts:

@@ -66,6 +66,7 @@ class Table:
         self.values: dict[bytes, bytes | bytearray] = {}  # those that grew are a bytearray until they are read
         self.queues: dict[bytes, deque[bytes]] = {}
         self._limited, self._total = limited, 0
+        self._listing: bytes | None = None  # the names as `pack` has them, until one comes or goes
 
     def _count(self, key: bytes, new: bool, value: int, change: int) -> None:
         """Count the bytes of a key that gets a value of so many bytes, by which the table changes."""
@@ -81,6 +82,8 @@ class Table:
             if self._total + change > MAX_TOTAL:
                 raise Refused(f"the store is full: it has {self._total} bytes")
         self._total += change
+        if new:
+            self._listing = None
 
     def _whole(self, key: bytes) -> bytes:
         """A value that is there, as bytes from now on."""
@@ -137,13 +140,20 @@ class Table:
     def delete(self, key: bytes) -> list[bytes]:
         value = self.values.pop(key, None)
         if value is not None:
+            self._listing = None
             self._total -= len(key) + len(value)
         return [b"%d" % (value is not None)]
 
     def keys(self) -> list[bytes]:
-        if self._limited and sum(map(len, self.values)) > MAX_ANSWER:
-            raise Refused(f"the keys together have over {MAX_ANSWER} bytes")
         return list(self.values)
+
+    def _names(self) -> bytes:
+        """All names of values, packed. Making them takes 30 ms for 100,000."""
+        if self._listing is None:
+            self._listing = pack(self.values)
+        if self._limited and len(self._listing) > MAX_ANSWER:
+            raise Refused(f"the keys together have over {MAX_ANSWER} bytes")
+        return self._listing
 
     def count(self) -> list[bytes]:
         return [b"%d" % len(self.values)]
