@@ -122,9 +122,10 @@ class Engine:
             if self._beginning is None:
                 from .beginning import Beginning
 
-                rank_state.tell(rank_state.JOINING)
                 self._beginning = Beginning(MPI)
+            rank_state.tell(rank_state.JOINING)
             if not self._beginning.wait(limit):
+                rank_state.tell(rank_state.ALONE)
                 raise TimeoutError(rank_state.who_joined())
         finally:
             for name in self._joined:

@@ -114,3 +114,14 @@ def test_nothing_outlives_a_launcher_that_was_killed(which):
             os.kill(number, signal.SIGSTOP)
         launcher.kill()
         assert ends({number for numbers in found for number in numbers}, 40)
+
+
+@needs_mpi
+@needs_pidfd
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_no_reason_to_start_again(number):
+    with started([*LAUNCHER, "--max-restarts=2", PROGRAM, "pids"]) as (launcher, found):
+        launcher.send_signal(number)
+        said = launcher.communicate(timeout=40)[0]
+        assert launcher.returncode and "start again" not in said and "the others were ended" in said
+        assert ends({number for numbers in found for number in numbers}, 10)

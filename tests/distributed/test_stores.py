@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import random
+import signal
 import socket
 import struct
 import threading
@@ -633,3 +634,50 @@ def test_the_table_counts_its_bytes():
         assert table._total == values + queues, seed
     again = _store_table.load(_store_table.dump(table))
     assert again.values == table.values and again.queues == table.queues
+
+
+def test_waiting_asks_for_no_values():
+    """Values of more bytes than an answer may have are there as others are."""
+    store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
+    names = [f"large {i}" for i in range(33)]
+    for name in names:
+        store.set(name, bytes(8 << 20))
+    store.wait(names, timedelta(seconds=10))
+    with pytest.raises(dist.DistStoreError, match="the values together have over"):
+        store.multi_get(names)
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms"):
+        store.wait([*names, "absent"], timedelta(seconds=0.1))
+
+
+def test_a_handler_may_call_the_store_that_it_interrupts():
+    """The handler's call has a connection of its own; one that raises leaves no lock."""
+    store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
+    store.set("a", "1")
+    within, raising = [], False
+
+    class Interrupt(Exception):
+        pass
+
+    def handler(*_):
+        within.append(store.get("a"))
+        if raising:
+            raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+        while len(within) < 50:
+            assert store.get("a") == b"1"
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raising = True
+        for turn in range(40):
+            with pytest.raises(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.00003 * turn)
+                while True:
+                    assert store.get("a") == b"1"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(within) == {b"1"}
+    store.set_timeout(timedelta(seconds=5))
+    assert store.get("a") == b"1"

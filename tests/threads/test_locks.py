@@ -24,7 +24,7 @@ EXCEPTIONS = {
     "torchlite._dynamo.watching:": OF_A_TYPE,
     "torchlite._settings.forks:": "the gate of forks itself",
     "torchlite.distributed._device_messages:Devices.__init__": OF_A_GROUP,
-    "torchlite.distributed._stores:HashStore.__init__": "of an object of the program's",
+    "torchlite.distributed._launch.watching:Watchers.__init__": "of the launcher, which starts programs by exec alone",
     "torchlite.distributed._stores:TCPStore.__init__": OF_A_GROUP,
     "torchlite.distributed._stores:TCPStore._do": OF_A_GROUP,
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,

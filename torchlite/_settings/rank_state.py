@@ -5,10 +5,12 @@ middle of the world has failed, one that ends after it has not.
 from __future__ import annotations
 
 import os
+import threading
 
 FOLDER = "TORCHLITE_RANK_FOLDER"  # the variable with the folder that the launcher reads
 FOLDERS = "TORCHLITE_RANK_FOLDERS"  # the one with the folder of all ranks' folders, where they are on one machine
 JOINING = "joining"  # MPI begins, and waits for all ranks
+ALONE = "alone"  # it waited long enough, and may go on without the others
 INSIDE = "inside"  # a process group exists
 DESTROYED = "destroyed"  # it was destroyed, but MPI has not ended
 WAITING = "waiting"  # the program has ended, and waits for those of the other ranks
@@ -25,9 +27,10 @@ def tell(state: str) -> None:
     folder = os.environ.get(FOLDER)
     if folder and os.path.isdir(folder):
         name = path(folder, os.getpid())
-        with open(f"{name}.new", "w") as file:
+        new = f"{name}.{threading.get_ident()}.new"
+        with open(new, "w") as file:
             file.write(state)
-        os.replace(f"{name}.new", name)
+        os.replace(new, name)
 
 
 def who_joined() -> str:

@@ -137,6 +137,10 @@ class Table:
     def check(self, *keys: bytes) -> list[bytes]:
         return [b"%d" % all(key in self.values or key in self.queues for key in keys)]
 
+    def present(self, *keys: bytes) -> list[bytes]:
+        """An answer where all keys have values, and none before."""
+        return [b"1"] if all(key in self.values for key in keys) else []
+
     def delete(self, key: bytes) -> list[bytes]:
         value = self.values.pop(key, None)
         if value is not None:

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.forks import hold
+
 from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, Refused, Table, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
@@ -61,7 +63,7 @@ class Store:
 
     def get(self, key: str) -> bytes:
         """The value under a name, which is waited for. DistStoreError after the store's `timeout`."""
-        return self._wait_for([self._key(key)], self.timeout)[0]
+        return self._wait_for("get", [key], self.timeout)[0]
 
     def add(self, key: str, value: int) -> int:
         """Add to the number under a name (0 where there is none): the sum."""
@@ -81,7 +83,7 @@ class Store:
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all names have values. DistStoreError after a time."""
-        self._wait_for([self._key(key) for key in keys], self.timeout if timeout is None else timeout)
+        self._wait_for("present", keys, self.timeout if timeout is None else timeout)
 
     def delete_key(self, key: str) -> bool:
         """Take a name away: whether it was there."""
@@ -97,7 +99,7 @@ class Store:
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values under several names, which are waited for."""
-        return self._wait_for([self._key(key) for key in keys], self.timeout) if keys else []
+        return self._wait_for("get", keys, self.timeout)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Put values under several names."""
@@ -146,10 +148,10 @@ class Store:
             self.set(f"{key}/all", "1")
         self.wait([f"{key}/all"], timeout)
 
-    def _wait_for(self, keys: list[bytes], limit: timedelta) -> list[bytes]:
+    def _wait_for(self, command: str, keys: list[str], limit: timedelta) -> list[bytes]:
         end, found = time.monotonic() + limit.total_seconds(), []
-        for some in self._batches(keys):
-            found += self._ask_until("get", some, limit, end)
+        for some in self._batches([self._key(key) for key in keys]):
+            found += self._ask_until(command, some, limit, end)
         return found
 
     def _batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
@@ -198,7 +200,7 @@ class HashStore(Store):
     """Values in this process, for its threads."""
 
     def __init__(self) -> None:
-        self._table, self._lock = Table(), threading.Lock()
+        self._table, self._lock = Table(), hold(threading.Lock())
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         with self._lock:
@@ -348,7 +350,7 @@ class TCPStore(Store):
             world_size = None
         self._secret = secret_of_environment() if _secret is None else _secret
         self._timeout, self._host = timeout, host_name
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._server = _serve(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
         if self._server is not None and not multi_tenant:
             weakref.finalize(self, self._server.close).atexit = False
@@ -417,13 +419,18 @@ class TCPStore(Store):
         limit = self._timeout.total_seconds() if limit is None else limit
         end = time.monotonic() + limit
         if self._process != os.getpid():  # a fork must not speak on its parent's connection
-            self._lock, self._process, self._channel = threading.Lock(), os.getpid(), None
-        if not self._lock.acquire(timeout=min(max(limit, 0), threading.TIMEOUT_MAX)):
-            raise _Late(self._words(command, limit))
-        try:
+            self._lock, self._process, self._channel = threading.RLock(), os.getpid(), None
+        lock: Any = self._lock
+        if lock._is_owned():  # by a call of this thread, which a handler of a signal interrupts
             answer = self._answer(command, parts, limit, end)
-        finally:
-            self._lock.release()
+        else:
+            try:  # an interrupt may come as soon as the lock is held
+                if not lock.acquire(timeout=min(max(limit, 0), threading.TIMEOUT_MAX)):
+                    raise _Late(self._words(command, limit))
+                answer = self._answer(command, parts, limit, end)
+            finally:
+                if lock._is_owned():
+                    lock.release()
         if not answer or answer[0] != b"":
             raise DistStoreError((answer or [b"an empty answer"])[0].decode(errors="replace"))
         return answer[1:]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
+import threading
 import warnings
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import torchlite as torch
 from torchlite._settings import rank_state
+from torchlite._settings.forks import renew
 
 from ._alone import Alone
 from ._backends import Backend, BackendConfig
@@ -19,6 +23,7 @@ from ._process_group import ProcessGroup
 from ._reducing import default_pg_timeout
 from ._work import DistBackendError
 
+_BEGINNING = renew(threading.RLock())  # a world begins
 _OURS = ("gloo", "mpi")
 _OF_DEVICES = ("nccl",)
 
@@ -196,6 +201,16 @@ def _check_timeout(timeout: Any) -> None:
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
+def _one_thread_at_a_time(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def inside(*args: Any, **kwargs: Any) -> None:
+        with _BEGINNING:
+            function(*args, **kwargs)
+
+    return inside
+
+
+@_one_thread_at_a_time
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,

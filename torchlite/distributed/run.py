@@ -151,8 +151,10 @@ def run(args: argparse.Namespace) -> int:
         clear_shared_memory(patient=code != 0)  # of ranks that were killed
         if code == 0 and not started.failures:
             return 0
-        left = args.max_restarts - restart
+        left = 0 if started.signaled else args.max_restarts - restart
         _say(started, code, left)
+        if not left or started.signaled:  # a signal may have come meanwhile
+            break
     ended = started.failures[0]["code"] if started.failures else code
     return 128 - ended if ended < 0 else ended or 1
 

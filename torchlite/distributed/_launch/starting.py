@@ -95,7 +95,7 @@ class Run:
         self.failures: list[dict[str, Any]] = []
         self._size, self._mark = size, MARK.format(mark)
         self._watchers, self._told_end = Watchers(), set[int]()
-        self._signaled = 0.0  # when the launcher got a signal
+        self.signaled = 0.0  # when the launcher got a signal
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
@@ -207,17 +207,17 @@ class Run:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
-        if code and not self.failures and not self._signaled and (told := self._watchers.lost(self._told_end)):
+        if code and not self.failures and not self.signaled and (told := self._watchers.lost(self._told_end)):
             self.failures.append({**told, "code": code, "signal": ""})
         return code
 
     def _is_late(self) -> bool:
         """Whether the processes go on long after a signal that should have ended them: they may be stopped."""
-        return self._signaled > 0 and time.monotonic() - self._signaled > _SIGNALED
+        return self.signaled > 0 and time.monotonic() - self.signaled > _SIGNALED
 
     def stop(self, number: int) -> None:
         """Hand a signal on. What has not ended after some time is ended."""
-        self._signaled = self._signaled or time.monotonic()
+        self.signaled = self.signaled or time.monotonic()
         self._send(number)
 
     def _send(self, number: int) -> None:
