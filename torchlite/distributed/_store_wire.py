@@ -41,7 +41,8 @@ class _Socket(socket.socket):
     """Closes without a warning when the store that has it goes."""
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_io_refs"):  # an interrupt may come before
+            self.close()
 
 
 class Channel:

@@ -396,7 +396,6 @@ class TCPStore(Store):
         """A connection; a patient caller tries until it is late."""
         from ._store_wire import SECRET, Channel, WrongSecret
 
-        begin = time.monotonic()
         for pause in _pauses():
             try:
                 return Channel.connect(self._host, self._port, self._secret, end)
@@ -407,7 +406,7 @@ class TCPStore(Store):
             except OSError as error:
                 if time.monotonic() + pause > end:
                     raise _Late(
-                        f"The client socket has timed out after {round((end - begin) * 1000)}ms while trying to "
+                        f"The client socket has timed out after {round(self._timeout.total_seconds() * 1000)}ms while trying to "
                         f"connect to ({self._host}, {self._port}): {error}"
                     ) from None
                 if not patient and isinstance(error, ConnectionRefusedError):
