@@ -405,9 +405,10 @@ class TCPStore(Store):
                 ) from None
             except OSError as error:
                 if time.monotonic() + pause > end:
+                    limit = round(self._timeout.total_seconds() * 1000)
                     raise _Late(
-                        f"The client socket has timed out after {round(self._timeout.total_seconds() * 1000)}ms while trying to "
-                        f"connect to ({self._host}, {self._port}): {error}"
+                        f"The client socket has timed out after {limit}ms while trying to connect to ({self._host}, "
+                        f"{self._port}): {error}"
                     ) from None
                 if not patient and isinstance(error, ConnectionRefusedError):
                     raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
