@@ -410,6 +410,19 @@ _INTERFACE = b"}" + corpus.text("__array_interface__") + b"}s"
 _TENSOR = corpus.rebuilt(corpus.tuple_of(corpus.number(4)), b"K\x01\x85")
 
 
+class _Words(str):
+    pass
+
+
+class _Items(list):
+    pass
+
+
+# A list of two lists that are one, and so on: 2**60 at the end.
+_PLACES = [struct.pack("<I", 900 + i) for i in range(60)]
+_LISTS = b"]" + b"".join(b"r" + place + b"0](" + (b"j" + place) * 2 + b"e" for place in _PLACES)
+
+
 def _from_type(cls: bytes, state: bytes) -> bytes:
     args = b"(" + _TENSOR.removeprefix(corpus.named("torch._utils", "_rebuild_tensor_v2"))[1:-1]
     function = corpus.named("torch._utils", "_rebuild_tensor_v2")
@@ -423,6 +436,15 @@ def _of(cls: type) -> bytes:
 @pytest.mark.parametrize(
     "allowed, code, said",
     [
+        ([_Color], _of(_Color) + corpus.doubled(60) + b"\x85R", "more work"),
+        ([_Words], _of(_Words) + corpus.doubled(60) + b"\x85R", "more work"),
+        ([_Sub], _of(_Sub) + b"]" + corpus.doubled(60) + b"a\x85R", "more work"),
+        ([_Frozen], b"}" + _of(_Frozen) + b")\x81}" + corpus.text("inside") + _LISTS + b"sbNs", "more work"),
+        (
+            [_Items],
+            b"](" + b"]" + b"K\x01a" * 20_000 + b"q\x000" + (_of(_Items) + b"h\x00\x85R") * 500 + b"e",
+            "more objects|more work",
+        ),
         ([_Pair], _TENSOR + _of(_Pair) + _INTERFACE + b"N\x86\x81b", "has a meaning beyond the file"),
         ([_Sub], _from_type(_of(_Sub), b"}") + _INTERFACE + b"b", "has a meaning beyond the file"),
         ([_Plain], _of(_Plain) + b")\x81](" + corpus.doubled(60) + b"N\x86eb", "must be a dict"),
@@ -439,7 +461,20 @@ def _of(cls: type) -> bytes:
             "has a meaning beyond the file",
         ),
     ],
-    ids=["named_tuple_as_state", "subclass", "list_as_state", "key_of_a_state", "set", "defaultdict", "allowed_again"],
+    ids=[
+        "enum",
+        "text",
+        "tensor",
+        "lists",
+        "copies",
+        "named_tuple_as_state",
+        "subclass",
+        "list_as_state",
+        "key_of_a_state",
+        "set",
+        "defaultdict",
+        "allowed_again",
+    ],
 )
 def test_what_the_user_allowed_is_checked_too(allowed, code, said):
     with torch.serialization.safe_globals(allowed), pytest.raises(pickle.UnpicklingError, match=said):

@@ -72,7 +72,7 @@ class Keys:
             if self._due >= _MEASURED or len(self._put) >= _KEYS:
                 self._measure()
 
-    def _walk(self, key: Any) -> int:
+    def _walk(self, key: Any, what: str = "a key is a tuple nested") -> int:
         """Pay for the hash of a key. Returns its steps, which a comparison takes as well."""
         budget = self.budget
         before = budget.work
@@ -83,11 +83,16 @@ class Keys:
             if kind is int:
                 budget.spend(1 + (value.bit_length() >> 9))
             elif parts := _parts(value):
-                budget.check_depth(depth, "a key is a tuple nested")
+                budget.check_depth(depth, what)
                 budget.spend(1 + len(parts))
                 pending.extend(parts)
                 depths.extend([depth + 1] * len(parts))
         return 1 + before - budget.work
+
+    def visit(self, values: Any) -> None:
+        """Pay for what a class or function of the user's is called with. It may go through all of it, or copy it."""
+        self.budget.take(8 * sum(len(value) for value in values if isinstance(value, (list, tuple))))
+        self._walk(values, "an argument is nested")
 
     def _measure(self) -> None:
         """Pay for searches by the time that they take again. Nothing in the loop can start a garbage collection."""
@@ -109,10 +114,12 @@ class Keys:
 
 def _parts(value: Any) -> Any:
     """What the hash of a value or a comparison visits: the items of a tuple, of a named one too, or a frozenset, and
-    the attributes of an object of a class that the user allowed, such as a frozen dataclass.
+    the attributes of an object of a class that the user allowed, such as a frozen dataclass, with lists among them.
     """
-    if isinstance(value, (tuple, frozenset)):
+    if isinstance(value, (tuple, frozenset, list, set)):
         return value
+    if isinstance(value, dict):
+        return (*value, *value.values())
     cls = type(value)
     if cls.__hash__ is object.__hash__ or cls in _PLAIN:
         return ()

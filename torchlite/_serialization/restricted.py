@@ -280,7 +280,10 @@ class RestrictedUnpickler:
                 self._budget.spend(len(arg))
         if check is not None:
             check(self._keys, args)
-        elif isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
+            return
+        if id(function) in self._allowed_ids:
+            self._keys.visit(args)
+        if isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
             check_tables(self._keys, function, args)
 
     def _new(self) -> None:
@@ -326,6 +329,7 @@ class RestrictedUnpickler:
         cls = type(target)
         set_state = getattr(cls, "__setstate__", None)
         if set_state is not None:
+            self._keys.visit((state,))
             set_state(target, state)
             return
         slots = None
