@@ -498,3 +498,11 @@ def test_names_that_differ_by_case_alone_are_refused():
     data = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n", "data/a": b"1", "data/A": b"2"})
     with pytest.raises(RuntimeError, match="differs by case alone"):
         torch.load(io.BytesIO(data))
+
+
+def test_a_directory_with_more_records_than_its_end_says_is_refused():
+    data = bytearray(_checkpoint())
+    count = struct.unpack_from("<H", data, len(data) - 12)[0]
+    struct.pack_into("<2H", data, len(data) - 14, count - 1, count - 1)
+    with pytest.raises(RuntimeError, match="central directory"):
+        torch.load(io.BytesIO(bytes(data)))

@@ -106,6 +106,14 @@ def _frozen(levels: int) -> bytes:
     return made
 
 
+def _meeting_members() -> bytes:
+    """Two frozensets of integers of one hash, in two orders: one is a key, and the other is put again and again."""
+    members = [b"\x8a\x0a" + (k * (2**61 - 1) + 5).to_bytes(10, "little") for k in range(1, 1_900)]
+    other = b"(" + b"".join(members[::-1]) + b"\x91" + b"r" + struct.pack("<I", 5)
+    return other + b"0" + b"}((" + b"".join(members) + b"\x91N" + (b"j" + struct.pack("<I", 5) + b"N") * 2000 + b"u"
+
+
+_checkpoint("frozensets of members that meet", _meeting_members())
 _checkpoint("equal frozensets", b"}(" + (_frozen(60) + b"N") * 2 + b"u")
 _checkpoint(
     "tables of one dict",

@@ -117,7 +117,7 @@ def harm() -> dict[str, bytes]:
     one, many = tuple_of(number(1)), tuple_of(*[number(2**31)] * 3)
     wide = rebuilt(tuple_of(number(2**38)), tuple_of(number(0)), metadata=b"}" + text("neg") + b"\x88s")
     same = [number(k * (2**61 - 1)) + b"N" for k in range(1, 30_000)]
-    signs = b"(" + b"".join(tuple_of(*[number(-1 - (i >> j & 1)) for j in range(12)]) for i in range(4096)) + b"\x90"
+    signs = b"(" + b"".join(tuple_of(*[number(-1 - (i >> j & 1)) for j in range(14)]) for i in range(1 << 14)) + b"\x90"
     deep = nested(100_000)
     meta = named("torch._utils", "_rebuild_meta_tensor_no_storage")
     from_type = named("torch._tensor", "_rebuild_from_type_v2")

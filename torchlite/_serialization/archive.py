@@ -187,21 +187,21 @@ class Reader:
         self._map = self._map_file(mapped) if mapped else None
 
     def _check_directory(self) -> None:
-        """RuntimeError for a directory that lies elsewhere than the archive says. Of two archives in one file, zipfile
-        reads the last one at shifted places, and PyTorch the first one.
+        """RuntimeError for a directory that lies elsewhere than the archive says, or has more records. Of two archives
+        in one file, zipfile reads the last one at shifted places, and PyTorch the first one.
         """
         stream, end = self._stream, self.length - _END - len(self._zip.comment)
         stream.seek(max(0, end - _END64_LOCATOR - _END64))
         tail = stream.read(min(end, _END64_LOCATOR + _END64) + _END)
-        signature, start = struct.unpack("<4s12xL2x", tail[-_END:])
+        signature, count, start = struct.unpack("<4s6xH4xL2x", tail[-_END:])
         if signature != b"PK\5\6":
             start = None
         elif tail[-_END - _END64_LOCATOR :][:4] == b"PK\6\7":  # the record before it has longer numbers
             (place,) = struct.unpack("<8xQ4x", tail[-_END - _END64_LOCATOR : -_END])
-            signature, start = struct.unpack("<4s44xQ", tail[:_END64])
+            signature, count, start = struct.unpack("<4s28xQ8xQ", tail[:_END64])
             if signature != b"PK\6\6" or place != end - _END64_LOCATOR - _END64:
                 start = None
-        if start != self._zip.start_dir:  # type: ignore[attr-defined]
+        if start != self._zip.start_dir or count != len(self._zip.infolist()):  # type: ignore[attr-defined]
             raise corrupt("zip archive", "failed finding central directory where the end of the file says")
 
     def _check_places(self) -> None:

@@ -84,7 +84,8 @@ class Keys:
                 budget.spend(1 + (value.bit_length() >> 9))
             elif parts := _parts(value):
                 budget.check_depth(depth, what)
-                budget.spend(1 + len(parts))
+                # Searches of a set for the members of an equal one may meet all of them.
+                budget.spend(1 + (len(parts) ** 2 >> 4 if isinstance(value, frozenset) else len(parts)))
                 pending.extend(parts)
                 depths.extend([depth + 1] * len(parts))
         return 1 + before - budget.work
