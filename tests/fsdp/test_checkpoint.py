@@ -261,8 +261,8 @@ def test_metadata_that_lead_astray(tmp_path):
     halves = [ChunkStorageMetadata(torch.Size((at,)), torch.Size((2,))) for at in (0, 0)]
     assert "lie over each other" in changed(lambda found: setattr(tensor(found), "chunks", halves))
     assert "no names and numbers" in changed(lambda found: found.planner_data.update(x=("x", -1)))
-    for far in (1 << 24, 1 << 70):
-        assert "places that no path leads to" in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
+    for far, said in ((1 << 24, "places that no path leads to"), (1 << 70, "no names and numbers")):
+        assert said in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
     assert "neither a tensor" in changed(lambda found: found.state_dict_metadata.update(x=5))
     # What is true of the file but not of what it names.
     metadata = _metadata_file.read(good, filesystem._OWN)

@@ -377,3 +377,21 @@ def test_graphs_of_many_nodes_are_interpreted(monkeypatch):
     for module in (compiled, one):  # whose gradients keep all values
         with pytest.raises(OnnxFileError, match="where a run may hold 8000"):
             module(given[0].requires_grad_(), given[1])
+
+
+def test_a_loop_with_a_growing_cache_needs_no_argument():
+    """A decoder of 800 steps: each joins a row to the cache and asks all of them."""
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s"), info("k")],
+        output=[info("c"), info("s2"), info("k2")],
+        node=[
+            node("Concat", ["k", "s"], ["k2"], axis=0), node("Transpose", ["k2"], ["kt"], perm=[1, 0]),
+            node("MatMul", ["s", "kt"], ["a"]), node("Softmax", ["a"], ["p"], axis=-1),
+            node("MatMul", ["p", "k2"], ["r"]), node("Tanh", ["r"], ["s2"]),
+        ],
+    )  # fmt: skip
+    nodes = [node("Loop", ["m", "", "x", "x"], ["y", "keys"], body=body)]
+    module = torch.onnx.load(model(nodes, [info("x", 1, 64), info("m", kind=7)], ["y", "keys"]))
+    with torch.no_grad():
+        y, keys = module(torch.linspace(-1, 1, 64)[None], torch.tensor(800))
+    assert keys.shape == (801, 64) and y.shape == (1, 64) and y.isfinite().all()

@@ -8,6 +8,7 @@ that the file names again and again.
 from __future__ import annotations
 
 import collections
+import copyreg
 import pickle
 import time
 import types
@@ -92,7 +93,8 @@ class Keys:
 
     def visit(self, values: Any) -> None:
         """Pay for what a class or function of the user's is called with. It may go through all of it, or copy it."""
-        self.budget.take(8 * sum(len(value) for value in values if isinstance(value, (list, tuple))))
+        sizes = {int: lambda n: n.bit_length() >> 3, str: len, bytes: len, list: lambda x: 8 * len(x)}
+        self.budget.take(sum(sizes.get(type(value), lambda _: 0)(value) for value in values))
         self._walk(values, "an argument is nested")
 
     def _measure(self) -> None:
@@ -124,8 +126,8 @@ def _parts(value: Any) -> Any:
     cls = type(value)
     if cls.__hash__ is object.__hash__ or cls in _PLAIN:
         return ()
-    slots = [getattr(value, name, None) for base in cls.__mro__ for name in getattr(base, "__slots__", ())]
-    return (*getattr(value, "__dict__", {}).values(), *slots)
+    slots = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+    return (*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots))
 
 
 def indexed(keys: Any) -> dict[Any, int]:

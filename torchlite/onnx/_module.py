@@ -14,7 +14,7 @@ from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 from torchlite.nn import functional as F
 
-from ._ops import indexing, shapes, types
+from ._ops import convolutions, elementwise, indexing, shapes, types
 from ._ops.elementwise import CHECKED, DIRECT, PLAIN
 from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder, read
 from .errors import OnnxFileError
@@ -24,11 +24,11 @@ _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, 
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
 # Functions whose results have memory of their own, and among them those that give as many bytes as they take.
 _FRESH = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
-# Functions that look at few elements of what they are given, and files of those.
+# Functions that look at few elements of what they are given or count their work themselves, and files of those.
 _UNREAD = frozenset((
     shapes.shape, shapes.size, shapes.reshape, shapes.flatten, shapes.transpose, shapes.squeeze, shapes.unsqueeze,
     shapes.split, shapes.slice_, shapes.expand, indexing.gather, indexing.gather_elements, indexing.gather_nd,
-    types.identity,
+    types.identity, elementwise.matmul, elementwise.gemm, convolutions.conv, convolutions.conv_transpose,
 ))  # fmt: skip
 _APART = (".control", ".inputs", ".sequences")
 _SAME = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
@@ -61,7 +61,7 @@ class CountingCode(CodeGen):
             if not freed.endswith(" = None"):
                 statement, freed = line.rstrip("\n"), ""
             if inputs := _read(node):
-                statement += f";  {writer.add_global('read', read)}({', '.join(map(repr, inputs))})"
+                statement += f";  {writer.add_global('read', read)}({', '.join(map(repr, [node, *inputs]))})"
             count = f"{f'{all} and ' if _in_place(node, ends) else ''}{hold}({node!r})"
             parts = [statement, freed, count] if node.users else [statement, count, freed]
             body[at] = _Line.of(";  ".join(filter(None, parts[:2])) + f"\n{parts[2]}\n", line.node)
@@ -81,7 +81,7 @@ class _Counting(Interpreter):
         value = getattr(self, n.op)(n.target, args, kwargs)
         del args, kwargs
         if inputs := _read(n):
-            read(*(self.env[one] for one in inputs))
+            read(value, *(self.env[one] for one in inputs))
         for done in self.ends.get(n, ()):
             del self.env[done]
         if _counts(n) and (self.holds_all or not _in_place(n, self.ends)):
@@ -110,7 +110,7 @@ def _read(node: Node) -> list[Node]:
         return []
     if getattr(target, "__module__", "").endswith(_APART):
         return []
-    return [one for one in node.all_input_nodes if one.op in ("call_function", "placeholder")]
+    return list(node.all_input_nodes)
 
 
 def _counts(node: Node) -> bool:

@@ -203,7 +203,9 @@ def _is_size(value: Any) -> bool:
 def _is_path(value: Any, budget: Budget) -> bool:
     if type(value) is tuple:
         budget.spend(_STEPS * len(value))
-    return type(value) is tuple and all(type(part) is str or type(part) is int and part >= 0 for part in value)
+    return type(value) is tuple and all(
+        type(part) is str or type(part) is int and 0 <= part < 1 << 31 for part in value
+    )
 
 
 def _places_of_lists(paths: Iterable[tuple]) -> int:

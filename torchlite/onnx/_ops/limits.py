@@ -133,13 +133,22 @@ def holder() -> tuple[Callable[[Any], None], bool]:
     return (_nothing, False) if limits is None else (limits.hold, torch.is_grad_enabled())
 
 
-def read(*values: Any) -> None:
-    """Count the elements that an op went through, as work: some take several times as long as a copy."""
+def read(result: Any, *values: Any) -> None:
+    """Count the elements that an op went through beyond those of its result, as work: some take several times as long
+    as a copy.
+    """
     limits = RUN.limits
     if limits is not None:
-        tensors: Any = [value for value in values if value.__class__ is Tensor]
-        size = sum(x._data.nbytes for x in tensors)
-        limits.spend("the inputs of ops", _READ * (size >> 2))
+        size = sum(map(_bytes, values)) - _bytes(result)
+        if size > 0:
+            limits.spend("the inputs of ops", _READ * (size >> 2))
+
+
+def _bytes(value: Any) -> int:
+    kind: Any = value.__class__
+    if kind is tuple:
+        return sum(map(_bytes, value))
+    return value._data.nbytes if kind is Tensor or kind is Parameter else 0
 
 
 def hold(value: Any) -> None:
