@@ -1,4 +1,4 @@
-"""What the launcher says and leaves behind where processes are killed or stopped."""
+"""Killed and stopped processes: the launcher names them, and leaves nothing behind."""
 
 import contextlib
 import os

@@ -116,8 +116,8 @@ class Keys:
 
 
 def _parts(value: Any) -> Any:
-    """What the hash of a value or a comparison visits: the items of a tuple, of a named one too, or a frozenset, and
-    the attributes of an object of a class that the user allowed, such as a frozen dataclass, with lists among them.
+    """The values that a hash or a comparison visits: items of a container, named tuples included, and attributes of an
+    object of a class that the user allowed, such as a frozen dataclass.
     """
     if isinstance(value, (tuple, frozenset, list, set)):
         return value

@@ -249,7 +249,7 @@ class Server:
         peer.known, peer.end = True, None
 
     def _settle(self, peer: _Peer) -> None:
-        """What comes next: the client reads its answer, or its next frame has a turn, or arrives."""
+        """Wait for a connection's next event: the client reads its answer, or its next frame has a turn or arrives."""
         if peer not in self._peers:
             return  # it was the greatest burden
         if not peer.unsent and peer.complete():

@@ -63,7 +63,7 @@ def _can_be_attribute(part: str) -> bool:
 
 @functools.cache
 def _own_names() -> frozenset[str]:
-    """What every module of a graph has: it would be found in the place of what a file gives the name."""
+    """The attributes of every module of a graph. A value of a file by such a name would not be found."""
     from ._module import ProgramModule
 
     graph = torch.fx.Graph()

@@ -174,8 +174,8 @@ class LoadedModule(GraphModule):
 
     @functools.cached_property
     def steps(self) -> int:
-        """What a call costs as a step of a loop: one for each node, and one for each item of its arguments beyond
-        eight, since an op may look at all of them in each call.
+        """The cost of a call as a step of a loop: one for each node, and one for each item of its arguments beyond
+        eight. An op may look at all of them in each call.
         """
         return sum(1 + max(self._items(node) - 8, 0) for node in self.graph.nodes)
 

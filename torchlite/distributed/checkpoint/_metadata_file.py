@@ -116,8 +116,8 @@ def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
 
 
 def _wrong_with(found: Any, budget: Budget) -> str:
-    """What metadata have that none are written with; "" where nothing is. OverBudget where many names share what they
-    hold: all of them look at it.
+    """The first fault of metadata, or "". OverBudget where many names share their parts: each name pays for all of
+    them.
     """
     if type(found) is not Metadata or type(getattr(found, "state_dict_metadata", None)) is not dict:
         return "there is no state dict in them"
