@@ -34,8 +34,8 @@ class Watchers:
                 self._parents[told["parent"]] = os.pidfd_open(told["parent"])
 
     def lost(self, known: set[int]) -> dict[str, Any] | None:
-        """The message of the process that ended first, among the ranks whose end is not known. `mpiexec` kills the others
-        then. The system lists the ends in their order.
+        """The message of the process that ended first, among the ranks whose end is not known. `mpiexec` kills the
+        others then. The system lists the ends in their order.
         """
         with self._lock:
             if self._ends is None or not self._ranks:
