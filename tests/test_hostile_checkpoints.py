@@ -22,7 +22,7 @@ import torchlite as torch
 from tests.hostile import corpus, damage
 from torchlite._serialization.budget import Budget, OverBudget
 from torchlite._serialization.globals import names_in
-from torchlite._serialization.limits import Keys
+from torchlite._serialization.limits import Meter
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
 HARM["overlapping records"] = corpus.overlapping()
@@ -245,10 +245,10 @@ def test_the_state_of_a_member_of_an_enumeration_is_the_process_s():
 def test_keys_that_meet_each_other_have_a_budget():
     """Numbers of one hash, each of which is compared with all before it; numbers at random are no more than usual."""
     with pytest.raises(OverBudget):
-        Keys(Budget(1000)).fill(set(), (k * sys.hash_info.modulus for k in range(50_000)))
+        Meter(Budget(1000)).fill(set(), (k * sys.hash_info.modulus for k in range(50_000)))
     source = random.Random(0)
     for numbers in ([source.getrandbits(62) for _ in range(50_000)], [source.random() for _ in range(50_000)]):
-        assert Keys(Budget(600_000)).fill(set(), numbers) == set(numbers)
+        assert Meter(Budget(600_000)).fill(set(), numbers) == set(numbers)
         held = dict.fromkeys(numbers, 1)
         assert _loaded(held) == held
 
@@ -387,7 +387,7 @@ def test_keys_of_classes_that_the_user_allowed(kind):
     with torch.serialization.safe_globals([kind]):
         for inside in (corpus.doubled(60), corpus.nested(200)):
             code = b"\x80\x02}" + make(inside) + b"Ns."
-            with pytest.raises(pickle.UnpicklingError, match="more work|100 deep"):
+            with pytest.raises(pickle.UnpicklingError, match="more work|too many times|100 deep"):
                 torch.load(io.BytesIO(_archive(code)))
         ((found, value),) = torch.load(io.BytesIO(_archive(b"\x80\x02}" + make(b"K\x05") + b"Ns."))).items()
     assert found == kind(5) and value is None
@@ -418,6 +418,43 @@ class _Items(list):
     pass
 
 
+class _Bytes(bytearray):
+    pass
+
+
+class _Registry(dict):
+    def __setitem__(self, key, value):
+        hash(value)
+        super().__setitem__(key, value)
+
+
+class _WithState:
+    def __setstate__(self, state):
+        hash(state)
+        self.state = state
+
+
+class _Node:
+    """Of a tree, which knows the node above it."""
+
+    def __init__(self, above):
+        self.above, self.below = above, []
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+
+
+class _Reduced:
+    def __init__(self, values, number):
+        self.values, self.number = values, number
+
+    def __reduce__(self):
+        return _Reduced, (self.values, self.number)
+
+
+_BYTES = b"B" + struct.pack("<I", 100_000) + bytes(100_000) + b"q\x000"
+_ATTRIBUTES = b"}(" + b"".join(corpus.text(f"a{i}") + b"N" for i in range(1000)) + b"uq\x000"
+
 # A list of two lists that are one, and so on: 2**60 at the end.
 _PLACES = [struct.pack("<I", 900 + i) for i in range(60)]
 _LISTS = b"]" + b"".join(b"r" + place + b"0](" + (b"j" + place) * 2 + b"e" for place in _PLACES)
@@ -436,9 +473,9 @@ def _of(cls: type) -> bytes:
 @pytest.mark.parametrize(
     "allowed, code, said",
     [
-        ([_Color], _of(_Color) + corpus.doubled(60) + b"\x85R", "more work"),
-        ([_Words], _of(_Words) + corpus.doubled(60) + b"\x85R", "more work"),
-        ([_Sub], _of(_Sub) + b"]" + corpus.doubled(60) + b"a\x85R", "more work"),
+        ([_Color], _of(_Color) + corpus.doubled(60) + b"\x85R", "too many times"),
+        ([_Words], _of(_Words) + corpus.doubled(60) + b"\x85R", "too many times"),
+        ([_Sub], _of(_Sub) + b"]" + corpus.doubled(60) + b"a\x85R", "too many times"),
         ([_Frozen], b"}" + _of(_Frozen) + b")\x81}" + corpus.text("inside") + _LISTS + b"sbNs", "more work"),
         (
             [_Items],
@@ -455,6 +492,18 @@ def _of(cls: type) -> bytes:
             corpus.named("collections", "defaultdict") + b"N](" + corpus.doubled(60) + b"N\x86e\x86R",
             "more work",
         ),
+        (
+            [_Color],
+            corpus.named("torch._tensor", "_rebuild_from_type_v2")
+            + corpus.tuple_of(_of(_Color), corpus.named("torch", "Tensor"), corpus.doubled(60) + b"\x85", b"}")
+            + b"R",
+            "too many times",
+        ),
+        ([_Bytes], _BYTES + b"](" + (_of(_Bytes) + b"h\x00\x85R") * 2_000 + b"e", "more objects"),
+        ([_Plain], _ATTRIBUTES + b"](" + (_of(_Plain) + b")\x81h\x00b") * 2_000 + b"e", "more objects|more work"),
+        ([_Registry], _of(_Registry) + b")\x81" + corpus.text("a") + corpus.doubled(60) + b"s", "too many times"),
+        ([_WithState], _of(_WithState) + b")\x81" + corpus.doubled(60) + b"b", "too many times"),
+        ([_WithState], _BYTES + b"](" + (_of(_WithState) + b")\x81h\x00\x85b") * 2_000 + b"e", "more objects"),
         (
             [(torch._utils._rebuild_from_type_v2, "torch._tensor._rebuild_from_type_v2")],
             _from_type(corpus.named("torch", "Tensor"), _INTERFACE),
@@ -473,6 +522,12 @@ def _of(cls: type) -> bytes:
         "key_of_a_state",
         "set",
         "defaultdict",
+        "function_that_rebuilds",
+        "copies_of_bytes",
+        "copies_of_attributes",
+        "set_item",
+        "own_state",
+        "bytes_in_a_state",
         "allowed_again",
     ],
 )
@@ -506,3 +561,60 @@ def test_a_directory_with_more_records_than_its_end_says_is_refused():
     struct.pack_into("<2H", data, len(data) - 14, count - 1, count - 1)
     with pytest.raises(RuntimeError, match="central directory"):
         torch.load(io.BytesIO(bytes(data)))
+
+
+def test_numbers_of_disks_are_those_of_one_file():
+    """As PyTorch's reader wants them."""
+    for place in (4, 6, 8):  # this disk, the directory's disk, and the entries on this disk
+        data = bytearray(_checkpoint())
+        struct.pack_into("<H", data, len(data) - 22 + place, 9)
+        with pytest.raises(RuntimeError, match="central directory"):
+            torch.load(io.BytesIO(bytes(data)))
+
+
+def _index(number: int) -> bytes:
+    return struct.pack("<I", number)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # 30 sets of 100 numbers that have one hash, as the keys of a dict, and one of them again and again.
+        b"".join(corpus.number(i * sys.hash_info.modulus + 5) + b"r" + _index(i) + b"0" for i in range(1, 140))
+        + b"".join(
+            b"(" + b"".join(b"j" + _index(i) for i in (*range(1, 100), 100 + t)) + b"\x91r" + _index(1000 + t) + b"0"
+            for t in range(31)
+        )
+        + b"}("
+        + b"".join(b"j" + _index(1000 + t) + b"N" for t in range(30))
+        + (b"j" + _index(1030) + b"N") * 20_000
+        + b"u",
+        _ATTRIBUTES + b"](" + (corpus.named("collections", "OrderedDict") + b")Rh\x00b") * 2_000 + b"e",
+        b"](" + (corpus.named("torch.nn.parameter", "Parameter") + b"q\x000" + b"h\x00)R" * 80_000) + b"e",
+        b"(" + b"K\x01" * 20_000 + b"tq\x000" + corpus.named("torch", "Size") + b"q\x010](" + b"h\x01h\x00\x85R" * 999
+        + b"e",
+    ],
+    ids=["sets_of_one_hash", "attributes", "parameters", "sizes"],
+)  # fmt: skip
+def test_small_files_that_repeat_what_costs_much(code):
+    with pytest.raises(pickle.UnpicklingError, match="more time|more work|more objects"):
+        torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".")))
+
+
+def test_an_index_of_the_memo_is_below_the_size_of_the_pickle():
+    with pytest.raises(pickle.UnpicklingError, match="Memo index 1000 is larger than the pickle"):
+        torch.load(io.BytesIO(_archive(b"\x80\x02Nr" + _index(1000) + b".")))
+
+
+def test_trees_and_shared_arguments_load():
+    """Each node of a tree knows the one above it; objects are called with one dict."""
+    root = node = _Node(None)
+    for _ in range(60):
+        node.below.append(_Node(node))
+        node = node.below[0]
+    values = {f"v{i}": i for i in range(3000)}
+    numbers = {frozenset(range(3000)): 1}
+    with torch.serialization.safe_globals([_Node, _Reduced, frozenset]):
+        assert _loaded(root).below[0].below[0].above.above.above is None
+        assert [held.number for held in _loaded([_Reduced(values, i) for i in range(200)])] == [*range(200)]
+        assert _loaded(numbers) == numbers

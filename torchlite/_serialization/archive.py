@@ -193,13 +193,13 @@ class Reader:
         stream, end = self._stream, self.length - _END - len(self._zip.comment)
         stream.seek(max(0, end - _END64_LOCATOR - _END64))
         tail = stream.read(min(end, _END64_LOCATOR + _END64) + _END)
-        signature, count, start = struct.unpack("<4s6xH4xL2x", tail[-_END:])
-        if signature != b"PK\5\6":
+        signature, disk, first, here, count, start = struct.unpack("<4s4H4xL2x", tail[-_END:])
+        if signature != b"PK\5\6" or disk or first or here != count:
             start = None
         elif tail[-_END - _END64_LOCATOR :][:4] == b"PK\6\7":  # the record before it has longer numbers
-            (place,) = struct.unpack("<8xQ4x", tail[-_END - _END64_LOCATOR : -_END])
-            signature, count, start = struct.unpack("<4s28xQ8xQ", tail[:_END64])
-            if signature != b"PK\6\6" or place != end - _END64_LOCATOR - _END64:
+            disk, place, disks = struct.unpack("<4xLQL", tail[-_END - _END64_LOCATOR : -_END])
+            signature, here, count, start = struct.unpack("<4s20xQQ8xQ", tail[:_END64])
+            if signature != b"PK\6\6" or place != end - _END64_LOCATOR - _END64 or disk or disks > 1 or here != count:
                 start = None
         if start != self._zip.start_dir or count != len(self._zip.infolist()):  # type: ignore[attr-defined]
             raise corrupt("zip archive", "failed finding central directory where the end of the file says")

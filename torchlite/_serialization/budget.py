@@ -1,10 +1,11 @@
-"""The budget of a file that is read: work, memory and depth by the file's size, whatever its format."""
+"""The budget of a file that is read: work, CPU time, memory and depth by the file's size, whatever its format."""
 
 from __future__ import annotations
 
 import pickle
 
 _FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
+_FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times what right files take
 _FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
 DEEPEST = 100  # how deep things of a file lie in each other
 
@@ -28,10 +29,11 @@ class Budget:
     torchlite._serialization.budget.OverBudget: the file asks for more work or memory than what it holds can need
     """
 
-    __slots__ = ("memory", "work")
+    __slots__ = ("memory", "time", "work")
 
     def __init__(self, size: int) -> None:
         self.work = _FREE_WORK + _WORK_PER_BYTE * size
+        self.time = _FREE_TIME + _TIME_PER_BYTE * size
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:
@@ -39,6 +41,12 @@ class Budget:
         self.work -= steps
         if self.work < 0:
             raise OverBudget("the file asks for more work or memory than what it holds can need")
+
+    def pass_time(self, passed: int) -> None:
+        """Pay for CPU time, in nanoseconds. OverBudget when all is spent."""
+        self.time -= passed
+        if self.time < 0:
+            raise OverBudget("the file takes more time than what it holds can need")
 
     def take(self, count: int) -> None:
         """Pay for memory, in bytes. OverBudget when all is spent."""

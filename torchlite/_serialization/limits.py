@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import copyreg
 import pickle
+import sys
 import time
 import types
 from typing import Any
@@ -19,16 +20,15 @@ from .._tensor.own_names import is_apart
 from .._types.devices import device
 from .._types.layouts import Size
 from . import names
-from .budget import Budget
+from .budget import DEEPEST, Budget, OverBudget
 
 STEPS_OF_A_CALL = 40  # for the object that it makes; the shortest call of a pickle that `save` wrote takes four bytes
 STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
 _SMALL = 1 << 60  # integers below it are their own hash
-_LARGE = 32  # entries of a table in which searches are measured
-_MEASURED = 1 << 22  # entries that searches may visit until they are measured: some 20 ms
-_KEYS = 1 << 12  # searches until they are measured
-_STEP = 50  # nanoseconds
-_PLAIN = frozenset((str, bytes, float, bool, complex, type(None)))  # keys that have no parts
+_KEYS = 64  # small integers as keys between two looks at the clock
+_MOST_VISITS = 1 << 62
+_NAME = 8  # steps of an attribute's name that is looked up in a class
+_PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
@@ -46,73 +46,116 @@ def short(value: Any) -> str:
     return f"{type(value)} of length {len(value)}" if type(value) in (tuple, list, dict, set) else str(type(value))
 
 
-class Keys:
-    """The keys of one pickle's dicts and sets, whose hashes and searches its budget pays for.
+class Meter:
+    """Pays for one pickle's tables and calls out of its file's budget, by what can be counted and by CPU time.
 
-    A file can choose numbers whose hashes meet each other in a table, so that each search visits all entries. Searches
-    in large tables are therefore made a second time and measured by the thread's CPU time.
+    A file can choose keys whose hashes meet each other in a table, for example, so that each search visits all entries.
+    The thread's CPU time between `start` and `tick` pays for whatever cannot be counted before.
     """
 
-    __slots__ = ("_due", "_put", "budget")
+    __slots__ = ("_keys", "_last", "budget")
 
     def __init__(self, budget: Budget):
         self.budget = budget
-        self._put: list[tuple[Any, Any]] = []  # keys, and the tables that they were put into since the last measurement
-        self._due = 0  # entries that searches for them may visit at most
+        self._keys = 0
+        self.start()
 
-    def check(self, key: Any, table: Any) -> None:
-        """Before `key` is hashed for a dict or set."""
+    def start(self) -> None:
+        """Begin to measure CPU time."""
+        self._last = time.thread_time_ns()
+
+    def tick(self) -> None:
+        """Pay for the CPU time since the start or the last tick."""
+        now = time.thread_time_ns()
+        self.budget.pass_time(now - self._last)
+        self._last = now
+
+    def check_key(self, key: Any) -> None:
+        """Pay for the hash of a key of a dict or set, before it is hashed, and for the time of those before."""
         kind = type(key)
         if kind is str or kind is bytes or key is None:
             return
-        steps = 1 if kind is int and -_SMALL < key < _SMALL else self._walk(key)
-        count = len(table)
-        if count >= _LARGE:
-            self._put.append((key, table))
-            self._due += count * steps
-            if self._due >= _MEASURED or len(self._put) >= _KEYS:
-                self._measure()
+        if kind is not int or not -_SMALL < key < _SMALL:
+            self.budget.spend(visits_of(key)[0])
+            self.tick()
+            return
+        self._keys += 1
+        if self._keys % _KEYS == 0:
+            self.tick()
 
-    def _walk(self, key: Any, what: str = "a key is a tuple nested") -> int:
-        """Pay for the hash of a key. Returns its steps, which a comparison takes as well."""
-        budget = self.budget
-        before = budget.work
-        pending, depths = [key], [1]
-        while pending:
-            value, depth = pending.pop(), depths.pop()
-            kind = type(value)
-            if kind is int:
-                budget.spend(1 + (value.bit_length() >> 9))
-            elif parts := _parts(value):
-                budget.check_depth(depth, what)
-                # Searches of a set for the members of an equal one may meet all of them.
-                budget.spend(1 + (len(parts) ** 2 >> 4 if isinstance(value, frozenset) else len(parts)))
-                pending.extend(parts)
-                depths.extend([depth + 1] * len(parts))
-        return 1 + before - budget.work
-
-    def visit(self, values: Any) -> None:
-        """Pay for what a class or function of the user's is called with. It may go through all of it, or copy it."""
-        sizes = {int: lambda n: n.bit_length() >> 3, str: len, bytes: len, list: lambda x: 8 * len(x)}
-        self.budget.take(sum(sizes.get(type(value), lambda _: 0)(value) for value in values))
-        self._walk(values, "an argument is nested")
-
-    def _measure(self) -> None:
-        """Pay for searches by the time that they take again. Nothing in the loop can start a garbage collection."""
-        put, self._put, self._due = self._put, [], 0
-        begun = time.thread_time_ns()
-        for key, table in put:
-            key in table  # noqa: B015
-        self.budget.spend((time.thread_time_ns() - begun) // _STEP)
+    def check_arguments(self, values: tuple) -> int:
+        """Pay for what a class or function of the user's is called with. It may copy each value and the texts within
+        it, and visit all that is in it. Returns the bytes that are paid for.
+        """
+        visits, texts = visits_of(values)
+        if visits > self.budget.work:
+            raise OverBudget("an argument holds the same values too many times")
+        size = sum(map(sys.getsizeof, values)) + texts
+        self.budget.take(size)
+        return size
 
     def fill(self, table: Any, keys: Any) -> Any:
         """Put keys into a set, or into a dict without values. Returns the table."""
+        self.start()
         add = table.add if type(table) is set else lambda key: table.setdefault(key)
         for key in keys:
             if type(key) is not str:
-                self.check(key, table)
+                self.check_key(key)
             add(key)
+        self.tick()
         return table
+
+
+def visits_of(value: Any) -> tuple[int, int]:
+    """How many values `hash`, `==` or `repr` visit in a value, at most: what is in it twice counts twice. And the
+    letters and bytes of the texts that lie in its containers.
+
+    >>> from torchlite._serialization.limits import visits_of
+    >>> pair = (1, "two")
+    >>> visits_of((pair, pair))
+    (7, 3)
+    """
+    visits: dict[int, int] = {}  # of the containers that are done, by identity; 0 of those under way
+    under_way: list[tuple[int, Any, int]] = []
+    counts: list[int] = []
+    texts = 0
+
+    def enter(value: Any, depth: int) -> None:
+        nonlocal texts
+        if depth > DEEPEST:
+            raise OverBudget(f"a key or an argument is a tuple nested more than {DEEPEST} deep")
+        parts = _parts(value)
+        kinds = set(map(type, parts))
+        containers = [] if kinds <= _PLAIN else [part for part in parts if type(part) not in _PLAIN]
+        count = 1 + len(parts) - len(containers)
+        if int in kinds:
+            count += sum(part.bit_length() >> 9 for part in parts if type(part) is int)
+        if str in kinds or bytes in kinds:
+            texts += sum(len(part) for part in parts if type(part) is str or type(part) is bytes)
+        if isinstance(value, int):
+            count += value.bit_length() >> 9
+        elif isinstance(value, (str, bytes, bytearray)):
+            texts += len(value)
+        visits[id(value)] = 0
+        under_way.append((id(value), iter(containers), depth))
+        counts.append(count)
+
+    enter(value, 1)
+    while True:
+        name, containers, depth = under_way[-1]
+        for part in containers:
+            known = visits.get(id(part))
+            if known is None:
+                # The hash of tuples within tuples has no limit of its own.
+                enter(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
+                break
+            counts[-1] += known
+        else:
+            under_way.pop()
+            visits[name] = count = min(counts.pop(), _MOST_VISITS)
+            if not counts:
+                return count, texts
+            counts[-1] += count
 
 
 def _parts(value: Any) -> Any:
@@ -124,7 +167,7 @@ def _parts(value: Any) -> Any:
     if isinstance(value, dict):
         return (*value, *value.values())
     cls = type(value)
-    if cls.__hash__ is object.__hash__ or cls in _PLAIN:
+    if cls.__hash__ is object.__hash__ or cls in _PLAIN or issubclass(cls, Tensor):
         return ()
     slots = copyreg._slotnames(cls)  # type: ignore[attr-defined]
     return (*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots))
@@ -138,7 +181,7 @@ def indexed(keys: Any) -> dict[Any, int]:
     >>> indexed(["a", "b", "a"])
     {'a': 2, 'b': 1}
     """
-    Keys(Budget(_KEY * len(keys))).fill({}, keys)
+    Meter(Budget(_KEY * len(keys))).fill({}, keys)
     return {key: place for place, key in enumerate(keys)}
 
 
@@ -147,73 +190,74 @@ def _wrong(what: str, args: tuple) -> pickle.UnpicklingError:
     return pickle.UnpicklingError(f"{what}, but got ({got})")
 
 
-def _copied(keys: Keys, items: Any) -> None:
+def _copied(meter: Meter, items: Any) -> None:
     """Pay for a table of other items, which a file may name many times."""
-    keys.budget.spend(len(items))
-    keys.budget.take(_ENTRY * len(items))
+    meter.budget.spend(len(items))
+    meter.budget.take(_ENTRY * len(items))
 
 
-def check_tables(keys: Keys, cls: Any, args: tuple) -> None:
+def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
     """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
     for items in args:
         if isinstance(items, (list, tuple)) and issubclass(cls, dict):
             items = [pair[0] for pair in items if isinstance(pair, (list, tuple)) and len(pair) == 2]
         if isinstance(items, (list, tuple, set, frozenset, dict)):
-            _copied(keys, items)
-            keys.fill({}, items)
+            _copied(meter, items)
+            meter.fill({}, items)
 
 
-def _ordered_dict(keys: Keys, args: tuple) -> None:
+def _ordered_dict(meter: Meter, args: tuple) -> None:
     if not args:
         return
     pairs = args[0]
     if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
         raise _wrong("OrderedDict takes a list of pairs", args)
-    _copied(keys, pairs)
+    _copied(meter, pairs)
     if type(pairs) in (list, tuple):
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
             raise _wrong("OrderedDict takes a list of pairs", args)
         pairs = [pair[0] for pair in pairs]
-    keys.fill({}, pairs)
+    meter.fill({}, pairs)
 
 
-def _counter(keys: Keys, args: tuple) -> None:
+def _counter(meter: Meter, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) is not dict:
         raise _wrong("Counter takes a dict", args)
-    _copied(keys, args[0])
-    keys.fill({}, args[0])
+    _copied(meter, args[0])
+    meter.fill({}, args[0])
 
 
-def _set(keys: Keys, args: tuple) -> None:
+def _set(meter: Meter, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
         raise _wrong("set takes a list", args)
-    _copied(keys, args[0])
-    keys.fill(set(), args[0])
+    _copied(meter, args[0])
+    meter.fill(set(), args[0])
 
 
-def _size(keys: Keys, args: tuple) -> None:
+def _size(meter: Meter, args: tuple) -> None:
     if args and (len(args) > 1 or type(args[0]) not in (tuple, list, Size) or any(type(n) is not int for n in args[0])):
         raise _wrong("torch.Size takes a tuple of integers", args)
     if args:
-        keys.budget.spend(len(args[0]))
+        meter.budget.spend(len(args[0]))
+        meter.budget.take(8 * len(args[0]))
 
 
-def _complex(keys: Keys, args: tuple) -> None:
+def _complex(meter: Meter, args: tuple) -> None:
     if len(args) > 2 or any(type(x) not in (float, int) for x in args):
         raise _wrong("complex takes two numbers", args)
 
 
-def _text(keys: Keys, args: tuple) -> None:
+def _text(meter: Meter, args: tuple) -> None:
     if not 0 <= len(args) <= 2 or any(type(x) not in (str, bytes, bytearray) for x in args):
         raise _wrong("bytes are made of text", args)
-    keys.budget.spend(sum(map(len, args)))
+    meter.budget.spend(sum(map(len, args)))
 
 
-def _device(keys: Keys, args: tuple) -> None:
+def _device(meter: Meter, args: tuple) -> None:
     if (
         not 1 <= len(args) <= 2
         or type(args[0]) not in (str, int)
@@ -224,48 +268,69 @@ def _device(keys: Keys, args: tuple) -> None:
         raise _wrong("torch.device takes a name and an index", args)
 
 
-def _parameter(keys: Keys, args: tuple) -> None:
+def _parameter(meter: Meter, args: tuple) -> None:
     if args and not isinstance(args[0], Tensor) or any(type(x) is not bool for x in args[1:]) or len(args) > 2:
         raise _wrong("Parameter takes a tensor and whether it wants a gradient", args)
+    meter.budget.spend(STEPS_OF_A_TENSOR)
 
 
-def _layout(keys: Keys, args: tuple) -> None:
+def _layout(meter: Meter, args: tuple) -> None:
     if len(args) != 1 or type(args[0]) is not str:
         raise _wrong("a layout is named by text", args)
 
 
-def _rebuilt(keys: Keys, args: tuple) -> None:
+def _rebuilt(meter: Meter, args: tuple) -> None:
     """A tensor's size and strides are walked; a conjugate or negative bit costs nothing."""
     steps = STEPS_OF_A_TENSOR
     for values in args:
         if type(values) is tuple:
             steps += len(values)
-    keys.budget.spend(steps)
+    meter.budget.spend(steps)
 
 
-def _from_type(keys: Keys, args: tuple) -> None:
+def _from_type(meter: Meter, args: tuple) -> None:
     if len(args) != 4 or type(args[2]) is not tuple:
         raise _wrong("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
-    CHECKS.get(id(args[0]), lambda *_: None)(keys, args[2])
-    check_state(keys.budget, args[1], args[3])
+    check_call(meter, args[0], args[2])
+    check_state(meter, args[1], args[3])
 
 
-def _with_state(keys: Keys, args: tuple) -> None:
-    _rebuilt(keys, args)
+def _with_state(meter: Meter, args: tuple) -> None:
+    _rebuilt(meter, args)
     if len(args) != 4:
         raise _wrong("a parameter with a state takes a tensor, whether it wants a gradient, hooks and a state", args)
-    check_state(keys.budget, Parameter, args[3])
+    check_state(meter, Parameter, args[3])
 
 
-def check_state(budget: Budget, cls: Any, state: Any) -> None:
-    """Check what a tensor of a class gets as its attributes and slots, unless the class has its own way."""
+def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
+    """Check what a function of a pickle is called with. Returns the bytes that are paid for as a copy of it, or None
+    where the function's result is paid for.
+    """
+    check = CHECKS.get(id(function))
+    if check is not None:
+        check(meter, args)
+        return None
+    if isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
+        check_tables(meter, function, args)
+    return meter.check_arguments(args)
+
+
+def check_state(meter: Meter, cls: Any, state: Any) -> None:
+    """Check what a tensor of a class gets as its attributes and slots. A class that has its own way gets all of it."""
     if getattr(cls, "__setstate__", None) is not getattr(Tensor, "__setstate__", None):
+        meter.check_arguments((state,))
         return
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if isinstance(part, dict):
-            budget.spend(len(part))
+            pay_for_attributes(meter, part)
             check_attributes(cls, part)
+
+
+def pay_for_attributes(meter: Meter, names: dict) -> None:
+    """Pay for the copy of a dict of attributes, and for checks of their names."""
+    meter.budget.spend(_NAME * len(names))
+    meter.budget.take(sys.getsizeof(names))
 
 
 def check_attributes(cls: Any, names: Any) -> None:

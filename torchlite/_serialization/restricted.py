@@ -11,8 +11,10 @@ from __future__ import annotations
 import _compat_pickle
 import collections
 import enum
+import functools
 import pickle
 import struct
+import sys
 import types
 from typing import Any
 
@@ -22,14 +24,14 @@ from .._types.devices import device
 from .._types.layouts import Size
 from .budget import Budget
 from .limits import (
-    CHECKS,
     STEPS_OF_A_CALL,
     TENSOR_FUNCTIONS,
-    Keys,
+    Meter,
     check_attributes,
+    check_call,
     check_state,
-    check_tables,
     check_text,
+    pay_for_attributes,
     short,
 )
 from .names import REBUILDERS, plain_value
@@ -76,6 +78,7 @@ _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
 _LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a place in the memo
 _PLACES = 1024  # of the memo, that are counted at once
+_SET_ITEM = (dict.__setitem__, collections.OrderedDict.__setitem__)
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
 
@@ -156,8 +159,8 @@ class RestrictedUnpickler:
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._budget = Budget(size) if budget is None else budget
-        self._keys = Keys(self._budget)
-        self._end = stream.tell() + size
+        self._meter = Meter(self._budget)
+        self._size, self._end = size, stream.tell() + size
         self._data = data
         self.sparse: list[Any] = []  # the sparse tensors that were made, whose indices nobody looked at
 
@@ -264,27 +267,26 @@ class RestrictedUnpickler:
                 f"Trying to call reduce for unrecognized function {short(args[0] if args else None)} in "
                 "_rebuild_from_type_v2"
             )
-        self._check(function, args)
-        self._budget.spend(STEPS_OF_A_CALL)
-        self._stack[-1] = found = function(*args)
+        self._stack[-1] = found = self._call(function, function, args)
         if function is _SPARSE or function is _FROM_TYPE and args[0] is _SPARSE:
             self.sparse.append(found)
 
     def _makes_tensors(self, function) -> bool:
         return id(function) in TENSOR_FUNCTIONS or id(function) in self._allowed_ids
 
-    def _check(self, function, args: tuple) -> None:
-        check = CHECKS.get(id(function))
-        for arg in args:  # a text that is in the pickle once may be an argument many times
-            if type(arg) in (str, bytes) and len(arg) > _LONG >> 6:
-                self._budget.spend(len(arg))
-        if check is not None:
-            check(self._keys, args)
-            return
-        if id(function) in self._allowed_ids:
-            self._keys.visit(args)
-        if isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
-            check_tables(self._keys, function, args)
+    def _check(self, function, args: tuple) -> int | None:
+        return check_call(self._meter, function, args)
+
+    def _call(self, function, how, args: tuple) -> Any:
+        """The result of `how`, which makes an object by a function or class that the pickle may call."""
+        self._meter.start()
+        paid = self._check(function, args)
+        self._budget.spend(STEPS_OF_A_CALL)
+        found = how(*args)
+        self._meter.tick()
+        if paid is not None:
+            self._budget.take(max(0, sys.getsizeof(found) - paid))
+        return found
 
     def _new(self) -> None:
         args = self._pop()
@@ -296,21 +298,23 @@ class RestrictedUnpickler:
             )
         if type(args) is not tuple:
             raise pickle.UnpicklingError(f"NEWOBJ needs a tuple of arguments, but got {type(args)}")
-        self._check(cls, args)
-        self._budget.spend(STEPS_OF_A_CALL)
-        self._push(cls.__new__(cls, *args))
+        self._push(self._call(cls, functools.partial(cls.__new__, cls), args))
 
     def _build(self) -> None:
         state = self._pop()
-        target = self._stack[-1]
+        self._meter.start()
+        self._set_state(self._stack[-1], state)
+        self._meter.tick()
+
+    def _set_state(self, target, state) -> None:
         if type(target) in (collections.OrderedDict, collections.Counter):
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
-            self._budget.spend(len(state))
+            pay_for_attributes(self._meter, state)
             check_attributes(type(target), state)
             target.__dict__.update(state)
         elif isinstance(target, Tensor):
-            check_state(self._budget, type(target), state)
+            check_state(self._meter, type(target), state)
             set_state(target, state)
         elif isinstance(target, (enum.Enum, type)):
             raise pickle.UnpicklingError(f"the state of {short(target)} belongs to the process, and not to a file")
@@ -329,7 +333,7 @@ class RestrictedUnpickler:
         cls = type(target)
         set_state = getattr(cls, "__setstate__", None)
         if set_state is not None:
-            self._keys.visit((state,))
+            self._meter.check_arguments((state,))
             set_state(target, state)
             return
         slots = None
@@ -338,7 +342,7 @@ class RestrictedUnpickler:
         for part in (state, slots):
             if part is not None and (type(part) is not dict or not all(type(name) is str for name in part)):
                 raise pickle.UnpicklingError(f"the attributes of {cls} must be a dict")
-            self._budget.spend(len(part or ()))
+            pay_for_attributes(self._meter, part or {})
         if state:
             target.__dict__.update(state)
         for name, value in (slots or {}).items():
@@ -359,22 +363,27 @@ class RestrictedUnpickler:
             )
         if len(items) % 2:
             raise pickle.UnpicklingError("odd number of items for SETITEMS")
-        table = target if isinstance(target, dict) else ()
+        meter, own = self._meter, type(target).__setitem__ not in _SET_ITEM
+        meter.start()
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if type(key) is not str:
-                self._keys.check(key, table)
+            if own:
+                meter.check_arguments((key, value))
+                meter.tick()
+            elif type(key) is not str:
+                meter.check_key(key)
             target[key] = value
+        meter.tick()
 
     def _add_items(self, items) -> None:
         target = self._stack[-1]
         if type(target) is not set:
             raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(target)}")
-        self._keys.fill(target, items)
+        self._meter.fill(target, items)
 
     def _frozen_set(self) -> None:
         items = self._pop_mark()
         self._budget.take(_SET)
-        self._push(frozenset(self._keys.fill(set(), items)))
+        self._push(frozenset(self._meter.fill(set(), items)))
 
     def _persistent(self) -> None:
         name = self._pop()
@@ -408,13 +417,11 @@ class RestrictedUnpickler:
         memo = self._memo
         if not len(memo) % _PLACES:
             self._budget.take(_PLACES * _PLACE)
-        if index > 4 * len(memo):
-            self._keys.check(index, memo)
+        if index > self._size:  # picklers count; others may choose indices whose hashes meet each other
+            raise pickle.UnpicklingError(f"Memo index {index} is larger than the pickle")
         memo[index] = self._top()
 
     def _recall(self, index: int) -> None:
-        if index > 4 * len(self._memo):
-            self._keys.check(index, self._memo)
         if index not in self._memo:
             raise pickle.UnpicklingError(f"Memo value not found at index {index}")
         self._push(self._memo[index])

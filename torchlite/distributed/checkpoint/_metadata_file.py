@@ -63,10 +63,11 @@ class _Unpickler(RestrictedUnpickler):
         self._allowed = {**_NAMES, **further}
         self._allowed_ids = {id(value) for value in self._allowed.values()}
 
-    def _check(self, function: Any, args: tuple[Any, ...]) -> None:
-        super()._check(function, args)
+    def _check(self, function: Any, args: tuple[Any, ...]) -> int | None:
+        paid = super()._check(function, args)
         if id(function) in self._allowed_ids and not _may_make(function, args):
             raise pickle.UnpicklingError(f"metadata make no {short(function)} of these arguments")
+        return paid
 
     def _build_allowed(self, target: Any, state: Any) -> None:
         named = state
