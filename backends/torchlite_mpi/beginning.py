@@ -41,7 +41,7 @@ class Beginning:
         """Wait until MPI has begun. False after `limit` seconds, RuntimeError where it cannot begin."""
         if self._process != os.getpid():
             raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
-        if not self._ended.wait(limit):
+        if not self._ended.wait(None if limit is None else min(limit, threading.TIMEOUT_MAX)):
             return False
         if self._why:
             raise RuntimeError(f"MPI_Init failed: {self._why}")
