@@ -296,7 +296,7 @@ class FileStore(Store):
         """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            # No step of Python's lies between the descriptor and the object that closes it: an interrupt leaves neither.
+            # No step of Python's lies between the descriptor and the object that closes it: none is left open.
             made = next(map(_File, map(os.open, (self._path,), (flags,), (0o600,)), ("r+b",)))
         except OSError as error:
             raise DistStoreError(f"the store's file {self._path} cannot be opened: {error.strerror}") from None
