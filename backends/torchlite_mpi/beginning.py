@@ -58,8 +58,8 @@ class Beginning:
 
 
 class Meeting:
-    """All processes come together and make a communicator. Both steps go on after `wait` gave up, as the others may have
-    passed them, and can be waited for again.
+    """All processes come together and make a communicator. Both steps go on after `wait` gave up, as the others may
+    have passed them, and can be waited for again.
     """
 
     def __init__(self, MPI: Any) -> None:

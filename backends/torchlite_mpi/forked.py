@@ -14,8 +14,8 @@ from .communicator import Communicator
 from .requests import Receiving, Request
 
 WORDS = (
-    "MPI does not survive a fork: this process was forked by a rank, whose process groups it cannot use. Start processes "
-    "with the 'spawn' method"
+    "MPI does not survive a fork: this process was forked by a rank, whose process groups it cannot use. Start "
+    "processes with the 'spawn' method"
 )
 
 

@@ -1,4 +1,4 @@
-"""A rank whose forked child tries to use its process group, and ranks that come late to another one: `forked.py HOW`."""
+"""A rank whose forked child uses its process group, and ranks that come late to another group: `forked.py HOW`."""
 
 from __future__ import annotations
 

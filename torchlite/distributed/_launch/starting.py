@@ -188,6 +188,8 @@ class Run:
         if told["what"] == "end":
             self._told_end.add(rank)
         if told["code"]:
+            if self._quiet:  # all had come to their end, and were ended
+                return
             told["ended"] = sorted(self._states)
             self.failures.append(told)
             self._failed.set()
@@ -265,7 +267,7 @@ class Run:
         return code
 
     def _lost_helper(self) -> dict[str, Any] | None:
-        """Which of mpiexec's own processes has ended some time before those that it started: mpiexec may wait for ever."""
+        """The process of mpiexec that ended some time before those that it started: mpiexec may wait for ever."""
         told = self._watchers.helper()
         self._alone = (self._alone or time.monotonic()) if told else 0.0
         return told if self._alone and time.monotonic() - self._alone > _HELPER else None
@@ -276,7 +278,7 @@ class Run:
             return {"aborted": self._aborted, "code": code}
         if code in (9, 137):  # a process was killed by SIGKILL
             told = self._watchers.lost(self._told_end)
-            return told and {"signal": "", **told, "code": code}
+            return told and {"signal": "", "ended": sorted(self._states), **told, "code": code}
         if code or not self._folder:
             return None
         ended = {rank for rank in range(self._size) if os.path.exists(os.path.join(self._folder, str(rank), ENDED))}
@@ -312,8 +314,8 @@ def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
     if "helper" in failure:
         return (
-            f"the process of mpiexec that had started the ranks {failure['ranks']} (pid {failure['helper']}) ended before "
-            "them: it was killed"
+            f"the process of mpiexec that had started the ranks {failure['ranks']} (pid {failure['helper']}) ended "
+            "before them: it was killed"
         )
     if "aborted" in failure:
         return f"rank {failure['aborted']} aborted MPI (MPI_Abort, or an error of MPI that ends all): {failure['code']}"
