@@ -1,4 +1,6 @@
-"""The begin of MPI with a limit. `MPI_Init` waits until all processes of the world have called it, however long that
+"""The begin of MPI, and of a world, with a limit.
+
+`MPI_Init` waits until all processes of the world have called it, however long that
 takes, and mpi4py holds Python's lock meanwhile. So a thread calls the library's function, without the lock.
 """
 
@@ -7,7 +9,11 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .requests import Request
 
 
 class Beginning:
@@ -41,7 +47,7 @@ class Beginning:
         """Wait until MPI has begun. False after `limit` seconds, RuntimeError where it cannot begin."""
         if self._process != os.getpid():
             raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
-        if not self._ended.wait(limit):
+        if not self._ended.wait(None if limit is None else min(limit, threading.TIMEOUT_MAX)):
             return False
         if self._why:
             raise RuntimeError(f"MPI_Init failed: {self._why}")
@@ -49,3 +55,30 @@ class Beginning:
         for everyone in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as mpi4py does where it begins MPI
             everyone.Set_errhandler(MPI.ERRORS_RETURN)
         return True
+
+
+class Meeting:
+    """All processes come together and make a communicator. Both steps go on after `wait` gave up, as the others may
+    have passed them, and can be waited for again.
+    """
+
+    def __init__(self, MPI: Any) -> None:
+        from .requests import Request
+
+        self._everyone, self._made, self._request_of = MPI.COMM_WORLD, None, Request
+        self._request: Request = Request(self._everyone.Ibarrier(), ())
+
+    def wait(self, limit: float | None) -> Any:
+        """The communicator, None after `limit` seconds."""
+        begin = time.monotonic()
+        if not self._request.wait(limit):
+            return None
+        if self._made is None:
+            self._made, request = self._everyone.Idup()
+            self._request = self._request_of(request, (self._made,))
+        left = None if limit is None else max(limit - (time.monotonic() - begin), 0.0)
+        return self._made if self._request.wait(left) else None
+
+    def barrier(self) -> Request | None:
+        """The barrier, where it is under way still."""
+        return self._request if self._made is None and not self._request.done() else None

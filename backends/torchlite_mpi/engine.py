@@ -31,6 +31,7 @@ class Engine:
         self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
         self._launcher: Any = None  # the process of it that this one started
         self._beginning: Any = None
+        self._meeting: Any = None  # of a world that is not made yet
 
     def why_not(self) -> str:
         """Why there are no messages over MPI, or ""."""
@@ -54,16 +55,20 @@ class Engine:
 
     def world(self, limit: float | None = None) -> Communicator:
         """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
+        from .beginning import Meeting
         from .communicator import Communicator
-        from .requests import Request
 
         MPI = self._mpi(limit)
-        everyone = MPI.COMM_WORLD
         self._begin(MPI)
-        if not Request(everyone.Ibarrier(), ()).wait(limit):
-            raise TimeoutError(f"not all of the {everyone.size} processes came within {limit} seconds")
+        if self._meeting is None:
+            self._meeting = Meeting(MPI)
+        made = self._meeting.wait(limit)
+        if made is None:
+            rank_state.tell(rank_state.ALONE)
+            raise TimeoutError(f"not all of the {MPI.COMM_WORLD.size} processes came within {limit} seconds")
+        self._meeting = None
         mpich.unlink_mapped()
-        return Communicator(everyone.Dup(), range(everyone.size))
+        return Communicator(made, range(made.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
         """A group of some ranks of the world, in this order; its members alone call it, all with the same name."""
@@ -112,6 +117,7 @@ class Engine:
     def _mpi(self, limit: float | None = None) -> Any:
         """mpi4py's module, after MPI's begin, which waits for all processes. TimeoutError after `limit` seconds."""
         MPI = self._library()
+        self._check_fork()
         if self._beginning is None and MPI.Is_initialized():
             return MPI
         # What MPICH picks took ten times as long from 1 MiB on.
@@ -138,12 +144,21 @@ class Engine:
         return MPI
 
     def _begin(self, MPI: Any) -> None:
+        self._check_fork()
         rank_state.tell(rank_state.INSIDE)
         if self._process is None:
             self._process = os.getpid()
             atexit.register(self._end, MPI)
-        elif self._process != os.getpid():
-            raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
+            from .forked import refuse_all
+
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=refuse_all)
+
+    def _check_fork(self) -> None:
+        if self._process not in (None, os.getpid()):
+            from .forked import WORDS
+
+            raise RuntimeError(WORDS)
 
     def _end(self, MPI: Any) -> None:
         """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
@@ -152,8 +167,12 @@ class Engine:
 
         if self._process == os.getpid() and not MPI.Is_finalized():
             rank_state.tell(rank_state.WAITING)
+            if self._meeting is None:
+                last = Request(MPI.COMM_WORLD.Ibarrier(), ())
+            else:  # another barrier would meet the others' next step
+                last = self._meeting.barrier()
             # Where no launcher ends the others when one fails, it may not come.
-            if Request(MPI.COMM_WORLD.Ibarrier(), ()).wait(_FAREWELL if self._joined else None):
+            if last is not None and last.wait(_FAREWELL if self._joined else None):
                 release_all()
                 MPI.Finalize()
                 rank_state.tell(rank_state.OUTSIDE)

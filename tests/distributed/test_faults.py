@@ -157,3 +157,31 @@ def test_a_rank_that_leaves_properly_has_not_failed(how, where):
     ended = run(LEAVING, how, where)
     assert ended.returncode == 0 and "torchlite-run" not in ended.stdout, ended.stdout
     assert where != "secret" or ended.stdout.count("secret 64") == 3
+
+
+FORKED = str(ROOT / "tests" / "distributed" / "forked.py")
+
+
+@needs_mpi
+def test_a_forked_child_cannot_use_its_parents_group():
+    ended = run(FORKED, "forked", size=2)
+    assert ended.returncode == 0, ended.stdout
+    assert "child 0\n" in ended.stdout and "right 0\n" in ended.stdout and "right 1\n" in ended.stdout
+
+
+@needs_mpi
+def test_ranks_that_gave_up_meet_at_a_later_call():
+    ended = run(FORKED, "late", size=2)
+    assert ended.returncode == 0, ended.stdout
+    for rank in range(2):
+        assert f"rank {rank} gave up True DistBackendError\n" in ended.stdout, ended.stdout
+        assert f"rank {rank} has [1.0, 1.0, 1.0]\n" in ended.stdout, ended.stdout
+
+
+@needs_mpi
+def test_a_rank_that_gave_up_and_ended_leaves_no_other_waiting():
+    begin = time.monotonic()
+    ended = run(FORKED, "alone", size=2)
+    assert ended.returncode == 0, ended.stdout
+    assert "rank 0 gave up True\n" in ended.stdout and "rank 1 gave up True\n" in ended.stdout
+    assert time.monotonic() - begin < 40

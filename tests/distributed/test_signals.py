@@ -125,3 +125,108 @@ def test_a_signal_is_no_reason_to_start_again(number):
         said = launcher.communicate(timeout=40)[0]
         assert launcher.returncode and "start again" not in said and "the others were ended" in said
         assert ends({number for numbers in found for number in numbers}, 10)
+
+
+ENDING = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "--nproc-per-node=2"]
+ENDING_PROGRAM = str(ROOT / "tests" / "distributed" / "ending.py")
+
+
+@needs_mpi
+@needs_pidfd
+@pytest.mark.parametrize(
+    "how, code, words",
+    [
+        ("kill proxy", 1, "the process of mpiexec that had started the ranks [0, 1]"),
+        ("kill proxy while one joins", 1, "the process of mpiexec that had started the ranks [0, 1]"),
+        ("kill proxy within a group", 1, "the process of mpiexec that had started the ranks [0, 1]"),
+        ("kill mpiexec", 137, "mpiexec was killed by SIGKILL"),
+        ("abort 5", 5, "rank 1 aborted MPI"),
+        ("abort 9", 9, "rank 1 aborted MPI"),
+    ],
+)
+def test_it_is_said_what_ended_the_ranks(how, code, words):
+    """Nothing that did not happen, and soon."""
+    begin = time.monotonic()
+    ended = finish([*ENDING, ENDING_PROGRAM, how])
+    assert ended.returncode == code and f"torchlite-run: {words}" in ended.stdout, ended.stdout
+    assert "was lost" not in ended.stdout and time.monotonic() - begin < 30
+
+
+@needs_mpi
+@needs_pidfd
+def test_a_rank_of_mpi_alone_that_leaves_without_its_end_is_an_error():
+    """MPICH kills the others, and mostly calls that a success."""
+    ended = finish([*ENDING, ENDING_PROGRAM, "os._exit"])
+    assert ended.returncode in (1, 9), ended.stdout
+    if ended.returncode == 1:
+        words = "torchlite-run: mpiexec ended the ranks [0] before their programs had come to an end. The ranks [1] had"
+    else:
+        words = "before that these ranks had come to the end of the program, which others may wait for: [1]"
+    assert words in ended.stdout
+
+
+@needs_mpi
+def test_rank_0_alone_reads_the_launchers_input():
+    process = subprocess.run(
+        [*ENDING, ENDING_PROGRAM, "input"], input="words\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, env=environment(), cwd=ROOT, timeout=60, check=False,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stdout
+    assert sorted(process.stdout.splitlines()) == ["rank 0 read 'words\\n'", "rank 1 read ''"]
+
+
+@needs_mpi
+def test_a_part_of_a_line_is_shown_at_once():
+    """Also one whose begin looks like that of the launcher's messages."""
+    process = subprocess.Popen(
+        [*ENDING, ENDING_PROGRAM, "progress"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+        cwd=ROOT, start_new_session=True,
+    )  # fmt: skip
+    expected = "\rä \x1etorchlite-run 50%".encode()
+    seen = b""
+    try:
+        os.set_blocking(process.stderr.fileno(), False)
+        deadline = time.monotonic() + 30
+        while seen != expected and time.monotonic() < deadline:
+            seen += process.stderr.read() or b""
+            time.sleep(0.05)
+        os.set_blocking(process.stderr.fileno(), True)
+        assert seen == expected
+        _, rest = process.communicate(b"\n", timeout=30)
+        assert b" done" in rest and process.returncode == 0, rest
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@needs_mpi
+def test_a_program_that_removes_its_ranks_folder_has_not_failed():
+    ended = finish([*ENDING, ENDING_PROGRAM, "remove"])
+    assert ended.returncode == 0 and "Traceback" not in ended.stdout, ended.stdout
+
+
+def test_a_folder_for_logs_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file" / "logs", tmp_path / "file"):
+        ended = finish([*ENDING, "--tee=3", f"--log-dir={folder}", ENDING_PROGRAM, "remove"])
+        assert ended.returncode == 2 and "Traceback" not in ended.stdout, ended.stdout
+        assert ended.stdout.count("torchlite-run: [Errno") == 1
+
+
+def test_parts_of_the_error_output_are_shown_or_heard():
+    """However they are cut."""
+    from torchlite.distributed._launch.starting import MARK, Run
+
+    mark = MARK.format("word").encode()
+    message = mark + b'{"what": "state", "state": "joining", "rank": 3, "code": 0}\n'
+    text = (
+        b"\x1e a \x1etorchlite-run wor d\n" + message + b"half\r" + message + mark + b"torn\nAbort(5) on node 2 (rank 2"
+    )
+    for size in range(1, len(text) + 1):
+        run, shown, heard, left = Run.__new__(Run), [], [], b""
+        run._mark, run._show, run._heard = mark, shown.append, heard.append
+        for at in range(0, len(text), size):
+            left = run._take(left + text[at : at + size])
+        assert [told["rank"] for told in heard] == [3, 3]
+        assert b"".join(shown) + left == text.replace(message, b"") and not left

@@ -166,6 +166,15 @@ def slow(master: Master, count: int, seconds: float) -> float:
     return max(slowest, answers(master.client(), count))
 
 
+# The end of both programs that follow: threads that begin, and go on until this process says no more.
+_GOES_ON = """
+for _ in range(count):
+    threading.Thread(target=attack, daemon=True).start()
+for _ in range(count):
+    begun.acquire(timeout=20)
+print("begun", flush=True)
+sys.stdin.read()
+"""
 _HOARDER = """
 import socket, struct, sys, threading, time
 from tests.hostile.store_server import Master, stranger
@@ -173,7 +182,7 @@ master = Master.__new__(Master)
 master.port, master.secret, count, how = int(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3]), sys.argv[4]
 begun = threading.Semaphore(0)
 
-def hoard():
+def attack():
     first = True
     while True:
         try:
@@ -197,12 +206,6 @@ def hoard():
                 time.sleep(600)
             time.sleep(0.01)
 
-for _ in range(count):
-    threading.Thread(target=hoard, daemon=True).start()
-for _ in range(count):
-    begun.acquire(timeout=60)
-print("begun", flush=True)
-sys.stdin.read()
 """
 
 
@@ -214,7 +217,7 @@ def hoard(master: Master, count: int, how: str, sets: int = 10) -> tuple[float, 
     store, words = master.client(20), [str(master.port), master.secret.decode(), str(count), how]
     large, small = 0.0, 0.0
     process = subprocess.Popen(
-        [sys.executable, "-c", _HOARDER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _HOARDER + _GOES_ON, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
@@ -263,7 +266,7 @@ def read(made):
     except OSError:
         pass
 
-def send():
+def attack():
     first = True
     while True:
         try:
@@ -284,12 +287,6 @@ def send():
                 begun.release()
             first = False
 
-for _ in range(count):
-    threading.Thread(target=send, daemon=True).start()
-for _ in range(count):
-    begun.acquire(timeout=5)
-print("begun", flush=True)
-sys.stdin.read()
 """
 
 
@@ -319,7 +316,7 @@ def pipelines(master: Master, name: str, count: int, how: str, rounds: int = 11)
     store, slowest = master.client(20), 0.0
     words = [str(master.port), master.secret.decode(), str(count), name, how]
     process = subprocess.Popen(
-        [sys.executable, "-c", _PIPELINER, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _PIPELINER + _GOES_ON, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"

@@ -6,6 +6,7 @@ one write into a block that the file has. A full disk or a killed process before
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
@@ -44,11 +45,20 @@ class Contents:
         begin = front if front + len(data) <= self._begin else self._end
         try:
             _write(self._descriptor, data, begin)
+            self._replace_header(_HEADER.pack(_FORMAT, begin, len(data), zlib.crc32(data)))
         except OSError:
-            os.ftruncate(self._descriptor, self._end)
+            if os.fstat(self._descriptor).st_size > self._end:
+                os.ftruncate(self._descriptor, self._end)
             raise
-        os.pwrite(self._descriptor, _HEADER.pack(_FORMAT, begin, len(data), zlib.crc32(data)), 0)
         os.ftruncate(self._descriptor, begin + len(data))
+
+    def _replace_header(self, header: bytes) -> None:
+        """Write the header. Where a limit cuts it short, what was there fits within the limit again."""
+        before = os.pread(self._descriptor, len(header), 0).ljust(len(header), b"\0")
+        written = os.pwrite(self._descriptor, header, 0)
+        if written < len(header):
+            _write(self._descriptor, before[:written], 0)
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def _write(descriptor: int, data: bytes, at: int) -> None:

@@ -51,13 +51,14 @@ class _Peer:
     """One connection: what has arrived, and what is still to be sent."""
 
     __slots__ = (
-        "end", "inside", "known", "nonce", "outside", "since", "socket", "unsent", "waits", "watched"
+        "end", "inside", "known", "lent", "nonce", "outside", "pinned", "since", "socket", "waits", "watched"
     )  # fmt: skip
 
     def __init__(self, channel: socket.socket) -> None:
         self.socket, self.inside = channel, bytearray()
         self.outside: deque[memoryview] = deque()
-        self.unsent = 0  # bytes of `outside`
+        self.pinned = 0  # bytes of the objects of `outside`, of which parts may have been sent
+        self.lent: tuple[bytes, bytes] | None = None  # key and value of a `pop` that it has not confirmed
         self.known, self.nonce, self.watched = False, secrets.token_bytes(NONCE), selectors.EVENT_READ
         self.waits = False  # for its turn, with a complete frame
         self.since = time.monotonic()  # when it began to hold memory
@@ -76,7 +77,7 @@ class _Peer:
         """The memory that it holds, times the seconds for which it has held any. Bytes that trickle in make it no
         smaller.
         """
-        return (len(self.inside) + self.unsent) * (now - self.since)
+        return (len(self.inside) + self.pinned) * (now - self.since)
 
 
 def _most_peers() -> int:
@@ -94,6 +95,7 @@ class Server:
         self._listeners, self._secret, self._table = listeners, secret, Table(limited=True)
         self.port: int = listeners[0].getsockname()[1]
         self._process, self._closed, self._held = os.getpid(), False, 0
+        self._pins: dict[int, int] = {}  # how many connections hold an object of an answer, by its identity
         self._again = self._next_look = 0.0
         self._strangers: dict[_Peer, None] = {}  # the oldest first
         self._peers: dict[_Peer, None] = {}
@@ -252,12 +254,12 @@ class Server:
         """Wait for a connection's next event: the client reads its answer, or its next frame has a turn or arrives."""
         if peer not in self._peers:
             return  # it was the greatest burden
-        if not peer.unsent and peer.complete():
+        if not peer.outside and peer.complete():
             peer.waits, peer.end = True, None
             self._turns.append(peer)
             return
-        self._watch(peer, selectors.EVENT_WRITE if peer.unsent else selectors.EVENT_READ)
-        if not peer.inside and not peer.unsent:
+        self._watch(peer, selectors.EVENT_WRITE if peer.outside else selectors.EVENT_READ)
+        if not peer.inside and not peer.outside:
             peer.end = None
         elif peer.end is None:
             peer.end = time.monotonic() + _FRAME
@@ -292,16 +294,22 @@ class Server:
         size = peer.complete()
         message = bytes(memoryview(peer.inside)[4:size])
         self._used(peer, size)
-        pieces = _frame(*self._run(message))
+        if peer.lent is not None:  # one that goes on has the answer
+            self._table._took(peer.lent[1])
+            peer.lent = None
+        if not message:
+            return
+        pieces = _frame(*self._run(message, peer))
         sent, size = _sent(peer.socket, pieces), sum(map(len, pieces))
         if sent < size:
-            peer.outside, peer.unsent = deque([memoryview(one) for one in pieces]), size
+            peer.outside.extend(map(memoryview, pieces))
             peer.since = time.monotonic()
-            self._held += size
+            for one in pieces:
+                self._pin(peer, one)
             self._took(peer, sent)
             self._make_room()
 
-    def _run(self, message: bytes) -> tuple[list[bytes], bytes]:
+    def _run(self, message: bytes, peer: _Peer) -> tuple[list[bytes], bytes]:
         """The parts of the answer to a message, and those that are packed already."""
         try:
             command, *parts = unpack(message, 1 + MAX_NAMED)
@@ -309,6 +317,10 @@ class Server:
                 raise ValueError(f"no command {command[:50]!r}")
             if command == b"keys" and not parts:
                 return [b""], self._table._names()
+            if command == b"pop":
+                found = self._table._lend(*parts)
+                peer.lent = (parts[0], found[0]) if found else None
+                return [b"", *found], b""
             return [b"", *COMMANDS[command](self._table, *parts)], b""
         except Refused as error:
             return [str(error).encode()], b""
@@ -317,15 +329,29 @@ class Server:
 
     def _took(self, peer: _Peer, sent: int) -> None:
         """Forget what the connection took; the rest waits until it takes more, and nothing is read until then."""
-        self._held -= sent
-        peer.unsent -= sent
         outside = peer.outside
         while outside and sent >= len(outside[0]):
-            sent -= len(outside.popleft())
+            sent -= len(outside[0])
+            self._unpin(peer, outside.popleft())
         if sent:
             outside[0] = outside[0][sent:]
         if not outside:
             peer.end = None
+
+    def _pin(self, peer: _Peer, data: bytes) -> None:
+        """Count an object that a connection holds: for the server once, however many hold it."""
+        peer.pinned += len(data)
+        self._pins[id(data)] = count = self._pins.get(id(data), 0) + 1
+        if count == 1:
+            self._held += len(data)
+
+    def _unpin(self, peer: _Peer, view: memoryview) -> None:
+        data: Any = view.obj
+        peer.pinned -= len(data)
+        self._pins[id(data)] -= 1
+        if not self._pins[id(data)]:
+            del self._pins[id(data)]
+            self._held -= len(data)
 
     def _used(self, peer: _Peer, size: int) -> None:
         del peer.inside[:size]
@@ -334,8 +360,13 @@ class Server:
     def _drop(self, peer: _Peer) -> None:
         self._strangers.pop(peer, None)
         self._peers.pop(peer, None)
-        self._held -= len(peer.inside) + peer.unsent
-        peer.inside, peer.outside, peer.unsent = bytearray(), deque(), 0
+        self._held -= len(peer.inside)
+        peer.inside = bytearray()
+        while peer.outside:
+            self._unpin(peer, peer.outside.popleft())
+        if peer.lent is not None:  # it may not have got the value
+            self._table._back(*peer.lent)
+            peer.lent = None
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(peer.socket)
         peer.socket.close()

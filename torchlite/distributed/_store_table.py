@@ -182,6 +182,24 @@ class Table:
             self._total -= len(key)
         return [value]
 
+    def _lend(self, key: bytes) -> list[bytes]:
+        """`pop`, but the value counts as the table's until `_took` or `_back`."""
+        found = self.pop(key)
+        self._total += sum(len(value) + _QUEUED for value in found)
+        return found
+
+    def _took(self, value: bytes) -> None:
+        """A value that was lent has arrived."""
+        self._total -= len(value) + _QUEUED
+
+    def _back(self, key: bytes, value: bytes) -> None:
+        """Put a value that was lent back to the front of its queue."""
+        waiting = self.queues.get(key)
+        if waiting is None:
+            waiting = self.queues[key] = deque()
+            self._total += len(key)
+        waiting.appendleft(value)
+
     def length(self, key: bytes) -> list[bytes]:
         return [b"%d" % len(self.queues.get(key, ()))]
 

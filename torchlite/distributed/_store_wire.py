@@ -2,17 +2,23 @@
 
 The server greets with its state and a nonce. The client answers with a nonce of its own and an HMAC of both nonces
 under the secret; the server proves the same with another HMAC. Without a secret the key is empty. After that each
-message is a frame: a length of four bytes, then the message.
+message is a frame: a length of four bytes, then the message. An empty message has no answer: it says that the client
+has the value that it popped.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hmac
 import os
+import queue
 import secrets
 import socket
 import struct
+import threading
 import time
+from typing import Any
 
 MAGIC = b"TLS1"
 OPEN, FULL = b"O", b"F"
@@ -20,6 +26,7 @@ NONCE = 32
 GREETING = len(MAGIC) + 1 + NONCE
 MAX_FRAME = 32 << 20  # bytes of what a client sends
 MAX_REPLY = 257 << 20  # bytes of what a server sends
+_LONGEST = 2e6  # seconds that one step of a connection may take at most: the system counts milliseconds in 32 bits
 SECRET = "TORCHLITE_STORE_SECRET"  # the variable that `torchlite-run` sets for its processes
 
 
@@ -37,24 +44,25 @@ class WrongSecret(Exception):
     """The server has another secret."""
 
 
-class _Socket(socket.socket):
-    """Closes without a warning when the store that has it goes."""
+class _Socket(socket.SocketType):
+    """Closes without a warning when the store that has it goes. No step of Python's lies in its making and its end: an
+    interrupt between them would leave it open.
+    """
 
-    def __del__(self) -> None:
-        if hasattr(self, "_io_refs"):  # an interrupt may come before
-            self.close()
+    __slots__ = ()
+    __del__ = socket.SocketType.close
 
 
 class Channel:
     """A client's connection. Every method ends at a time of `time.monotonic`, with TimeoutError."""
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: _Socket) -> None:
         self._socket = connected
 
     @classmethod
     def connect(cls, host: str, port: int, secret: bytes, end: float) -> Channel:
         """A connection to the first address of a host that answers; OSError where none does."""
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        found = _addresses(host, port, end)
         for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
             channel = None
             try:
@@ -100,6 +108,10 @@ class Channel:
             raise ConnectionError("it sent more than an answer")
         return bytes(memoryview(data)[4:])
 
+    def confirm(self, end: float) -> None:
+        """Say that an answer has arrived: an empty message, to which there is no answer."""
+        self._write(bytes(4), end)
+
     def _write(self, data: bytes, end: float) -> None:
         self._socket.settimeout(_left(end))
         self._socket.sendall(data)
@@ -126,4 +138,27 @@ def _left(end: float) -> float:
     left = end - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")
-    return left
+    return min(left, _LONGEST)
+
+
+def _addresses(host: str, port: int, end: float) -> list[Any]:
+    """The addresses of a host. The system may look a name up for longer than there is time, and goes on in a thread."""
+    look_up = functools.partial(socket.getaddrinfo, host or None, port, type=socket.SOCK_STREAM)
+    with contextlib.suppress(socket.gaierror):
+        return look_up(flags=socket.AI_NUMERICHOST)
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            found.put(look_up())
+        except BaseException as error:
+            found.put(error)
+
+    threading.Thread(target=run, name="torchlite getaddrinfo", daemon=True).start()
+    try:
+        answer = found.get(timeout=_left(end))
+    except queue.Empty:
+        raise TimeoutError(f"{host} was not looked up in time") from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer

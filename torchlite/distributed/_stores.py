@@ -7,17 +7,20 @@ a lock, `TCPStore` in the process that is master. What comes over a connection i
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import stat
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.forks import hold
 
+from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
 from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, Refused, Table, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
@@ -28,11 +31,8 @@ if TYPE_CHECKING:
     from ._store_wire import Channel
 
 _LIMIT = timedelta(seconds=300)
+_IDLE = 8  # connections that a TCPStore keeps: one for each thread that calls it at the same time
 _MOMENT = 0.01  # seconds that the last question of a wait has at least
-
-
-def _bytes(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(value)
 
 
 class Store:
@@ -47,8 +47,15 @@ class Store:
         """Run a command of the table, which may take `limit` seconds, or the store's `timeout`. `_Late` after it."""
         raise NotImplementedError(f"{type(self).__name__} has no {command}")
 
-    def _key(self, key: Any) -> bytes:
-        return self._prefix + _bytes(key)
+    def _named(self, key: bytes) -> bytes:
+        """The name of the table that a name of this store stands for."""
+        return self._prefix + key
+
+    def _key(self, call: str, key: Any) -> bytes:
+        return self._named(as_bytes(call, key))
+
+    def _keys(self, call: str, keys: Any) -> list[bytes]:
+        return [self._named(key) for key in as_list(call, keys)]
 
     def set(self, key: str, value: Any) -> None:
         """Put a value under a name.
@@ -59,35 +66,37 @@ class Store:
         >>> store.add("a", 2), store.get("a")
         (3, b'3')
         """
-        self._do("set", self._key(key), _bytes(value))
+        self._do("set", self._key("set", key), as_bytes("set", value))
 
     def get(self, key: str) -> bytes:
         """The value under a name, which is waited for. DistStoreError after the store's `timeout`."""
-        return self._wait_for("get", [key], self.timeout)[0]
+        return self._wait_for("get", [self._key("get", key)], self.timeout)[0]
 
     def add(self, key: str, value: int) -> int:
         """Add to the number under a name (0 where there is none): the sum."""
-        return int(self._do("add", self._key(key), b"%d" % value)[0])
+        return int(self._do("add", self._key("add", key), b"%d" % as_int("add", value))[0])
 
     def append(self, key: str, value: Any) -> None:
         """Put more behind the value under a name."""
-        self._do("append", self._key(key), _bytes(value))
+        self._do("append", self._key("append", key), as_bytes("append", value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Put a value where the one that is expected stands ("" for none): what stands there then."""
-        return self._do("compare_set", self._key(key), _bytes(expected_value), _bytes(desired_value))[0]
+        expected, desired = (as_bytes("compare_set", value) for value in (expected_value, desired_value))
+        return self._do("compare_set", self._key("compare_set", key), expected, desired)[0]
 
     def check(self, keys: list[str]) -> bool:
         """Whether all names have values."""
-        return all(self._do("check", *some) == [b"1"] for some in self._batches([self._key(key) for key in keys]))
+        return all(self._do("check", *some) == [b"1"] for some in self._batches(self._keys("check", keys)))
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all names have values. DistStoreError after a time."""
-        self._wait_for("present", keys, self.timeout if timeout is None else timeout)
+        limit = self.timeout if timeout is None else as_timedelta("wait", timeout)
+        self._wait_for("present", self._keys("wait", keys), limit)
 
     def delete_key(self, key: str) -> bool:
         """Take a name away: whether it was there."""
-        return self._do("delete", self._key(key)) == [b"1"]
+        return self._do("delete", self._key("delete_key", key)) == [b"1"]
 
     def num_keys(self) -> int:
         """How many names have values."""
@@ -99,31 +108,37 @@ class Store:
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values under several names, which are waited for."""
-        return self._wait_for("get", keys, self.timeout)
+        return self._wait_for("get", self._keys("multi_get", keys), self.timeout)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Put values under several names."""
-        if len(keys) != len(values):
+        names, given = self._keys("multi_set", keys), as_list("multi_set", values)
+        if len(names) != len(given):
             raise ValueError("multi_set: as many values as keys are expected")
-        for key, value in zip(keys, values, strict=True):
-            self.set(key, value)
+        for name, value in zip(names, given, strict=True):
+            self._do("set", name, value)
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue."""
-        self._do("push", self._key(key), _bytes(value))
+        self._do("push", self._key("queue_push", key), as_bytes("queue_push", value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Take the first value of a queue, which is waited for. QueueEmptyError without `block`."""
+        """Take the first value of a queue, which is waited for. QueueEmptyError without `block`. After an error the
+        value is in the queue still.
+        """
+        if not isinstance(block, bool):
+            raise wrong("queue_pop", "a bool", block)
+        name = self._key("queue_pop", key)
         if block:
-            return self._ask_until("pop", [self._key(key)], self.timeout)[0]
-        found = self._do("pop", self._key(key))
+            return self._ask_until("pop", [name], self.timeout)[0]
+        found = self._do("pop", name)
         if not found:
             raise QueueEmptyError(f"queue {key} is empty")
         return found[0]
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has."""
-        return int(self._do("length", self._key(key))[0])
+        return int(self._do("length", self._key("queue_len", key))[0])
 
     def has_extended_api(self) -> bool:
         """Whether there are `append`, `multi_get` and `multi_set`."""
@@ -136,7 +151,7 @@ class Store:
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Say how long what is waited for may take."""
-        self._timeout = timeout
+        self._timeout = as_timedelta("set_timeout", timeout)
 
     def clone(self) -> Store:
         """Another handle on the same values."""
@@ -148,9 +163,9 @@ class Store:
             self.set(f"{key}/all", "1")
         self.wait([f"{key}/all"], timeout)
 
-    def _wait_for(self, command: str, keys: list[str], limit: timedelta) -> list[bytes]:
+    def _wait_for(self, command: str, keys: list[bytes], limit: timedelta) -> list[bytes]:
         end, found = time.monotonic() + limit.total_seconds(), []
-        for some in self._batches([self._key(key) for key in keys]):
+        for some in self._batches(keys):
             found += self._ask_until(command, some, limit, end)
         return found
 
@@ -203,15 +218,24 @@ class HashStore(Store):
         self._table, self._lock = Table(), hold(threading.Lock())
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
-        with self._lock:
-            return COMMANDS[command.encode()](self._table, *parts)
+        try:
+            with self._lock:
+                return COMMANDS[command.encode()](self._table, *parts)
+        except Refused as error:
+            raise DistStoreError(str(error)) from None
+
+
+class _File(io.FileIO):
+    """Closes without a warning when an interrupt ends the call that has it."""
+
+    __del__ = io.FileIO.close
 
 
 class FileStore(Store):
     """Values in a file that all processes see, under a lock for the time of a command."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
-        self._path, self._size = os.fspath(file_name), world_size
+        self._path, self._size = os.fspath(file_name), as_int("FileStore", world_size)
 
     @property
     def path(self) -> str:
@@ -248,7 +272,8 @@ class FileStore(Store):
         import fcntl
 
         while True:
-            with open(self._descriptor(), "r+b", buffering=0) as file:
+            with self._opened() as file:
+                _files[file.fileno()] = weakref.ref(file)
                 try:
                     for pause in _pauses():
                         try:
@@ -263,28 +288,49 @@ class FileStore(Store):
                     if os.fstat(file.fileno()).st_nlink:
                         yield file.fileno()
                         return
-                finally:  # a child that another thread forked meanwhile has the file open too, and with it the lock
-                    fcntl.flock(file, fcntl.LOCK_UN)
+                finally:
+                    if not file.closed:  # as it is in a child that a handler of a signal forked
+                        fcntl.flock(file, fcntl.LOCK_UN)
 
-    def _descriptor(self) -> int:
+    def _opened(self) -> _File:
         """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            made = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+            # No step of Python's lies between the descriptor and the object that closes it: none is left open.
+            made = next(map(_File, map(os.open, (self._path,), (flags,), (0o600,)), ("r+b",)))
         except OSError as error:
             raise DistStoreError(f"the store's file {self._path} cannot be opened: {error.strerror}") from None
-        about = os.fstat(made)
+        about = os.fstat(made.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
-            os.close(made)
+            made.close()
             raise DistStoreError(f"the store's file {self._path} is not a regular file of this user's")
         return made
+
+
+_files: dict[int, weakref.ref[_File]] = {}  # of FileStores' calls, by descriptor; most have ended
+
+
+def _close_files() -> None:
+    """Close what a forked child has of the files of other threads' calls, and with them the parent's locks."""
+    for reference in _files.values():
+        if (file := reference()) is not None:
+            file.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_files)
 
 
 class PrefixStore(Store):
     """Another store's values under names that begin with `prefix/`."""
 
     def __init__(self, prefix: str, store: Store) -> None:
+        if store is None:
+            raise ValueError("store argument cannot be None")
+        if not isinstance(store, Store):
+            raise wrong("PrefixStore", "a Store", store)
         self._inner = store
-        self._prefix = _bytes(prefix) + b"/"
+        self._prefix = as_bytes("PrefixStore", prefix) + b"/"
 
     @property
     def underlying_store(self) -> Store:
@@ -309,8 +355,8 @@ class PrefixStore(Store):
     def _most_keys(self) -> int | None:  # type: ignore[override]
         return self._inner._most_keys
 
-    def _key(self, key: Any) -> bytes:
-        return self._inner._key(self._prefix + _bytes(key))
+    def _named(self, key: bytes) -> bytes:
+        return self._inner._named(self._prefix + key)
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         return self._inner._do(command, *parts, limit=limit)
@@ -342,21 +388,25 @@ class TCPStore(Store):
     ) -> None:
         from ._store_wire import secret_of_environment
 
-        if not isinstance(timeout, timedelta):
+        if not isinstance(timeout, timedelta | float):
             raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+        timeout, port = as_timedelta("TCPStore", timeout), as_int("TCPStore", port, 0, 65535)
+        host_name = as_bytes("TCPStore", host_name).decode()
+        world_size = None if world_size is None else as_int("TCPStore", world_size)
         if world_size == 0:
             raise ValueError("TCPStore world size cannot be 0")
         if world_size is not None and world_size < 0:
             world_size = None
         self._secret = secret_of_environment() if _secret is None else _secret
         self._timeout, self._host = timeout, host_name
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._idle: deque[Channel] = deque(maxlen=_IDLE)  # connections in no call; closed where they are dropped
+        self._process = os.getpid()
         self._server = _serve(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
         if self._server is not None and not multi_tenant:
             weakref.finalize(self, self._server.close).atexit = False
         self._port = self._server.port if self._server is not None else port
         end = time.monotonic() + timeout.total_seconds()
-        self._channel: Channel | None = self._connected(end, patient=True)
+        self._idle.append(self._connected(end, patient=True))
         if world_size is not None and wait_for_workers:
             self._wait_for_workers(world_size, is_master, end)
 
@@ -418,33 +468,31 @@ class TCPStore(Store):
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         limit = self._timeout.total_seconds() if limit is None else limit
         end = time.monotonic() + limit
-        if self._process != os.getpid():  # a fork must not speak on its parent's connection
-            self._lock, self._process, self._channel = threading.RLock(), os.getpid(), None
-        lock: Any = self._lock
-        if lock._is_owned():  # by a call of this thread, which a handler of a signal interrupts
-            answer = self._answer(command, parts, limit, end)
-        else:
-            try:  # an interrupt may come as soon as the lock is held
-                if not lock.acquire(timeout=min(max(limit, 0), threading.TIMEOUT_MAX)):
-                    raise _Late(self._words(command, limit))
-                answer = self._answer(command, parts, limit, end)
-            finally:
-                if lock._is_owned():
-                    lock.release()
+        if self._process != os.getpid():  # a fork must not speak on its parent's connections
+            self._idle, self._process = deque(maxlen=_IDLE), os.getpid()
+        answer = self._answer(command, parts, limit, end)
         if not answer or answer[0] != b"":
             raise DistStoreError((answer or [b"an empty answer"])[0].decode(errors="replace"))
         return answer[1:]
 
     def _answer(self, command: str, parts: tuple[bytes, ...], limit: float, end: float) -> list[bytes]:
-        """The answer to one message. After an error the next call makes a new connection."""
-        channel, self._channel = self._channel or self._connected(end, patient=False), None
+        """The answer to one message. A connection belongs to one call at a time, and ends where the call does not: by
+        an error, or by an interrupt at any moment. Other threads, and handlers of signals, have other connections.
+        """
+        try:
+            channel = self._idle.pop()
+        except IndexError:
+            channel = self._connected(end, patient=False)
         try:
             answer = unpack(channel.ask(pack([command.encode(), *parts]), end), MAX_KEYS + 1)
+            if command == "pop" and len(answer) > 1:
+                channel.confirm(end)  # else the value goes back
         except TimeoutError:
             channel.close()
             raise _Late(self._words(command, limit)) from None
         except OSError as error:
             channel.close()
+            self._idle.clear()  # which the master has probably closed, too
             raise DistNetworkError(f"the store at {self._host}:{self._port} does not answer: {error}") from None
         except ValueError as error:
             channel.close()
@@ -452,7 +500,7 @@ class TCPStore(Store):
         except BaseException:  # an interrupt leaves half a message
             channel.close()
             raise
-        self._channel = channel
+        self._idle.append(channel)
         return answer
 
     def _words(self, command: str, limit: float) -> str:

@@ -372,7 +372,7 @@ class _Hook:
     """The last word of a process that fails: its traceback with the rank before each line, then the end of all."""
 
     def __init__(self, before: Any, rank: int) -> None:
-        self._before, self._rank = before, rank
+        self._before, self._rank, self._process = before, rank, os.getpid()
 
     def __call__(self, kind: Any, error: Any, trace: Any) -> None:
         import traceback
@@ -384,7 +384,7 @@ class _Hook:
             self._before(kind, error, trace)
         sys.stdout.flush()
         sys.stderr.flush()
-        if kind is KeyboardInterrupt:
+        if kind is KeyboardInterrupt or os.getpid() != self._process:  # a forked child ends alone
             return
         from ._launch.reporting import report
 
@@ -584,3 +584,14 @@ def warn_not_in_group(call: str) -> None:
     """The warning of a call for a group that this process is not in."""
     rank = -1 if _world.default_pg is None else _world.default_pg.rank()
     warnings.warn(f"Running {call} on global rank {rank} which does not belong to the given group.", stacklevel=3)
+
+
+def _forget_prepared() -> None:
+    """What was prepared speaks on the parent's connections: a forked child asks anew, and gets the engine's error."""
+    for group in _world.groups.values():
+        if group._prepared is not None:
+            group._prepared = {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_prepared)

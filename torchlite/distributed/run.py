@@ -20,6 +20,7 @@ from typing import Any
 from torchlite._settings.mpich import clear_shared_memory
 from torchlite._settings.temporary import process_folder
 
+from ._launch.rank import rank_folders, signal_name
 from ._launch.starting import Hosts, Run, describe, find_mpiexec, mpi_command, rank_command, read_hosts
 
 __all__ = ["get_args_parser", "main", "run"]
@@ -114,7 +115,13 @@ def _free_port() -> int:
 
 
 def _log_folder(args: argparse.Namespace) -> str:
-    """A new folder of this user's for the files of `--tee` and `--redirects`; "" where neither is given."""
+    """The folder for the files of `--tee` and `--redirects`, a new one of this user's where none is named; "" where
+    neither is given. OSError where it cannot be written.
+    """
+    if args.log_dir and (args.tee != "0" or args.redirects != "0"):
+        os.makedirs(args.log_dir, exist_ok=True)
+        with tempfile.TemporaryFile(dir=args.log_dir):
+            return args.log_dir
     return tempfile.mkdtemp(prefix="torchlite_run_") if args.tee != "0" or args.redirects != "0" else ""
 
 
@@ -136,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
         "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
         "run_id": args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12], "restart": 0,
         "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
-        "log_dir": args.log_dir or _log_folder(args), "folder": process_folder(), "launcher": os.getpid(),
+        "log_dir": _log_folder(args), "folder": process_folder(), "launcher": os.getpid(),
     }  # fmt: skip
     before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
@@ -144,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
     for restart in range(args.max_restarts + 1):
         options |= {"restart": restart, "mark": secrets.token_hex(16)}
         command = [*before, *rank_command(options, program, not args.no_python, args.module)]
-        started = Run(command, size, options["mark"])
+        started = Run(command, size, options["mark"], rank_folders(options) if nodes == 1 else "")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda given, frame, started=started: started.stop(given))
         code = started.wait()
@@ -160,7 +167,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(started: Run, code: int, left: int) -> None:
-    words = describe(started.failures[0]) if started.failures else f"mpiexec ended with exit code {code}"
+    words = f"mpiexec ended with exit code {code}" if code >= 0 else f"mpiexec was killed by {signal_name(-code)}"
+    if started.failures:
+        words = describe(started.failures[0])
     after = f"all processes start again ({left} more times at most)" if left else "the others were ended"
     print(f"torchlite-run: {words}\ntorchlite-run: {after}", file=sys.stderr, flush=True)
 

@@ -23,7 +23,9 @@ from typing import Any, BinaryIO
 
 # Before what is said to the launcher, on the error output. It has a word that the program does not know.
 MARK = "\x1etorchlite-run {} "
+_PART = 1 << 16  # bytes of a line that are carried at once
 _LONGER = 10.0  # seconds for which mpiexec may take to end this process after the launcher's end
+ENDED = "ended"  # the file in a rank's folder that says that its program came to an end
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
     "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),
@@ -70,13 +72,18 @@ def _is_shared(options: dict[str, Any]) -> bool:
     return options["nodes"] == 1 and os.path.isdir(options["folder"])
 
 
+def rank_folders(options: dict[str, Any]) -> str:
+    """The folder of the ranks' folders, where all are on one machine."""
+    return os.path.join(options["folder"], f"ranks-{options['restart']}")
+
+
 @contextlib.contextmanager
 def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
     """The folder of a rank. The launcher's own goes with it, also where this process is killed; other machines do not
     have it.
     """
     if _is_shared(options):
-        folder = os.path.join(options["folder"], f"ranks-{options['restart']}", str(rank))
+        folder = os.path.join(rank_folders(options), str(rank))
         os.makedirs(folder)
         yield folder
         return
@@ -112,16 +119,18 @@ def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, Bi
 
 
 def _carry(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, prefix: bytes) -> None:
-    """Lines to the console, each with the rank before it, and to a file."""
-    for line in iter(source.readline, b""):
+    """Lines to the console, each with the rank before it, and to a file. Long ones go in parts."""
+    begins = True
+    for part in iter(lambda: source.readline(_PART), b""):
         if file is not None:
-            file.write(line)
+            file.write(part)
         if target is not None:
-            target.write(prefix + line)
+            target.write(prefix + part if begins else part)
             target.flush()
+        begins = part.endswith(b"\n")
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal
@@ -130,7 +139,7 @@ def _signal_name(number: int) -> str:
 
 def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
     told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
-    told["signal"] = _signal_name(-code) if code < 0 else ""
+    told["signal"] = signal_name(-code) if code < 0 else ""
     told["code"] = code
     try:
         with open(error_file) as file:
@@ -149,6 +158,20 @@ def _state(folder: str, pid: int) -> str:
             return file.read()
     except OSError:
         return ""
+
+
+def _has_joined(folder: str) -> bool:
+    """Whether the program's process, or one that it started, has begun to join its world."""
+    try:
+        return any(name.startswith("state-") for name in os.listdir(folder))
+    except OSError:  # the program may have removed it
+        return False
+
+
+def _note_end(folder: str) -> None:
+    """Leave the launcher a sign that the program came to an end and was not ended with this process."""
+    with contextlib.suppress(OSError), open(os.path.join(folder, ENDED), "w"):
+        pass
 
 
 def _tell(options: dict[str, Any], told: dict[str, Any]) -> None:
@@ -187,11 +210,19 @@ def main(options: dict[str, Any], command: list[str]) -> int:
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
     with _own_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
-        streams = _streams(options, at)
+        try:
+            streams = _streams(options, at)
+        except OSError as error:
+            told = {**_failure(1, at, os.getpid(), error_file), "error": str(error), "traceback": str(error)}
+            _tell(options, {**told, "what": "end", "state": "", "joined": False})
+            return 1
         plain = [shown and file is None for shown, file in streams]
         child = subprocess.Popen(
             command,
             env=environment(options, at, error_file),
+            stdin=subprocess.DEVNULL
+            if at["rank"]
+            else None,  # mpiexec gives its input to rank 0, and never ends others'
             stdout=None if plain[0] else subprocess.PIPE,
             stderr=None if plain[1] else subprocess.PIPE,
             close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
@@ -219,7 +250,8 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         for thread in (*carriers, watcher):
             thread.join(5)
         state = _state(folder, child.pid)
-        joined = any(name.startswith("state-") for name in os.listdir(folder))  # it, or a process that it started
+        joined = _has_joined(folder)
+        _note_end(folder)
         _tell(options, {**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined})
         if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.

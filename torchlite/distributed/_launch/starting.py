@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -17,13 +18,17 @@ from typing import Any, NamedTuple
 
 from torchlite.distributed._store_wire import SECRET
 
-from .rank import MARK, ends_with_parent
+from .rank import ENDED, MARK, ends_with_parent
 from .watching import Watchers
 
 _PATIENCE = 10.0  # seconds for which mpiexec may take to end the others of a process that failed
 _NOTE = 3.0  # seconds after which it is said that some came to their end and others did not
 _SIGNALED = 30.0  # seconds for which all may go on after a signal, as for torchrun
 _MISSED = 2.0  # seconds for which others may wait to join a world that a process has left for good
+_HELPER = 1.0  # seconds for which processes may go on after mpiexec's own that started them has ended
+_MESSAGE = 1 << 20  # bytes of a message of `rank.py` at most
+# What MPICH and Open MPI write when a rank aborts MPI.
+_ABORTS = re.compile(rb"Abort\(-?\d+\) on node (\d+) \(rank |MPI_ABORT was invoked on rank (\d+) ")
 _GRACE = 5.0  # seconds for which others may go on after a process left its world by `os._exit(0)`
 
 
@@ -88,12 +93,16 @@ class Run:
 
     A process that ends with exit code 0 while its process group exists has failed too, unless all others come to
     their end at the same time. It may do so after `destroy_process_group`. One that ends before it has joined the world
-    has failed where others wait to join it: it needs all.
+    has failed where others wait to join it: it needs all. One that `mpiexec` ended, with exit code 0, has failed too:
+    `folder` is that of the ranks' folders where they are on this machine.
     """
 
-    def __init__(self, command: list[str], size: int, mark: str) -> None:
+    def __init__(self, command: list[str], size: int, mark: str, folder: str = "") -> None:
         self.failures: list[dict[str, Any]] = []
-        self._size, self._mark = size, MARK.format(mark)
+        self._size, self._mark, self._folder = size, MARK.format(mark).encode(), folder
+        self._shown = b""  # the end of what was shown last
+        self._aborted: int | None = None  # the rank that aborted MPI
+        self._alone = 0.0  # since when processes go on without mpiexec's that started them
         self._watchers, self._told_end = Watchers(), set[int]()
         self.signaled = 0.0  # when the launcher got a signal
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
@@ -115,18 +124,57 @@ class Run:
         self._listener.start()
 
     def _listen(self) -> None:
+        """Show the error output as it comes, and take messages of `rank.py` out of it."""
         assert self._process.stderr is not None
-        for line in iter(self._process.stderr.readline, b""):
-            before, mark, told = line.decode(errors="replace").partition(self._mark)
-            if mark:
-                try:
-                    self._heard(json.loads(told))
-                except (ValueError, KeyError, TypeError):  # torn by another process's output
-                    before += mark + told
-            if before and not self._quiet:
-                with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
-                    sys.stderr.write(before)
-                    sys.stderr.flush()
+        left = b""
+        while data := os.read(self._process.stderr.fileno(), 1 << 16):
+            left = self._take(left + data)
+        self._show(left)
+
+    def _take(self, data: bytes) -> bytes:
+        """Show and hear what is complete; the rest may be the begin of a message."""
+        mark = self._mark
+        while data:
+            at = data.find(mark[:1])
+            self._show(data if at < 0 else data[:at])
+            data = b"" if at < 0 else data[at:]
+            if not data.startswith(mark[: len(data)]):
+                end = 1  # a character of the program's
+            elif b"\n" in data:
+                end = data.index(b"\n") + 1
+            elif len(data) < _MESSAGE:
+                return data
+            else:
+                end = len(data)
+            self._message(data[:end])
+            data = data[end:]
+        return b""
+
+    def _message(self, line: bytes) -> None:
+        """Hear a message; what is none is shown."""
+        if line.startswith(self._mark):
+            try:
+                self._heard(json.loads(line[len(self._mark) :]))
+                return
+            except (ValueError, KeyError, TypeError):  # torn by another process's output
+                pass
+        self._show(line)
+
+    def _show(self, data: bytes) -> None:
+        if not data:
+            return
+        self._shown = (self._shown + data)[-len(data) - 100 :]
+        if self._aborted is None and (found := _ABORTS.search(self._shown)):
+            self._aborted = int(found[1] or found[2])
+        if not self._quiet:
+            with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
+                sys.stderr.flush()
+                stream = getattr(sys.stderr, "buffer", None)
+                if stream is None:
+                    sys.stderr.write(data.decode(errors="replace"))
+                else:  # a part may end within a character
+                    stream.write(data)
+                    stream.flush()
 
     def _heard(self, told: dict[str, Any]) -> None:
         if told["what"] == "start":
@@ -140,6 +188,8 @@ class Run:
         if told["what"] == "end":
             self._told_end.add(rank)
         if told["code"]:
+            if self._quiet:  # all had come to their end, and were ended
+                return
             told["ended"] = sorted(self._states)
             self.failures.append(told)
             self._failed.set()
@@ -195,6 +245,11 @@ class Run:
                 self.end()
                 return 0
             self._note()
+            if told := self._lost_helper():
+                self.failures.append({**told, "code": 1})
+                self._send(signal.SIGKILL)  # which waits for the one that has ended
+                self._watchers.kill()
+                break
             if self._is_missed() or self._is_late() or (self._since and time.monotonic() - self._since > _GRACE):
                 self.end()
                 break
@@ -207,9 +262,28 @@ class Run:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
-        if code and not self.failures and not self.signaled and (told := self._watchers.lost(self._told_end)):
-            self.failures.append({**told, "code": code, "signal": ""})
+        if not self.failures and not self.signaled and (told := self._unsaid(code)):
+            self.failures.append(told)
         return code
+
+    def _lost_helper(self) -> dict[str, Any] | None:
+        """The process of mpiexec that ended some time before those that it started: mpiexec may wait for ever."""
+        told = self._watchers.helper()
+        self._alone = (self._alone or time.monotonic()) if told else 0.0
+        return told if self._alone and time.monotonic() - self._alone > _HELPER else None
+
+    def _unsaid(self, code: int) -> dict[str, Any] | None:
+        """What happened where no process said that it failed. `mpiexec` killed those that went on."""
+        if self._aborted is not None and code:
+            return {"aborted": self._aborted, "code": code}
+        if code in (9, 137):  # a process was killed by SIGKILL
+            told = self._watchers.lost(self._told_end)
+            return told and {"signal": "", "ended": sorted(self._states), **told, "code": code}
+        if code or not self._folder:
+            return None
+        ended = {rank for rank in range(self._size) if os.path.exists(os.path.join(self._folder, str(rank), ENDED))}
+        missing = sorted(set(range(self._size)) - ended - self._told_end)
+        return {"missing": missing, "before": sorted(self._states), "code": 1} if missing else None
 
     def _is_late(self) -> bool:
         """Whether the processes go on long after a signal that should have ended them: they may be stopped."""
@@ -238,6 +312,18 @@ class Run:
 
 def describe(failure: dict[str, Any]) -> str:
     """A sentence about a process that failed, and its traceback."""
+    if "helper" in failure:
+        return (
+            f"the process of mpiexec that had started the ranks {failure['ranks']} (pid {failure['helper']}) ended "
+            "before them: it was killed"
+        )
+    if "aborted" in failure:
+        return f"rank {failure['aborted']} aborted MPI (MPI_Abort, or an error of MPI that ends all): {failure['code']}"
+    if "missing" in failure:
+        return (
+            f"mpiexec ended the ranks {failure['missing']} before their programs had come to an end. The ranks "
+            f"{failure['before']} had ended with exit code 0, without MPI_Finalize where others need them"
+        )
     how = f"was killed by {failure['signal']}" if failure["signal"] else f"ended with exit code {failure['code']}"
     if "watcher" in failure:
         how = f"was lost: the process that watches it (pid {failure['watcher']}) was killed"

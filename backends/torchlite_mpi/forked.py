@@ -1,0 +1,36 @@
+"""What a forked child of a rank may do with its parent's messages: nothing.
+
+The child has the parent's connections to the other ranks. They would take its messages for those of the parent, and
+answers to the parent would go astray. So all that sends or waits is replaced by an error in the child, which costs the
+parent's calls nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .agreeing import Agreed, Exchange, Line
+from .communicator import Communicator
+from .requests import Receiving, Request
+
+WORDS = (
+    "MPI does not survive a fork: this process was forked by a rank, whose process groups it cannot use. Start "
+    "processes with the 'spawn' method"
+)
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(WORDS)
+
+
+def _leave(*args: Any) -> None:
+    """What is freed belongs to the parent."""
+
+
+def refuse_all() -> None:
+    """Called in the child."""
+    for kind in (Communicator, Line, Request, Receiving, Agreed):
+        for name, value in list(vars(kind).items()):
+            if callable(value) and (name == "__init__" or not name.startswith("__")):
+                setattr(kind, name, _leave if name in ("free", "release") else _refuse)
+    Exchange.__del__ = _leave  # type: ignore[method-assign]
