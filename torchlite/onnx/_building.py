@@ -46,6 +46,7 @@ _ON_HOST = {
     "BlackmanWindow", "MelWeightMatrix", "SequenceLength", "OptionalHasElement", "StringSplit", "RegexFullMatch",
     "TfIdfVectorizer", "LabelEncoder", "ImageDecoder", "SequenceAt", "Loop", "Scan", "If", "ConcatFromSequence",
 }  # fmt: skip
+_KINDS = {int: "whole number", float: "number", str: "text"}
 _ATTRIBUTES = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
                "sparse_tensors", "tp", "type_protos")  # fmt: skip
 
@@ -352,6 +353,10 @@ class Scope:
             raise OnnxFileError(f"{what}: the input {absent[0]!r} of the op is missing")
         args = [self.argument(v, op, i) for i, v in enumerate(values)]
         kwargs = {name: self.attribute(value, what) for name, value in given.items()}
+        for name, kind in op.kinds.items():
+            value = kwargs.get(name, 0)
+            if name in kwargs and not isinstance(value, (kind, int) if kind is float else kind):
+                raise OnnxFileError(f"{what}: the attribute {name} is no {_KINDS[kind]}")
         count = max(len(node.output), 1)
         while count > 1 and not node.output[count - 1]:
             count -= 1

@@ -501,7 +501,8 @@ class FileSystemReader(_InFolder, StorageReader):
         dtype = self._dtypes.get(item.storage_index.fqn, tensor.dtype)
         if tensor.dtype is not dtype:
             raise ValueError(
-                f"{short(item.storage_index.fqn)} of the checkpoint has a part of {tensor.dtype}, and the metadata say {dtype}"
+                f"{short(item.storage_index.fqn)} of the checkpoint has a part of {tensor.dtype}, "
+                f"and the metadata say {dtype}"
             )
         part = narrowed(tensor, item.storage_offsets, item.lengths)
         target = planner.resolve_tensor(item).detach()

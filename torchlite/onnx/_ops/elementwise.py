@@ -14,7 +14,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .limits import allow, allow_broadcast, allow_matmul, allow_products, allow_work, hold
-from .registry import Number, number, op, together
+from .registry import Number, fits_into, number, op, together
 
 PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
@@ -268,12 +268,13 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
     x, slope = together(x, slope)
     if slope.ndim == 1 and x.ndim > 2 and slope.shape[0] == x.shape[1]:
         slope = slope.reshape(-1, *[1] * (x.ndim - 2))
-    fitting("PRelu", x, slope)
+    fits_into("PRelu", slope, x.shape)
     return torch.where(x < 0, x * slope, x)
 
 
 @op("PRelu", since=7)
 def prelu_that_broadcasts(x: Tensor, slope: Tensor) -> Tensor:
+    fits_into("PRelu", slope, x.shape)
     x, slope = fitting("PRelu", x, slope)
     return torch.where(x < 0, x * slope, x)
 
@@ -333,6 +334,8 @@ def gemm(
         a = a.t()
     right = b.t() if transB else b
     allow_matmul(a, right)
+    if c is not None:
+        fits_into("Gemm", c, (a.shape[0], right.shape[1]))
     if alpha == 1 and beta == 1 and transB and c is not None and c.ndim == 1 and a.is_floating_point():
         return F.linear(a, b, c)
     out = torch.matmul(a, right)
@@ -340,7 +343,6 @@ def gemm(
         out = (alpha * out).to(a.dtype)
     if c is None:
         return out
-    allow_broadcast("Gemm", out, c)
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
 
 

@@ -112,6 +112,8 @@ def tensor_scatter(
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
     indices, values = together(indices, values)
     n = int(number(depth))
+    if values.numel() != 2 or n < 0:
+        raise ValueError(f"OneHot: {values.numel()} values, not two, or a negative depth ({n})")
     allow("OneHot", indices.numel(), n, each=width(values.dtype))
     axis = axis + indices.ndim + 1 if axis < 0 else axis
     places = torch.remainder(indices.to(torch.int64), n) if n else indices.to(torch.int64)
