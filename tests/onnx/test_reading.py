@@ -399,7 +399,7 @@ _BRANCH = Message("Graph", name="branch", node=[node("Neg", ["x"], ["b"])], outp
     ],
 )  # fmt: skip
 def test_values_that_onnx_excludes_are_errors(item, initializers, words):
-    """onnxruntime refuses each of them too."""
+    """onnxruntime refuses them too, but for a larger slope and an axis that Squeeze is given twice."""
     data = model([item], [info("x", 1, 1)], ["y"], initializers)
     with pytest.raises((torch.onnx.OnnxFileError, ValueError), match=words):
         torch.onnx.load(data)(torch.ones(1, 1))
