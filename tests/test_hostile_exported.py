@@ -269,3 +269,26 @@ def test_no_file_is_written_with_a_name_that_no_file_may_have(name, tmp_path):
     with pytest.raises(RuntimeError, match="cannot be the name of an attribute"):
         torch.export.save(program, path)
     assert path.read_bytes() == b"before" and [p.name for p in tmp_path.iterdir()] == ["p.pt2"]
+
+
+@pytest.mark.parametrize("run", [torch.chain_matmul, lambda *tensors: torch.linalg.multi_dot(tensors)])
+def test_chains_of_matrices_have_a_length(run):
+    """The order of their products is found in a time that grows with the cube of their number."""
+
+    class Chain(torch.nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.count = count
+
+        def forward(self, x):
+            return run(*[x] * self.count)
+
+    found = []
+    for count in (20, 201):
+        file = io.BytesIO()
+        torch.export.save(torch.export.export(Chain(count), (torch.eye(2),)), file)
+        found.append(torch.export.load(io.BytesIO(file.getvalue())))
+    assert torch.equal(found[0].module()(torch.eye(2)), torch.eye(2))
+    for module in (found[1].module(), found[1].graph_module, torch.fx.Interpreter(found[1].graph_module).run):
+        with pytest.raises(RuntimeError, match="a program may give 200 (tensors|matrices) at most, but got 201"):
+            module(torch.eye(2))

@@ -418,6 +418,22 @@ def test_checkpoints_are_no_larger_than_their_files(tmp_path):
     assert "elements that are not in its file" in error({}, place)
 
 
+def test_parts_are_of_the_dtype_that_the_metadata_say(tmp_path):
+    """A part of complex numbers would lose its imaginary parts without a word."""
+    dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
+    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    (place,) = metadata.storage_data.values()
+    part = io.BytesIO()
+    torch.save(torch.ones(4, dtype=torch.complex64), part)
+    (tmp_path / "__1_0.distcp").write_bytes(part.getvalue())
+    vars(place).update({"relative_path": "__1_0.distcp", "offset": 0, "length": len(part.getvalue())})
+    (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+    target = torch.full((4,), 7.0)
+    told = str(failure(dcp.load, {"x": target}, checkpoint_id=tmp_path))
+    assert "'x' of the checkpoint has a part of torch.complex64, and the metadata say torch.float32" in told
+    assert target.tolist() == [7.0] * 4
+
+
 def test_saving_removes_parts_alone(tmp_path):
     dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
     metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)

@@ -146,6 +146,28 @@ def unread(kind: str, count: int = 1, shape: tuple[int, ...] = (1 << 19,), **att
     return made
 
 
+def over_texts(nodes: list[Message], count: int = 1 << 14) -> Bomb:
+    """A loop whose body has ops on many texts `t` from outside."""
+
+    def made() -> tuple[bytes, str]:
+        body = Message(
+            "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+            output=[info("c"), info("s2")], node=[*nodes, node("Identity", ["s"], ["s2"])],
+        )  # fmt: skip
+        first = [node("ConstantOfShape", ["n"], ["x"]), node("Cast", ["x"], ["t"], to=8)]
+        loop = node("Loop", ["m", "", "d"], ["y"], body=body)
+        return ran([*first, loop], [ints("n", count), one("m", HUGE), shaped("d", 1)])
+
+    return made
+
+
+def costly(kind: str, shape: tuple[int, ...], *initializers: Message, count: int = 200, **attributes: Any) -> Bomb:
+    """A loop whose body has many ops that take long for few elements."""
+    names = ["x", *(item.name for item in initializers)]
+    nodes = [node(kind, names, [f"u{i}"], **attributes) for i in range(count)]
+    return looped([*nodes, node("Identity", ["s"], ["s2"])], inside=[shaped("x", *shape), *initializers])
+
+
 def of_nested_branches(depth: int, padding: int) -> Bomb:
     """A loop of branches in branches, in a file of so many other nodes."""
 
@@ -473,6 +495,17 @@ BOMBS: dict[str, Bomb] = {
     "onnx loop of one long list": looped([node("Split", ["s", "n"], ["s2"])], also=[ints("n", 4, *[0] * 5_000)]),
     "onnx loop of values that nobody reads": unread("Erf"),
     "onnx loop of costly values that nobody reads": unread("Acosh", 4),
+    "onnx loop over texts, equal": over_texts([node("Equal", ["t", "t"], ["u"])]),
+    "onnx loop over texts, cast": over_texts([node("Cast", ["t"], ["u"], to=1)]),
+    "onnx loop over texts, split": over_texts([node("StringSplit", ["t"], ["u", "v"])]),
+    "onnx loop over texts, normalized": over_texts([node("StringNormalizer", ["t"], ["u"], stopwords=["0"])]),
+    "onnx loop over texts, joined": over_texts([node("StringConcat", ["t", "t"], ["u"])]),
+    "onnx loop of costly ops, grid": costly("GridSample", (1, 1, 2, 2), shaped("g", 1, 1, 1, 2), mode="cubic"),
+    "onnx loop of costly ops, lstm": costly(
+        "LSTM", (1, 1, 1), shaped("w", 1, 4, 1), shaped("r", 1, 4, 1), hidden_size=1),
+    "onnx loop of costly ops, groups": costly(
+        "GroupNormalization", (1, 1, 2, 2), floats("g", 1), floats("b", 1), num_groups=1),
+    "onnx loop of costly ops, gelu": costly("Gelu", (1,)),
     "onnx loop of windows": unread("MaxPool", shape=(1, 1, 1 << 19), kernel_shape=[1 << 19]),
     "onnx loop of means": unread("GlobalLpPool", shape=(1, 1, 1 << 19)),
     "onnx loop of places": unread("NonZero"),

@@ -135,9 +135,9 @@ def test_loops_count_the_nodes_that_run():
     y, z = torch.onnx.load(data)(torch.ones(4), torch.tensor(5))
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]
     module = torch.onnx.load(data, max_elements=1 << 10)
-    assert module(torch.ones(4), torch.tensor(8))[0][0] == 256
+    assert module(torch.ones(4), torch.tensor(12))[0][0] == 4096
     with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
-        module(torch.ones(4), torch.tensor(11))
+        module(torch.ones(4), torch.tensor(18))
 
 
 def test_a_loop_ends_where_its_state_is_too_large():
@@ -395,3 +395,91 @@ def test_a_loop_with_a_growing_cache_needs_no_argument():
     with torch.no_grad():
         y, keys = module(torch.linspace(-1, 1, 64)[None], torch.tensor(800))
     assert keys.shape == (801, 64) and y.shape == (1, 64) and y.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Equal", ["t", "t"], ["u"])], [node("Cast", ["t"], ["u"], to=1)],
+        [node("StringNormalizer", ["t"], ["u"], stopwords=["no"])], [node("StringSplit", ["t"], ["u", "v"])],
+        [node("StringConcat", ["t", "t"], ["u"])],
+    ],
+)  # fmt: skip
+def test_texts_that_ops_read_or_make_count_as_work(nodes):
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+        output=[info("c"), info("s2")], node=[*nodes, node("Identity", ["s"], ["s2"])],
+    )  # fmt: skip
+    first = [node("Cast", ["z"], ["t"], to=8), node("Loop", ["m", "", "x"], ["y"], body=body)]
+    data = model(first, [info("z", 500), info("m", kind=7), info("x", 4)], ["y"])
+    module, given = torch.onnx.load(data, max_elements=1 << 15), (torch.zeros(500), torch.ones(4))
+    assert module(given[0], torch.tensor(20), given[1]).tolist() == [1.0] * 4
+    with pytest.raises(OnnxFileError, match="more work than on 8388608 elements"):
+        module(given[0], torch.tensor(250), given[1])
+
+
+def test_costly_ops_are_several_steps_of_a_loop():
+    cheap = _doubling_loop(*[node("Neg", ["s"], [f"u{i}"]) for i in range(40)], node("Neg", ["s"], ["s2"]))
+    costly = _doubling_loop(
+        *[node("LpNormalization", ["s"], [f"u{i}"], axis=0) for i in range(40)], node("Neg", ["s"], ["s2"])
+    )
+    assert torch.onnx.load(cheap)(torch.zeros(4), torch.tensor(1000)).tolist() == [0.0] * 4
+    assert torch.onnx.load(costly)(torch.ones(4), torch.tensor(100)).tolist() == [1.0] * 4
+    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
+        torch.onnx.load(costly)(torch.zeros(4), torch.tensor(1000))
+
+
+def test_a_loop_of_ten_thousand_steps_needs_no_argument():
+    """A small recurrent layer: its state meets a matrix in each step."""
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+        output=[info("c"), info("s2"), info("r")],
+        node=[
+            node("MatMul", ["s", "w"], ["p"]), node("Add", ["p", "x"], ["q"]), node("Tanh", ["q"], ["s2"]),
+            node("ReduceSum", ["s2"], ["r"], keepdims=0),
+        ],
+    )  # fmt: skip
+    matrix = tensor("w", np.eye(32, dtype=np.float32), "float32")
+    nodes = [node("Loop", ["m", "", "x"], ["y", "sums"], body=body)]
+    module = torch.onnx.load(model(nodes, [info("x", 4, 32), info("m", kind=7)], ["y", "sums"], [matrix]))
+    with torch.no_grad():
+        y, sums = module(torch.full((4, 32), 0.5), torch.tensor(10_000))
+    assert y.shape == (4, 32) and sums.shape == (10_000,)
+
+
+def test_errors_say_which_number_allows_more():
+    body = _doubling_loop(node("Neg", ["s"], ["s2"]))
+    with pytest.raises(OnnxFileError, match="too many steps") as error:
+        torch.onnx.load(body)(torch.zeros(4), torch.tensor(30_000))
+    told = re.search(r"torch\.onnx\.load\(f, max_elements=(\d+)\) allows more", str(error.value))
+    module = torch.onnx.load(body, max_elements=int(told.group(1)))
+    assert module(torch.ones(4), torch.tensor(30_000)).tolist() == [1.0] * 4
+
+
+def test_functions_of_the_file_may_make_as_many_nodes_as_the_argument_says():
+    imports = [Message("OperatorSetId", version=20), Message("OperatorSetId", domain="own", version=1)]
+    inner = Message(
+        "Function",
+        name="f",
+        domain="own",
+        input=["a"],
+        output=["b"],
+        opset_import=imports,
+        node=[node("Neg", ["a" if not i else f"n{i}"], [f"n{i + 1}" if i < 99 else "b"]) for i in range(100)],
+    )
+    calls = [Message("Node", op_type="f", domain="own", input=[f"v{i}"], output=[f"v{i + 1}"]) for i in range(150)]
+    data = model(calls, [info("v0", 4)], ["v150"], functions=[inner])
+    with pytest.raises(OnnxFileError, match=r"make more nodes .*; torch\.onnx\.load\(f, max_elements=8388608\)"):
+        torch.onnx.load(data)
+    assert torch.onnx.load(data, max_elements=8388608)(torch.ones(4)).tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_forward_counts_as_a_call_does(monkeypatch, compiled):
+    if not compiled:
+        monkeypatch.setattr("torchlite.onnx._building._COMPILED", 1)
+    module = torch.onnx.load(_doubling_loop(node("Concat", ["s", "s"], ["s2"], axis=0)), max_elements=1 << 16)
+    assert module._is_compiled() is compiled and module.forward(torch.ones(4), torch.tensor(3)).shape == (32,)
+    with pytest.raises(OnnxFileError, match="where a run may hold 65536"):
+        module.forward(torch.ones(4), torch.tensor(40))
+    assert limits.RUN.limits is None

@@ -363,3 +363,43 @@ def test_constants_and_lists_are_shared_by_their_uses():
     calls = [Message("Node", op_type="f", domain="own", input=["x"], output=[f"y{i}"]) for i in range(1_000)]
     with pytest.raises(OnnxFileError, match="more inputs and elements of lists"):
         torch.onnx.load(model(calls, [info("x", 1)], ["y0"], functions=[f]))
+
+
+def _bool(name, *values):
+    return tensor(name, np.array(values), "bool")
+
+
+def _floats(name, *values):
+    return tensor(name, np.array(values, np.float32), "float32")
+
+
+def _longs(name, *values):
+    return tensor(name, np.array(values, np.int64), "int64")
+
+
+_BRANCH = Message("Graph", name="branch", node=[node("Neg", ["x"], ["b"])], output=[info("b")])
+
+
+@pytest.mark.parametrize(
+    ("item", "initializers", "words"),
+    [
+        (node("If", ["a"], ["y"], then_branch=_BRANCH, else_branch=_BRANCH), [_bool("a", True, False)], "one number"),
+        (node("If", ["a"], ["y"], then_branch=_BRANCH, else_branch=_BRANCH), [_floats("a", 1)], "one boolean value"),
+        (node("TopK", ["x", "a"], ["y", "z"]), [_longs("a", 1, 2)], "one number"),
+        (node("CumSum", ["x", "a"], ["y"]), [_longs("a", 0, 1)], "one number"),
+        (node("Range", ["a", "b", "b"], ["y"]), [_longs("a", 0, 0), _longs("b", 1)], "one number"),
+        (node("OneHot", ["x", "a", "x"], ["y"]), [_longs("a", 3)], "not two"),
+        (node("Gemm", ["x", "x", "a"], ["y"], transB=1), [_floats("a", *range(5))], "cannot be broadcast"),
+        (node("PRelu", ["x", "a"], ["y"]), [_floats("a", *range(5))], "cannot be broadcast"),
+        (node("Squeeze", ["x", "a"], ["y"]), [_longs("a", 0, 0)], "said twice"),
+        (node("Slice", ["x", "a", "a", "a"], ["y"]), [_longs("a", 0, 0)], "said twice"),
+        (node("ReduceSum", ["x"], ["y"], keepdims="0"), [], "the attribute keepdims is no whole number"),
+        (node("LeakyRelu", ["x"], ["y"], alpha="0"), [], "the attribute alpha is no number"),
+        (node("Gelu", ["x"], ["y"], approximate=1), [], "the attribute approximate is no text"),
+    ],
+)  # fmt: skip
+def test_values_that_onnx_excludes_are_errors(item, initializers, words):
+    """onnxruntime refuses them too, but for a larger slope and an axis that Squeeze is given twice."""
+    data = model([item], [info("x", 1, 1)], ["y"], initializers)
+    with pytest.raises((torch.onnx.OnnxFileError, ValueError), match=words):
+        torch.onnx.load(data)(torch.ones(1, 1))

@@ -62,6 +62,8 @@ _COUNTS: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 COUNTED = frozenset(name for name, (number, _) in _COUNTS.items() if number != "sections")
 _COMBINED = 1 << 22  # elements of what `combinations` may give
+# Lists of tensors whose length an op's work grows with by its cube, and the longest.
+_CHAINS = {"chain_matmul": ("matrices", 200), "linalg_multi_dot": ("tensors", 200)}
 _PIECES = ("unbind", "split", "unsafe_split", "chunk", "unsafe_chunk", "split_copy", "unbind_copy")
 
 
@@ -89,11 +91,20 @@ def _checking(overload: OpOverload) -> Any:
     for overloads that have no such numbers.
     """
     name = overload._opname
-    if overload.namespace != "aten" or name not in (*_COUNTS, *_PIECES, "combinations"):
+    if overload.namespace != "aten" or name not in (*_COUNTS, *_CHAINS, *_PIECES, "combinations"):
         return None
     places = [argument.name for argument in overload._schema.positional]
     if name == "combinations":
         return lambda args, kwargs: _check_combinations(**dict(zip(places, args, strict=False)) | kwargs)
+    if name in _CHAINS:
+        listed, longest = _CHAINS[name]
+
+        def check_length(args: tuple, kwargs: dict[str, Any]) -> None:
+            count = len((dict(zip(places, args, strict=False)) | kwargs).get(listed, ()))
+            if count > longest:
+                raise RuntimeError(f"{overload.name()}: a program may give {longest} {listed} at most, but got {count}")
+
+        return check_length
     if name in _PIECES:
 
         def check(args: tuple, kwargs: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ from ._scalars import VISITS, visited
 from ._unpickling import ProgramUnpickler
 
 _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
+# Of Python, where a pickle or a program within it is made of other parts than those of the format.
+_RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
@@ -114,6 +116,11 @@ def _unpickled(reader: Any, record: str, folder: str, program: Any, how: Any) ->
         check_sparse(unpickler.sparse, reader.budget)
         unpickler.set_states(reader.length)
         return found
+    except RecursionError:
+        raise RuntimeError(f"its values lie too deep in each other (in the record {record})") from None
+    except _RAW as error:
+        told = f"{type(error).__name__}: {str(error)[:500]}"
+        raise RuntimeError(f"this is no program of TorchScript ({told}; in the record {record})") from error
     except _ERRORS as error:
         said = str(error)
         if "record" not in said:

@@ -21,6 +21,7 @@ from . import _ops
 from ._direct import CHECKED_RESULT, Known, after, direct, known_of
 from ._module import CountingCode, LoadedModule
 from ._ops import control, inputs, sequences, types
+from ._ops.limits import more_with
 from ._ops.registry import Op
 from ._protobuf import Message
 from ._tensors import Elements
@@ -30,6 +31,7 @@ from .errors import OnnxFileError
 _HOST_SIZE = 64  # elements up to which integers are held by the host
 # Nodes that functions may make: of any file, for each of its nodes, and for so many bytes of it. One takes 1.2 kB.
 _FREE_NODES, _TIMES, _NODE = 20_000, 4, 24
+_ELEMENTS = 64  # of `max_elements` for a node
 _FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
 _COMPILED = 1 << 13  # nodes and arguments of a file until graphs are interpreted: Python's compiler takes 11 kB a node
 # By op: places of inputs that no training changes.
@@ -44,6 +46,7 @@ _ON_HOST = {
     "BlackmanWindow", "MelWeightMatrix", "SequenceLength", "OptionalHasElement", "StringSplit", "RegexFullMatch",
     "TfIdfVectorizer", "LabelEncoder", "ImageDecoder", "SequenceAt", "Loop", "Scan", "If", "ConcatFromSequence",
 }  # fmt: skip
+_KINDS = {int: "whole number", float: "number", str: "text"}
 _ATTRIBUTES = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
                "sparse_tensors", "tp", "type_protos")  # fmt: skip
 
@@ -66,8 +69,9 @@ class Model:
     """What all graphs of one file of `size` bytes share."""
 
     def __init__(
-        self, model: Message, size: int, elements: Elements, custom: dict[tuple[str, str], Op], trains: Any
-    ) -> None:
+        self, model: Message, size: int, elements: Elements, custom: dict[tuple[str, str], Op], trains: Any,
+        max_elements: int,
+    ) -> None:  # fmt: skip
         self.elements, self.custom, self.trains = elements, custom, trains
         self.functions: dict[tuple[str, str, str], Message] = {}
         for f in model.functions:
@@ -85,7 +89,8 @@ class Model:
         self.lists: dict[int, tuple[list, Any]] = {}
         count = len(model.graph.node) + len(model.graph.input)
         count += sum(len(f.node) + len(f.input) for f in model.functions)
-        self.left = _FREE_NODES + _TIMES * count + size // _NODE
+        self.left = max(_FREE_NODES + _TIMES * count + size // _NODE, max_elements // _ELEMENTS)
+        self.most = self.left * _ELEMENTS
         self.items = _FREE_ITEMS + size
         self.code = _COMPILED
 
@@ -94,7 +99,9 @@ class Model:
         self.left -= count
         self.code -= count
         if self.left < 0:
-            raise OnnxFileError("functions inside functions make more nodes than a file of this size may")
+            raise OnnxFileError(
+                f"functions inside functions make more nodes than a file of this size may; {more_with(self.most)}"
+            )
 
     def spend_items(self, count: int) -> None:
         """Count inputs, outputs and elements of lists, which a function's or a constant's every use has anew."""
@@ -346,6 +353,10 @@ class Scope:
             raise OnnxFileError(f"{what}: the input {absent[0]!r} of the op is missing")
         args = [self.argument(v, op, i) for i, v in enumerate(values)]
         kwargs = {name: self.attribute(value, what) for name, value in given.items()}
+        for name, kind in op.kinds.items():
+            value = kwargs.get(name, 0)
+            if name in kwargs and not isinstance(value, (kind, int) if kind is float else kind):
+                raise OnnxFileError(f"{what}: the attribute {name} is no {_KINDS[kind]}")
         count = max(len(node.output), 1)
         while count > 1 and not node.output[count - 1]:
             count -= 1

@@ -59,8 +59,8 @@ def load(
 
     `max_elements` is how many elements, four bytes each, the values of one call may hold at once. It is unset 2**20, 8
     for each four bytes of the file, 256 for each of the inputs, and for pairs of these up to 2**28 and 50 of the file.
-    All results of a call may have 256 times as many, and its loops may run a node for every eighth. A call that asks
-    for more raises OnnxFileError with the op and the number.
+    All results of a call may have 256 times as many, and its loops may run a cheap node for every sixth. Functions of
+    the file may make a node for every 64. What asks for more raises OnnxFileError with the op and the number.
 
     OnnxFileError for a file that is no model, that asks for an op that is not there, or for data outside its folder.
 
@@ -89,7 +89,7 @@ def build(
     if model.ir_version > 100 or not model.opset_import:
         raise OnnxFileError("no ONNX model: it says no version of its ops")
     custom = {key: Op(1, function, (), None, {}, True, False) for key, function in (custom_ops or {}).items()}
-    shared = Model(model, size, Elements(folder), custom, parameters)
+    shared = Model(model, size, Elements(folder), custom, parameters, int(max_elements or 0))
     _check_ops(model, custom)
     scope = Scope(shared, shared.versions)
     scope.initializers(graph)

@@ -19,6 +19,7 @@ from ._ops.elementwise import CHECKED, DIRECT, PLAIN
 from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder, read
 from .errors import OnnxFileError
 
+_CONVS, _CONV_STEPS = frozenset((F.conv1d, F.conv2d, F.conv3d)), 8
 _BODY = {True: 24, False: 64}  # steps that a call of a body within another one takes beside its nodes
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
@@ -103,6 +104,25 @@ def _interpreted(graph: Graph) -> Any:
     return forward
 
 
+def _counted(run: Any) -> Any:
+    """A `forward` that counts what it makes. A body counts with the call around it."""
+
+    @functools.wraps(run)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.file_elements is None:
+            return run(self, *args, **kwargs)
+        before = RUN.limits
+        RUN.limits = self._limits((*args, *kwargs.values()))
+        try:
+            return run(self, *args, **kwargs)
+        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:  # which no input's shape explains
+            raise OnnxFileError(f"the model asks an op for what it has not: {error}") from error
+        finally:
+            RUN.limits = before
+
+    return forward
+
+
 def _read(node: Node) -> list[Node]:
     """The inputs that a node's op goes through: its result may be smaller."""
     target: Any = node.target
@@ -147,10 +167,13 @@ class LoadedModule(GraphModule):
 
     def recompile(self) -> Any:
         """Write and compile the code anew, unless the graph is interpreted."""
+        code = None
         if self._is_compiled():
-            return super().recompile()
-        type(self).forward = _interpreted(self._graph)
-        return None
+            code = super().recompile()
+        else:
+            type(self).forward = _interpreted(self._graph)
+        type(self).forward = _counted(type(self).forward)
+        return code
 
     def _is_compiled(self) -> bool:
         return getattr(self._graph._codegen, "compiled", True)
@@ -160,24 +183,12 @@ class LoadedModule(GraphModule):
         """The Python code of `forward`."""
         return super().code if self._is_compiled() else self._graph.python_code("self").src
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.file_elements is None:
-            return super().__call__(*args, **kwargs)
-        before = RUN.limits
-        RUN.limits = self._limits((*args, *kwargs.values()))
-        try:
-            return super().__call__(*args, **kwargs)
-        except (ArithmeticError, AttributeError, KeyError, RecursionError) as error:  # which no input's shape explains
-            raise OnnxFileError(f"the model asks an op for what it has not: {error}") from error
-        finally:
-            RUN.limits = before
-
     @functools.cached_property
     def steps(self) -> int:
-        """The cost of a call as a step of a loop: one for each node, and one for each item of its arguments beyond
+        """The cost of a call as steps of a loop: those of each op, and one for each item of a node's arguments beyond
         eight. An op may look at all of them in each call.
         """
-        return sum(1 + max(self._items(node) - 8, 0) for node in self.graph.nodes)
+        return sum(_op_steps(node) + max(self._items(node) - 8, 0) for node in self.graph.nodes)
 
     def _items(self, node: Node) -> int:
         if node.op != "get_attr":
@@ -221,6 +232,13 @@ class LoadedModule(GraphModule):
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
         return _rebuilt, (type(self).__name__, body, nodes, self._is_compiled())
+
+
+def _op_steps(node: Node) -> int:
+    """The steps of a loop that a node takes, whatever its arguments. Functions of torch are one or a few."""
+    if node.op != "call_function":
+        return 0
+    return _CONV_STEPS if node.target in _CONVS else getattr(node.target, "steps", 1)
 
 
 def _leaves(value: Any) -> int:

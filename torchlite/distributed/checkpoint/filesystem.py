@@ -24,7 +24,7 @@ from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
 from . import _metadata_file
-from .metadata import Metadata, MetadataIndex, StorageMeta
+from .metadata import Metadata, MetadataIndex, StorageMeta, TensorStorageMetadata
 from .planner import LoadItemType, LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem, WriteItemType
 from .staging import BlockingAsyncStager
 from .storage import StorageReader, StorageWriter, WriteResult
@@ -417,6 +417,7 @@ class FileSystemReader(_InFolder, StorageReader):
         self.fs: FileSystemBase = FileSystem()
         self.path = self.fs.init_path(path)
         self.storage_data: dict[MetadataIndex, Any] = {}
+        self._dtypes: dict[str, torch.dtype] = {}  # of tensors, by the metadata
         self.load_id = str(uuid.uuid4())
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
@@ -447,6 +448,11 @@ class FileSystemReader(_InFolder, StorageReader):
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         self.storage_data = metadata.storage_data or {}
+        self._dtypes = {
+            name: described.properties.dtype
+            for name, described in metadata.state_dict_metadata.items()
+            if isinstance(described, TensorStorageMetadata)
+        }
         self.rank = kwargs.get("rank")
         self.use_collectives = kwargs.get("use_collectives", True)
 
@@ -485,14 +491,19 @@ class FileSystemReader(_InFolder, StorageReader):
                 last = item.storage_index
             self._give(item, tensor, planner)
 
-    @staticmethod
-    def _give(item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
+    def _give(self, item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
         if not isinstance(tensor, torch.Tensor) or len(item.lengths) != tensor.ndim:
             raise ValueError(
                 f"{short(item.storage_index.fqn)} of the checkpoint is no tensor of {len(item.lengths)} dimensions"
             )
         if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
             raise ValueError(f"{short(item.storage_index.fqn)} of the checkpoint has elements that are not in its file")
+        dtype = self._dtypes.get(item.storage_index.fqn, tensor.dtype)
+        if tensor.dtype is not dtype:
+            raise ValueError(
+                f"{short(item.storage_index.fqn)} of the checkpoint has a part of {tensor.dtype}, "
+                f"and the metadata say {dtype}"
+            )
         part = narrowed(tensor, item.storage_offsets, item.lengths)
         target = planner.resolve_tensor(item).detach()
         if target.size() != part.size():

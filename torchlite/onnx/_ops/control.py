@@ -8,28 +8,26 @@ import torchlite as torch
 from torchlite import Tensor
 
 from .limits import allow, allow_call, elements
-from .registry import number, together
+from .registry import number, together, truth
 from .sequences import tensor_in
 
 
 def branch(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
     """One of two bodies."""
-    if isinstance(condition, Tensor):
-        condition = bool(condition.reshape(-1)[0].item())
-    return then_branch(*then_reads) if condition else else_branch(*else_reads)
+    return then_branch(*then_reads) if truth("If", condition) else else_branch(*else_reads)
 
 
 def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int) -> tuple:
     """A body run until its condition is false, or as often as is said; what it gives each time is stacked."""
     most = None if count is None else int(number(count))
-    going = True if condition is None else bool(number(condition))
+    going = True if condition is None else truth("Loop", condition)
     state, step = list(carried), 0
     found: list[list] = [[] for _ in range(scanned)]
     while going and (most is None or step < most):
         allow_call("Loop", body, reads)
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
-        going = bool(number(results[0]))
+        going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
             kept.append(value)

@@ -14,7 +14,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .limits import allow, allow_broadcast, allow_matmul, allow_products, allow_work, hold
-from .registry import Number, number, op, together
+from .registry import Number, fits_into, number, op, together
 
 PLAIN: dict[str, Callable] = {
     "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
@@ -129,7 +129,7 @@ def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
 
-@op("BitShift")
+@op("BitShift", steps=16)
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     x, y = fitting("BitShift", x, y)
     bits = x.element_size() * 8
@@ -180,7 +180,7 @@ def _folded(name: str, function: Callable, values: tuple) -> Tensor:
     return first
 
 
-@op("Where")
+@op("Where", steps=3)
 def where(condition: Tensor, x: Any, y: Any) -> Any:
     condition, x, y = fitting("Where", condition, x, y)
     if not isinstance(x, Tensor):
@@ -221,12 +221,12 @@ def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.elu(x, alpha)
 
 
-@op("Celu")
+@op("Celu", steps=3)
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.celu(x, alpha)
 
 
-@op("Selu")
+@op("Selu", steps=4)
 def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
     return gamma * torch.where(x > 0, x, alpha * torch.expm1(torch.clamp(x, max=0)))
 
@@ -236,7 +236,7 @@ def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     return torch.clamp(alpha * x + beta, 0, 1)
 
 
-@op("Gelu")
+@op("Gelu", steps=4)
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     return F.gelu(x, approximate=approximate)
 
@@ -246,18 +246,18 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.silu(x) if alpha == 1 else x * torch.sigmoid(alpha * x)
 
 
-@op("SwiGLU")
+@op("SwiGLU", steps=4)
 def swiglu(x: Tensor, gate: Tensor, *, alpha: float = 1.0) -> Tensor:
     x, gate = fitting("SwiGLU", x, gate)
     return swish(x, alpha=alpha) * gate
 
 
-@op("ThresholdedRelu")
+@op("ThresholdedRelu", steps=3)
 def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return torch.where(x > alpha, x, torch.zeros_like(x))
 
 
-@op("Shrink")
+@op("Shrink", steps=4)
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
     out = torch.where(x > lambd, x - bias, torch.zeros_like(x))
     return torch.where(x < -lambd, x + bias, out).to(x.dtype)
@@ -268,12 +268,13 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
     x, slope = together(x, slope)
     if slope.ndim == 1 and x.ndim > 2 and slope.shape[0] == x.shape[1]:
         slope = slope.reshape(-1, *[1] * (x.ndim - 2))
-    fitting("PRelu", x, slope)
+    fits_into("PRelu", slope, x.shape)
     return torch.where(x < 0, x * slope, x)
 
 
 @op("PRelu", since=7)
 def prelu_that_broadcasts(x: Tensor, slope: Tensor) -> Tensor:
+    fits_into("PRelu", slope, x.shape)
     x, slope = fitting("PRelu", x, slope)
     return torch.where(x < 0, x * slope, x)
 
@@ -288,12 +289,12 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
     return found if detect_positive else found & (x < 0)
 
 
-@op("CumSum")
+@op("CumSum", steps=8)
 def cumsum(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
     return _cumulative(torch.cumsum, 0, x, int(number(axis)), exclusive, reverse)
 
 
-@op("CumProd")
+@op("CumProd", steps=8)
 def cumprod(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
     return _cumulative(torch.cumprod, 1, x, int(number(axis)), exclusive, reverse)
 
@@ -309,7 +310,7 @@ def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive:
     return torch.flip(out, [axis]) if reverse else out
 
 
-@op("Det")
+@op("Det", steps=4)
 def det(x: Tensor) -> Tensor:
     allow_products("Det", x.numel() * x.shape[-1], x)
     allow_work("Det", 128 * math.prod(x.shape[:-2]))  # of each matrix, however small it is
@@ -333,6 +334,8 @@ def gemm(
         a = a.t()
     right = b.t() if transB else b
     allow_matmul(a, right)
+    if c is not None:
+        fits_into("Gemm", c, (a.shape[0], right.shape[1]))
     if alpha == 1 and beta == 1 and transB and c is not None and c.ndim == 1 and a.is_floating_point():
         return F.linear(a, b, c)
     out = torch.matmul(a, right)
@@ -340,14 +343,13 @@ def gemm(
         out = (alpha * out).to(a.dtype)
     if c is None:
         return out
-    allow_broadcast("Gemm", out, c)
     return out + (c if beta == 1 else (beta * c).to(a.dtype))
 
 
 _LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
 
 
-@op("Einsum")
+@op("Einsum", steps=12)
 def einsum(*operands: Tensor, equation: str) -> Tensor:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = [_LETTERS.findall(term) for term in left.split(",")]
@@ -390,7 +392,7 @@ def _contracted(terms: tuple, operands: tuple, out: list[str]) -> Tensor:
     return found
 
 
-@op("Range")
+@op("Range", steps=6)
 def arange(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
     a, b, c = (number(v) for v in (start, limit, delta))
     if c == 0:

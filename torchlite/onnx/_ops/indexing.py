@@ -40,7 +40,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     return torch.gather(x, axis, _wrapped(indices, x.shape[axis]))
 
 
-@op("GatherND")
+@op("GatherND", steps=32)
 def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     x, indices = together(x, indices)
     depth, b = indices.shape[-1], batch_dims
@@ -77,7 +77,7 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     return torch.scatter_reduce(x, axis, places, updates, _REDUCTIONS[reduction], include_self=True)
 
 
-@op("ScatterND")
+@op("ScatterND", steps=32)
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     x, indices, updates = together(x, indices, updates)
     depth = indices.shape[-1]
@@ -112,6 +112,8 @@ def tensor_scatter(
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
     indices, values = together(indices, values)
     n = int(number(depth))
+    if values.numel() != 2 or n < 0:
+        raise ValueError(f"OneHot: {values.numel()} values, not two, or a negative depth ({n})")
     allow("OneHot", indices.numel(), n, each=width(values.dtype))
     axis = axis + indices.ndim + 1 if axis < 0 else axis
     places = torch.remainder(indices.to(torch.int64), n) if n else indices.to(torch.int64)

@@ -28,12 +28,13 @@ OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
 _WORK = 256  # times as many elements may all results of a run have
-STEP = 8  # elements for a step of a loop, which is one node that runs
+STEP = 6  # elements for a step of a loop, which is one cheap node that runs
 _ALONE = 1 << 28  # elements of a result where no loaded model runs
 _BETWEEN = 1 << 16  # values until those that are alive are counted
 _OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
 _READ = 8  # elements of work for one that an op reads
+_TEXT = 128  # elements of work for a text that an op makes or reads
 _CALL = 8  # steps that the call of a body takes beside its nodes
 
 
@@ -81,6 +82,9 @@ class Limits:
         elif kind is np.ndarray or kind is Sequence:
             array = value
             made = self.made = self.made + _size(array) + _OBJECT
+            if kind is np.ndarray:
+                self.spend("the results", _TEXT * array.size)
+                made = self.made
         else:
             if isinstance(value, tuple):  # several results, or a tensor of a narrow type: lists have what was counted
                 for item in value:
@@ -114,7 +118,7 @@ class Limits:
         self.base += work
         self.next += work
         if self.made > _WORK * self.most:
-            raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {_RAISE}")
+            raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {more_with(self.most)}")
 
 
 class _Run(threading.local):
@@ -124,7 +128,6 @@ class _Run(threading.local):
 
 
 RUN = _Run()
-_RAISE = "onnx.load(max_elements=...) sets how many"
 
 
 def holder() -> tuple[Callable[[Any], None], bool]:
@@ -145,9 +148,12 @@ def read(result: Any, *values: Any) -> None:
 
 
 def _bytes(value: Any) -> int:
+    """The bytes that an op goes through, where a text stands for as many as take its time."""
     kind: Any = value.__class__
     if kind is tuple:
         return sum(map(_bytes, value))
+    if kind is np.ndarray:
+        return 4 * (_size(value) + _TEXT * value.size) // _READ
     return value._data.nbytes if kind is Tensor or kind is Parameter else 0
 
 
@@ -203,7 +209,7 @@ def allow_steps(what: str, count: int) -> None:
     if limits is not None:
         limits.steps -= count
         if limits.steps < 0:
-            raise OnnxFileError(f"{what}: its loops take too many steps; {_RAISE}")
+            raise OnnxFileError(f"{what}: its loops take too many steps; {more_with(limits.most)}")
 
 
 def allow_call(what: str, body: Any, reads: tuple) -> None:
@@ -291,6 +297,14 @@ def _size(array: Any) -> int:
 
 
 def _excess(what: str, count: int, most: int, alive: int) -> OnnxFileError:
+    least = count if count < 1 << 40 else 0
     number = str(count) if count < 1 << 64 else "more than 2**64"
     beside = f" with {alive} that are alive" if alive else ""
-    return OnnxFileError(f"{what}: {number} elements{beside}, where a run may hold {most}: {_RAISE}")
+    return OnnxFileError(
+        f"{what}: {number} elements{beside}, where a run may hold {most}; {more_with(max(most, least))}"
+    )
+
+
+def more_with(most: int) -> str:
+    """How to allow more than an error says: a power of two, at least four times as much."""
+    return f"torch.onnx.load(f, max_elements={1 << (4 * most - 1).bit_length()}) allows more"

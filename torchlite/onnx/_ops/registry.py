@@ -18,6 +18,9 @@ Ints: TypeAlias = Any
 Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
+# Steps of a loop that a node takes, by the module of its op's function: one for each 5 us of an op on few elements.
+_STEPS = dict.fromkeys(("control", "elementwise", "inputs", "reductions", "sequences", "shapes", "types"), 2)
+_OTHER_STEPS = 16
 _NUMBER = 12  # elements for a number of Python in a list
 _FEW = 4  # numbers, as many as a shape usually has
 
@@ -35,16 +38,20 @@ class Op(NamedTuple):
     rest: bool
     counts: bool
     required: tuple[str, ...] = ()
+    kinds: dict[str, type] = {}  # of attributes that are a number or a text
 
 
 _TABLE: dict[tuple[str, str], list[Op]] = {}
 
 
-def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Callable]:
-    """Let a function do ops from a version on."""
+def op(*names: str, since: int = 1, domain: str = "", steps: int = 0) -> Callable[[Callable], Callable]:
+    """Let a function do ops from a version on. A node of it is so many `steps` of a loop, or as many as are usual for
+    the ops of its module.
+    """
 
     def register(function: Callable) -> Callable:
         params = inspect.signature(function).parameters.values()
+        function.steps = steps or _STEPS.get(function.__module__.rpartition(".")[2], _OTHER_STEPS)  # type: ignore
         kinds = {p.name: str(p.annotation) for p in params if str(p.annotation) in HOST}
         entry = Op(
             since,
@@ -55,6 +62,7 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Ca
             any(p.kind is p.VAR_POSITIONAL for p in params),
             any(p.name == "outputs" for p in params),
             tuple(p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty),
+            {p.name: type(p.default) for p in params if type(p.default) in (int, float, str)},
         )
         for name in names:
             found = _TABLE.setdefault((domain, name), [])
@@ -103,13 +111,31 @@ def floats(value: Any) -> list[float] | None:
 
 
 def number(value: Any) -> Any:
-    """The one number of an input or attribute."""
+    """The one number of an input or attribute; None where it is empty."""
     if isinstance(value, Tensor):
-        value = value.reshape(-1)
-        return value[0].item() if value.numel() else None
+        if value.numel() > 1:
+            raise ValueError(f"an input is one number, but got a tensor of shape {tuple(value.shape)}")
+        return value.reshape(-1)[0].item() if value.numel() else None
     if isinstance(value, (list, tuple)):
+        if len(value) > 1:
+            raise ValueError(f"an input is one number, but got {len(value)}")
         return value[0] if value else None
     return value
+
+
+def truth(what: str, condition: Any) -> bool:
+    """The one boolean value of a condition."""
+    found = number(condition)
+    if not isinstance(found, bool):
+        raise ValueError(f"{what}: a condition is one boolean value, but got {type(found).__name__}")
+    return found
+
+
+def fits_into(what: str, value: Any, shape: Any) -> None:
+    """Check that a value is broadcast to a shape, which it does not make larger."""
+    sizes = tuple(value.shape)
+    if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes[::-1], shape[::-1], strict=False)):
+        raise ValueError(f"{what}: a tensor of shape {sizes} cannot be broadcast to {tuple(shape)}")
 
 
 def together(*values: Any) -> tuple:
@@ -121,8 +147,11 @@ def together(*values: Any) -> tuple:
 
 
 def positive(dims: list[int], rank: int) -> list[int]:
-    """Dimensions counted from the front. IndexError for one that is not there."""
+    """Dimensions counted from the front. IndexError for one that is not there, ValueError for one given twice."""
     for d in dims:
         if not -rank <= d < max(rank, 1):
             raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
-    return [d % rank if rank else 0 for d in dims]
+    found = [d % rank if rank else 0 for d in dims]
+    if len(set(found)) < len(found):
+        raise ValueError(f"a dimension is said twice: {str(dims)[:100]}")
+    return found

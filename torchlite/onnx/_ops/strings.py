@@ -35,7 +35,7 @@ def string_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @op("StringSplit")
 def string_split(x: np.ndarray, *, delimiter: str | None = None, maxsplit: int | None = None, outputs: int = 1) -> Any:
-    allow_work("StringSplit", 16 * allow("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16))
+    allow_work("StringSplit", 128 * allow("StringSplit", sum(len(item) // 2 + 1 for item in x.ravel()), each=16))
     parts = [item.split(delimiter or None, -1 if maxsplit is None else maxsplit) for item in x.ravel()]
     width = max(map(len, parts), default=0)
     allow("StringSplit", len(parts), width, each=4)
