@@ -25,7 +25,7 @@ from .._dispatch.graph import (
     version,
 )
 from .._dispatch.hooks import Packed, saved_tensor_hooks
-from .._dispatch.interceptors import stack
+from .._dispatch.interceptors import stack, take_over
 from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
@@ -721,7 +721,8 @@ def _in_a_thread(*arguments):
 
     def body():
         set_grad(others[0])
-        stack.items, saved_tensor_hooks.stack, CURRENT.runs = others[1:]
+        take_over(others[1])
+        saved_tensor_hooks.stack, CURRENT.runs = others[2:]
         for name, mode in zip(names, modes, strict=True):
             setattr(MODE, name, mode)
         CURRENT.base = len(CURRENT.runs)
@@ -731,10 +732,12 @@ def _in_a_thread(*arguments):
             result.append((None, error))
         finally:
             set_grad(True)
+            result.append((stack.items, stack.active))
 
     thread = threading.Thread(target=body)
     thread.start()
     thread.join()
+    take_over(*result.pop())  # a hook may have entered or left a mode
     found, error = result.pop()
     if error is not None:
         try:

@@ -11,7 +11,7 @@ import threading
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import Writing, activate, stack
+from .._dispatch.interceptors import Resumed, Writing, enter, leave, showing, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
@@ -163,14 +163,15 @@ class Level(Interceptor):
         return placed(results, out_dims)
 
     def _in_parts(self, op, function, args, kwargs):
-        below = stack.items
-        stack.items = [*below, self]  # whoever called this puts the stack back
-        for item in below:  # autocast knows some ops by their names, which nobody will see below
-            found = item.cast(op, args, kwargs)
-            if found is not None:
-                args, kwargs = found
-                stack.items = [other for other in stack.items if other is not item]
-        return call.below(op, function, args, kwargs)
+        items = [*stack.items, self]
+        with showing(items):
+            for item in items[:-1]:  # autocast knows some ops by their names, which nobody will see below
+                found = item.cast(op, args, kwargs)
+                if found is not None:
+                    args, kwargs = found
+                    items = [other for other in items if other is not item]
+        with showing(items):
+            return call.below(op, function, args, kwargs)
 
     def _draw(self, op, function, args, kwargs):
         from ._rules.randoms import check_allowed
@@ -185,12 +186,12 @@ class Level(Interceptor):
 
     def _out(self, op, function, args, kwargs, out):
         targets = out if isinstance(out, (tuple, list)) else (out,)
-        stack.items = [*stack.items, self]
-        result = function(*args, **kwargs)
-        for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
-            if self.has(value) and not self.has(target):
-                raise RuntimeError(_OUT.format(op.name))
-            target.copy_(value)
+        with Resumed(self):
+            result = function(*args, **kwargs)
+            for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
+                if self.has(value) and not self.has(target):
+                    raise RuntimeError(_OUT.format(op.name))
+                target.copy_(value)
         return out
 
     def _write(self, op, function, args, kwargs):
@@ -208,12 +209,11 @@ class Level(Interceptor):
         if MODE.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
             # A formula may need what the write is about to replace.
             args = (wrapped(F.clone(in_front(target)), 0, self), *args[1:])
-        stack.items = [*stack.items, self]
-        result = function_for(op)(*args, **kwargs)
-        check_target_dtype(op, result.dtype, target.dtype)
-        if result.shape != target.shape:
-            check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
-        stack.items = [item for item in stack.items if item is not self]
+        with Resumed(self):
+            result = function_for(op)(*args, **kwargs)
+            check_target_dtype(op, result.dtype, target.dtype)
+            if result.shape != target.shape:
+                check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
         WRITES["_copy"](self, target, result)
         return target
 
@@ -248,18 +248,15 @@ class _Again:
         self.level = level
 
     def __enter__(self):
-        self.before = stack.items
-        self.active = self.level not in self.before
+        self.active = self.level not in stack.items
         if self.active:
-            stack.items = [*self.before, self.level]
-            activate(1)
+            enter(self.level)
         MODE.transforms += 1
 
     def __exit__(self, *exc):
         MODE.transforms -= 1
-        stack.items = self.before
         if self.active:
-            activate(-1)
+            leave(self.level)
 
 
 def levels() -> list[Level]:

@@ -16,6 +16,7 @@ import torchlite as torch
 from .._dispatch import MODE, F
 from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of
 from .._dispatch.hooks import saved_tensor_hooks
+from .._dispatch.interceptors import showing, stack
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
 from .._tensor import Tensor
@@ -158,22 +159,11 @@ class transforming:
         saved_tensor_hooks.forbidden = self.forbidden
 
 
-class without:
+class without(showing):
     """These levels are not in force: what they hide is visible."""
 
     def __init__(self, *gone: Level):
-        self.gone = gone
-
-    def __enter__(self):
-        from .._dispatch.interceptors import stack
-
-        self.before = stack.items
-        stack.items = [item for item in self.before if item not in self.gone]
-
-    def __exit__(self, *exc):
-        from .._dispatch.interceptors import stack
-
-        stack.items = self.before
+        super().__init__([item for item in stack.items if item not in gone])
 
 
 def _tensors_of(tree: Any) -> tuple[list, Any]:

@@ -21,7 +21,7 @@ from ..._C import _set_grad_enabled
 from ..._dispatch import call
 from ..._dispatch.graph import Node as History
 from ..._dispatch.graph import OutputOf, kept_by, nodes_since
-from ..._dispatch.interceptors import Writing, stack
+from ..._dispatch.interceptors import Writing, showing, stack
 from ..._dispatch.layouts import iterated
 from ..._dispatch.runtime import MODE, SEQUENCE
 from ..._dispatch.shapes import wrap_dim
@@ -229,15 +229,9 @@ class Recorder(DispatchMode):
         self._entered.pop().__exit__()
         super().__exit__(*error)
 
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> showing:
         """Within it, nothing is recorded here."""
-        before = stack.items
-        stack.items = [item for item in before if item is not self]
-        try:
-            yield
-        finally:
-            stack.items = before
+        return showing([item for item in stack.items if item is not self])
 
     # -- tensors and their nodes ---------------------------------------------------------------
 

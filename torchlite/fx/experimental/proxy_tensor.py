@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..._dispatch.interceptors import stack
+from ..._dispatch.interceptors import showing, stack
 from ..._dispatch.runtime import MODE
 from ..._symbolic import SymFloat, SymInt
 from ..._tensor import Tensor
@@ -41,13 +41,9 @@ get_innermost_proxy_mode = get_proxy_mode
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[Recorder | None]:
     """Within it, nothing is recorded."""
-    before = stack.items
     found = recorder()
-    stack.items = [item for item in before if not isinstance(item, Recorder)]
-    try:
+    with showing([item for item in stack.items if not isinstance(item, Recorder)]):
         yield found
-    finally:
-        stack.items = before
 
 
 @contextlib.contextmanager
