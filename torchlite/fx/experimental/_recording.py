@@ -378,6 +378,8 @@ class Recorder(DispatchMode):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         with self.within():
             apart = self.decomposing
+            if isinstance(op, LibraryOp):  # it casts its arguments itself, where it has a rule for it
+                return super().intercept(op, function, args, kwargs)
             if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
                 with _going_on(self._handle):
                     found = stack.items[0].cast(op, args, kwargs)
@@ -396,7 +398,7 @@ class Recorder(DispatchMode):
             self.depth -= 1
 
     def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
-        if not self.whole or isinstance(op, LibraryOp):
+        if not self.whole:
             return super().intercept(op, function, args, kwargs)
         writes = function.__class__ is Writing
         creating = op.name in CREATES or op.name.removeprefix("_") in CREATES
