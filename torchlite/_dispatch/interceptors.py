@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from .._settings import forks
@@ -92,6 +93,7 @@ class Interceptor:
     sees_functions = False  # whether functions that are no op come here too, by `called`
     casts = False  # whether ops run in other dtypes than they are called in, which `cast` says
     is_forward = False  # whether it is a level of forward-mode differentiation
+    is_scoped = False  # whether it never outlives the function of the library that entered it
     # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
     # what stands in the engine's `RawMode`'s place.
     backward: Any = None
@@ -116,8 +118,13 @@ def enter(item: Interceptor, place: int | None = None) -> None:
     now = stack.items
     place = len(now) if place is None else place
     items = _as(now, [*now[:place], item, *now[place:]])
-    activate(1)
-    stack.items = items  # the last step: an interrupt finds it entered, or not at all
+    counted = stack.share.active
+    try:
+        activate(1)
+        stack.items = items  # the last step: an interrupt finds it entered, or not at all
+    except BaseException:
+        activate(counted - stack.share.active)
+        raise
 
 
 def leave(item: Interceptor) -> bool:
@@ -126,16 +133,19 @@ def leave(item: Interceptor) -> bool:
     """
     if not _taken(item):
         return False
-    activate(-1)
+    with _lock:  # `activate` without a call, which an interrupt may forestall
+        GLOBALS["ACTIVE"] -= 1
+        stack.share.active -= 1
     return True
 
 
-def is_entered(item: Interceptor) -> bool:
-    """Whether an interceptor is on this thread's stack, in force or hidden."""
+def entered() -> Iterator[Interceptor]:
+    """What is on this thread's stack, in force or hidden; some of it more than once."""
     items = stack.items
-    while item not in items and items.__class__ is _View:
+    while items.__class__ is _View:
+        yield from items
         items = items.under
-    return item in items
+    yield from items
 
 
 def _as(now: list, items: list) -> list:
@@ -189,6 +199,18 @@ def put_back(view: _View) -> None:
         if now.first is view.first:
             return
         now = stack.items
+
+
+def settle(items: list) -> None:
+    """End views that were left open since a list was in force."""
+    first = items.first if items.__class__ is _View else None
+    found = stack.items
+    while found.__class__ is _View and found.first is not first:
+        found = found.under
+    if (found.first if found.__class__ is _View else None) is not first:
+        return  # the list's view itself has ended
+    while stack.items.__class__ is _View and stack.items.first is not first:
+        _close(stack.items)
 
 
 def _close(view: Any) -> None:

@@ -89,9 +89,9 @@ def set_grad(on: bool) -> None:
         return
     if on:
         MODE.grad = True
-        NO_GRAD.pop()
+        del NO_GRAD[-1]
     else:
-        NO_GRAD.append(None)
+        NO_GRAD[:0] = (None,)  # no call: an interrupt finds both steps done, or none
         MODE.grad = False
 
 

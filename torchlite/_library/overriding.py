@@ -12,7 +12,7 @@ from typing import Any
 from .._aten import ops
 from .._aten.matching import matched
 from .._dispatch import call
-from .._dispatch.interceptors import Writing, dispatching_classes, enter, is_entered, leave
+from .._dispatch.interceptors import Writing, dispatching_classes, enter, entered, leave
 from .._types.devices import get_default_device
 from .dispatching import DispatchMode
 from .operators import BACKENDS, LibraryOp, key_of, tensors_in
@@ -86,7 +86,7 @@ _MODE = _Overrides()
 def watch() -> None:
     """Begin, or end, to look for kernels in this thread."""
     wanted = any(KERNELS.values())
-    there = is_entered(_MODE)
+    there = _MODE in entered()
     if wanted and not there:
         enter(_MODE, 0)
     elif there and not wanted:

@@ -49,7 +49,7 @@ class ForwardLevel(Interceptor):
         items = stack.items
         place = sum(1 for item in items if isinstance(item, ForwardLevel))
         enter(self, place)
-        MODE.forwards = (*MODE.forwards, self)
+        MODE.forwards = (*MODE.forwards, self)  # no call since it was entered: an interrupt finds both, or none
         return self
 
     def __exit__(self, *exc):

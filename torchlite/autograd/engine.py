@@ -28,7 +28,7 @@ from .._dispatch.hooks import Packed, saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
 from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
+from .._dispatch.runtime import GLOBALS, LEAF, MODE, NO_GRAD, WRAPPED, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._settings import forks
@@ -681,8 +681,8 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         mode, runs = SLOTS.sparse("backward_with")(mode)
     run = runs(mode, retain_graph, [])
     recorded = MODE.grad
-    set_grad(create_graph)
     try:
+        set_grad(create_graph)
         for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):
             where = edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)
             g = start(tensor, where, g, mode, position)
@@ -708,7 +708,13 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
             first()
     finally:
         CURRENT.runs = outer
-        set_grad(recorded)
+        if MODE.grad is not recorded:  # `set_grad` without a call, which an interrupt may forestall
+            if recorded:
+                MODE.grad = True
+                del NO_GRAD[-1]
+            else:
+                NO_GRAD[:0] = (None,)
+                MODE.grad = False
     return found
 
 

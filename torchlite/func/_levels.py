@@ -7,11 +7,10 @@ says. Results are recorded for gradients on the batches.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import Resumed, Writing, enter, leave, showing, stack
+from .._dispatch.interceptors import Resumed, Writing, enter, entered, leave, showing, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
@@ -20,32 +19,25 @@ from .._tensor import Tensor
 from ._batched import Batched, differs, hidden, in_front, is_of, lifted, wrapped
 
 
-class _Depth(threading.local):
-    levels = 0
-
-
-_depth = _Depth()
-
-
 class Level(Interceptor):
     """One `vmap` while its function runs."""
 
     batches = True
+    is_scoped = True
 
     def __init__(self, size: int, randomness: str):
         self.size, self.randomness = size, randomness
         self.number = 0
 
     def __enter__(self):
-        _depth.levels += 1
-        self.number = _depth.levels
+        self.number = 1 + max((item.number for item in entered() if item.batches), default=0)
+        super().__enter__()
         MODE.transforms += 1
-        return super().__enter__()
+        return self
 
     def __exit__(self, *exc):
-        _depth.levels -= 1
-        MODE.transforms -= 1
-        super().__exit__(*exc)
+        if leave(self):
+            MODE.transforms -= 1
 
     def again(self):
         """The level in force once more, for what belongs to it and runs later."""

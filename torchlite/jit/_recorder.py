@@ -177,6 +177,8 @@ _METHODS: dict[str, Any] = {
 class Recorder(Interceptor):
     """Statements of one traced function; `known` has the expressions of tensors that are there before it runs."""
 
+    is_scoped = True
+
     def __init__(self, known: dict[int, str]):
         self.lines: list[str] = []
         self.constants: list[Any] = []

@@ -194,6 +194,8 @@ class Recorder(DispatchMode):
     told of. outer: the recorder of the graph around this one.
     """
 
+    is_scoped = True
+
     def __init__(
         self,
         graph: Graph,
@@ -226,7 +228,8 @@ class Recorder(DispatchMode):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._entered.pop().__exit__()
+        if self._entered:
+            self._entered.pop().__exit__()
         super().__exit__(*error)
 
     def paused(self) -> showing:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..._dispatch.interceptors import showing, stack
 from ..._dispatch.runtime import MODE
+from ..._dispatch.whole import whole
 from ..._symbolic import SymFloat, SymInt
 from ..._tensor import Tensor
 from ...amp.autocast_mode import without_casts
@@ -61,6 +62,7 @@ def maybe_enable_thunkify() -> Iterator[None]:
 class _Traced:
     """One run of a function, recorded."""
 
+    @whole
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.held: dict[int, str] = {}
