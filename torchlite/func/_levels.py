@@ -30,7 +30,7 @@ class Level(Interceptor):
         self.number = 0
 
     def __enter__(self):
-        self.number = 1 + max((item.number for item in entered() if item.batches), default=0)
+        self.number = 1 + max((item.number for item in entered() if isinstance(item, Level)), default=0)
         super().__enter__()
         MODE.transforms += 1
         return self
