@@ -89,9 +89,9 @@ def set_grad(on: bool) -> None:
         return
     if on:
         MODE.grad = True
-        del NO_GRAD[-1]
+        NO_GRAD.pop()
     else:
-        NO_GRAD[:0] = (None,)  # no call: an interrupt finds both steps done, or none
+        NO_GRAD.append(None)
         MODE.grad = False
 
 

@@ -708,12 +708,12 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
             first()
     finally:
         CURRENT.runs = outer
-        if MODE.grad is not recorded:  # `set_grad` without a call, which an interrupt may forestall
+        if MODE.grad is not recorded:  # as `set_grad`, whose first step an interrupt may forestall
             if recorded:
                 MODE.grad = True
-                del NO_GRAD[-1]
+                NO_GRAD.pop()
             else:
-                NO_GRAD[:0] = (None,)
+                NO_GRAD.append(None)
                 MODE.grad = False
     return found
 
