@@ -15,6 +15,9 @@ from ._dispatch.interceptors import (
     as_called,
     overridden,
     overriding,
+    put_back,
+    show,
+    showing,
     stack,
     torch_function_disabled,
 )
@@ -119,13 +122,9 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
 @contextlib.contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
     """Without the innermost mode, for a block."""
-    before = stack.items
     mode = _get_current_function_mode_stack()[-1]
-    stack.items = [item for item in before if item is not mode]
-    try:
+    with showing([item for item in stack.items if item is not mode]):
         yield mode
-    finally:
-        stack.items = before
 
 
 def is_tensor_like(value: Any) -> bool:
@@ -340,9 +339,8 @@ class DisableTorchFunction(torch_function_disabled):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._items = stack.items
-        stack.items = [item for item in stack.items if not isinstance(item, TorchFunctionMode)]
+        self._view = show([item for item in stack.items if not isinstance(item, TorchFunctionMode)])
 
     def __exit__(self, *error: Any) -> None:
-        stack.items = self._items
+        put_back(self._view)
         super().__exit__(*error)

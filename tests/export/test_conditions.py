@@ -7,6 +7,8 @@ import zipfile
 import pytest
 
 import torchlite as torch
+from torchlite._dispatch import interceptors
+from torchlite._dispatch.runtime import GLOBALS
 from torchlite._functorch import predispatch
 from torchlite._symbolic import read
 from torchlite.export import Dim, export
@@ -211,6 +213,31 @@ def batched(before):
     return program
 
 
+def lifted(program):
+    """The parameters and constants that the program's graph takes before its inputs."""
+    return [torch.zeros(1)] * (len(program.graph.find_nodes(op="placeholder")) - 1)
+
+
+@pytest.mark.parametrize("kind", ["module", "graph_module", "Interpreter"])
+def test_levels_of_vmap_end_where_a_graph_raises_an_error(kind):
+    program = batched(True)
+    graph = program.graph_module.graph
+    add = graph.find_nodes(op="call_function", target=torch.ops.aten.sum.default)[0]
+    with graph.inserting_before(add):
+        graph.call_function(torch.ops.aten.view.default, (add.args[0], [7])).meta["val"] = None
+    program.graph_module.recompile()
+    run = {
+        "module": lambda: program.module()(X),
+        "graph_module": lambda: program.graph_module(*lifted(program), X),
+        "Interpreter": lambda: torch.fx.Interpreter(program.graph_module).run(*lifted(program), X),
+    }[kind]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="invalid for input of size"):
+            run()
+        assert not interceptors.stack.items and not GLOBALS["ACTIVE"] and not predispatch._begun.levels
+        assert (torch.ones(2).requires_grad_() * 2).requires_grad
+
+
 def test_a_file_with_levels_of_vmap():
     held = model_of(batched(True))[0]
     held.seek(0)
@@ -226,6 +253,9 @@ def test_levels_of_vmap_end_with_the_program():
     assert torch.ones(2).sum().item() == 2
     with pytest.raises(RuntimeError, match="no level 0 of vmap"):
         predispatch._vmap_decrement_nesting()
+    for run in (program.graph_module, torch.fx.Interpreter(program.graph_module).run):
+        torch.testing.assert_close(run(*lifted(program), X)[0], X * X.sum(1, keepdim=True))
+        assert not interceptors.stack.items and not GLOBALS["ACTIVE"]
     held = model_of(program)[0]
     held.seek(0)
     with pytest.raises(RuntimeError, match="a level of vmap does not end in the graph"):

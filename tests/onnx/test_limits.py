@@ -130,14 +130,46 @@ def _doubling_loop(*extra, results=("c", "s2")):
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 4), info("m", kind=7)], names)
 
 
-def test_loops_count_the_nodes_that_run():
+def test_loops_run_and_give_what_is_scanned():
     data = _doubling_loop(node("Add", ["s", "s"], ["s2"]), results=("c", "s2", "s2"))
     y, z = torch.onnx.load(data)(torch.ones(4), torch.tensor(5))
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]
-    module = torch.onnx.load(data, max_elements=1 << 10)
-    assert module(torch.ones(4), torch.tensor(12))[0][0] == 4096
-    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
-        module(torch.ones(4), torch.tensor(18))
+    assert torch.onnx.load(data, max_elements=1 << 10)(torch.ones(4), torch.tensor(12))[0][0] == 4096
+
+
+_HALF = tensor("h", np.zeros((1, 1, 1), np.float16), "float16")
+_ENDLESS = {
+    "nothing": [],
+    "a cheap op": [node("Neg", ["s"], ["a"])],
+    "many arguments": [node("Sum", ["s"] * 200, ["a"])],
+    "texts": [node("Cast", ["x1"], ["a"], to=8)],
+    "a costly op": [node("LpNormalization", ["s"], ["a"], axis=0)],
+    "a vector's product": [node("MatMul", ["x1", "x1"], ["a"])],
+    "a product of halves": [node("Cast", ["x1"], ["b"], to=10), node("MatMul", ["b", "b"], ["a"])],
+    "resizing": [node("Resize", ["x3", "", "", "n"], ["a"], mode="cubic")],
+    "a chain": [node("Exp", ["x1" if not i else f"a{i}"], [f"a{i + 1}"]) for i in range(50)],
+}
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+@pytest.mark.parametrize("name", _ENDLESS)
+def test_loops_end_by_their_time(name, interpreted, monkeypatch):
+    monkeypatch.setattr("torchlite.onnx._ops.limits._TIME", 20)
+    if interpreted:
+        monkeypatch.setattr("torchlite.onnx._building._COMPILED", 1)
+    body = Message(
+        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
+        output=[info("c"), info("s2")], node=[*_ENDLESS[name], node("Identity", ["s"], ["s2"])],
+    )  # fmt: skip
+    before = [node("Reshape", ["z", "r1"], ["x1"]), node("Reshape", ["z", "r3"], ["x3"])]
+    held = [tensor("r1", np.array([-1]), "int64"), tensor("r3", np.array([1, 1, -1]), "int64"),
+            tensor("n", np.array([1, 1, 999]), "int64")]  # fmt: skip
+    nodes = [*before, node("Loop", ["m", "", "x"], ["y"], body=body)]
+    data = model(nodes, [info("z", 1000), info("m", kind=7), info("x", 4)], ["y"], held)
+    module, given = torch.onnx.load(data), (torch.zeros(1000), torch.ones(4))
+    assert module(given[0], torch.tensor(2), given[1]).tolist() == [1.0] * 4
+    with torch.no_grad(), pytest.raises(OnnxFileError, match="more CPU time than a run on .* elements may take"):
+        module(given[0], torch.tensor(1 << 60), given[1])
 
 
 def test_a_loop_ends_where_its_state_is_too_large():
@@ -348,16 +380,6 @@ def test_steps_of_a_folded_op_count():
         torch.onnx.load(model([node("Max", ["x"] * 400, ["y"])], [], ["y"], [x]))()
 
 
-def test_steps_of_a_loop_count_the_items_of_arguments():
-    """An op looks at all its inputs and lists in each call."""
-    short = _doubling_loop(node("Sum", ["s"] * 4, ["s2"]))
-    long = _doubling_loop(node("Sum", ["s"] * 200, ["s2"]))
-    assert torch.onnx.load(short)(torch.zeros(4), torch.tensor(5000)).tolist() == [0.0] * 4
-    assert torch.onnx.load(long)(torch.zeros(4), torch.tensor(500)).tolist() == [0.0] * 4
-    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
-        torch.onnx.load(long)(torch.zeros(4), torch.tensor(5000))
-
-
 def test_graphs_of_many_nodes_are_interpreted(monkeypatch):
     """Python's compiler takes too much memory for these. Values, inputs, limits and copies are the same."""
     nodes, names = _chain("Exp", 40)
@@ -397,38 +419,6 @@ def test_a_loop_with_a_growing_cache_needs_no_argument():
     assert keys.shape == (801, 64) and y.shape == (1, 64) and y.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    "nodes",
-    [
-        [node("Equal", ["t", "t"], ["u"])], [node("Cast", ["t"], ["u"], to=1)],
-        [node("StringNormalizer", ["t"], ["u"], stopwords=["no"])], [node("StringSplit", ["t"], ["u", "v"])],
-        [node("StringConcat", ["t", "t"], ["u"])],
-    ],
-)  # fmt: skip
-def test_texts_that_ops_read_or_make_count_as_work(nodes):
-    body = Message(
-        "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
-        output=[info("c"), info("s2")], node=[*nodes, node("Identity", ["s"], ["s2"])],
-    )  # fmt: skip
-    first = [node("Cast", ["z"], ["t"], to=8), node("Loop", ["m", "", "x"], ["y"], body=body)]
-    data = model(first, [info("z", 500), info("m", kind=7), info("x", 4)], ["y"])
-    module, given = torch.onnx.load(data, max_elements=1 << 15), (torch.zeros(500), torch.ones(4))
-    assert module(given[0], torch.tensor(20), given[1]).tolist() == [1.0] * 4
-    with pytest.raises(OnnxFileError, match="more work than on 8388608 elements"):
-        module(given[0], torch.tensor(250), given[1])
-
-
-def test_costly_ops_are_several_steps_of_a_loop():
-    cheap = _doubling_loop(*[node("Neg", ["s"], [f"u{i}"]) for i in range(40)], node("Neg", ["s"], ["s2"]))
-    costly = _doubling_loop(
-        *[node("LpNormalization", ["s"], [f"u{i}"], axis=0) for i in range(40)], node("Neg", ["s"], ["s2"])
-    )
-    assert torch.onnx.load(cheap)(torch.zeros(4), torch.tensor(1000)).tolist() == [0.0] * 4
-    assert torch.onnx.load(costly)(torch.ones(4), torch.tensor(100)).tolist() == [1.0] * 4
-    with pytest.raises(OnnxFileError, match="Loop: its loops take too many steps"):
-        torch.onnx.load(costly)(torch.zeros(4), torch.tensor(1000))
-
-
 def test_a_loop_of_ten_thousand_steps_needs_no_argument():
     """A small recurrent layer: its state meets a matrix in each step."""
     body = Message(
@@ -447,13 +437,16 @@ def test_a_loop_of_ten_thousand_steps_needs_no_argument():
     assert y.shape == (4, 32) and sums.shape == (10_000,)
 
 
-def test_errors_say_which_number_allows_more():
+def test_errors_say_which_number_allows_more(monkeypatch):
+    monkeypatch.setattr("torchlite.onnx._ops.limits._TIME", 2)
     body = _doubling_loop(node("Neg", ["s"], ["s2"]))
-    with pytest.raises(OnnxFileError, match="too many steps") as error:
-        torch.onnx.load(body)(torch.zeros(4), torch.tensor(30_000))
+    with pytest.raises(OnnxFileError, match="more CPU time") as error:
+        torch.onnx.load(body)(torch.zeros(4), torch.tensor(1 << 60))
     told = re.search(r"torch\.onnx\.load\(f, max_elements=(\d+)\) allows more", str(error.value))
+    assert int(told.group(1)) >= 4 << 20
+    monkeypatch.undo()
     module = torch.onnx.load(body, max_elements=int(told.group(1)))
-    assert module(torch.ones(4), torch.tensor(30_000)).tolist() == [1.0] * 4
+    assert module(torch.ones(4), torch.tensor(3_000)).tolist() == [1.0] * 4
 
 
 def test_functions_of_the_file_may_make_as_many_nodes_as_the_argument_says():

@@ -166,3 +166,74 @@ def test_grad_modes_nest_at_each_instruction(around, outer, inner):
         before = states()
         _at_each_instruction(change, handler)
         assert states() == before
+
+
+# A handler raises KeyboardInterrupt at random moments (the seed is printed), 300 times or for two seconds.
+_RAISING = """
+import random, signal, time
+import torchlite as torch
+from torchlite._dispatch import interceptors, tracing
+from torchlite._dispatch.runtime import GLOBALS, MODE, NO_GRAD
+from torchlite.autograd.engine import CURRENT
+from torchlite.fx.experimental.proxy_tensor import make_fx
+from torchlite.jit._state import STATE
+
+x, layer = torch.randn(8, 8), torch.nn.Linear(8, 8)
+
+def work():
+    {work}
+
+def state():
+    return (interceptors.stack.items, interceptors.stack.active, GLOBALS["ACTIVE"], tracing.TRACES,
+            tracing.THREAD.trace, tracing._rebound, MODE.grad, MODE.transforms, MODE.forwards, MODE.forward,
+            STATE.recorder, STATE.inside, CURRENT.runs)
+
+work()
+before = repr(state())
+start = time.perf_counter()
+work()
+took = time.perf_counter() - start
+seed = random.randrange(1 << 32)
+print("seed", seed)
+drawn, armed, count = random.Random(seed), False, 0
+
+def interrupt(number, frame):
+    if armed:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+until = time.monotonic() + 2
+while count < 300 and time.monotonic() < until or not count:
+    try:
+        armed = True
+        signal.setitimer(signal.ITIMER_REAL, max(1e-5, drawn.random() * took))
+        work()
+        armed = False
+    except KeyboardInterrupt:
+        armed = False
+        count += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert repr(state()) == before, (count, state(), before)
+work()
+print(count, "interrupts")
+"""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "x.clone().requires_grad_().sin().sum().backward()",
+        "torch.func.vmap(torch.func.vmap(lambda a: (a.sin() * 2).sum()))(x)",
+        "torch.func.jvp(torch.sin, (x,), (x,))",
+        "torch.func.grad(lambda a: a.sin().sum())(x)",
+        "make_fx(lambda a: layer(a).sin())(x)",
+        "torch.jit.trace(layer, (x,))",
+        "torch.fx.symbolic_trace(layer)",
+    ],
+)
+def test_interrupts_leave_no_thread_in_the_middle_of_a_trace(work):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _RAISING.format(work=work)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]

@@ -8,7 +8,7 @@ import math
 from typing import NoReturn
 
 from .._types.dtypes import FLOAT, dtype, from_np, int64
-from .interceptors import stack
+from .interceptors import showing, stack
 from .runtime import MODE
 from .shapes import wrap_dim
 from .slots import SLOTS
@@ -302,14 +302,10 @@ def whole(tensor):
 
 def _unseen(read, *values):
     """What `read` finds in tensors, unseen by what intercepts ops: an op's checks are no part of a program."""
-    items = stack.items
-    if not items:
+    if not stack.items:
         return read(*values)
-    stack.items = []
-    try:
+    with showing([]):
         return read(*values)
-    finally:
-        stack.items = items
 
 
 def anywhere(condition) -> bool:

@@ -4,27 +4,61 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from .._settings import forks
 from .runtime import GLOBALS, MODE
 
+_lock = forks.hold(threading.RLock())
+
+
+class _Share:
+    """One thread's part of ACTIVE, which ends with the thread."""
+
+    def __init__(self) -> None:
+        self.active = 0
+
+    def __del__(self, lock: Any = _lock, counts: dict = GLOBALS) -> None:
+        if self.active:
+            with lock:
+                counts["ACTIVE"] -= self.active
+
 
 class _Stack(threading.local):
+    """`items` is what is in force in this thread, the innermost last. A list is never changed: another takes its place,
+    by the functions below alone.
+    """
+
     def __init__(self):
         self.items: list = []
-        self.active = 0  # what this thread counts of ACTIVE
+        self.share = _Share()
+
+    @property
+    def active(self) -> int:
+        """What this thread counts of ACTIVE."""
+        return self.share.active
+
+
+class _View(list):
+    """What is in force while other things are hidden. `under` comes back after it, without what was left meanwhile and
+    with what was entered; `first` is what it began with.
+    """
+
+    __slots__ = ("under", "first")
+
+    under: list
+    first: list
 
 
 stack = _Stack()
-_lock = forks.hold(threading.RLock())
 
 
 def activate(change: int) -> None:
     """Count the things, in all threads, that need the general path. The hot path tests this one number."""
     with _lock:
         GLOBALS["ACTIVE"] += change
-        stack.active += change
+        stack.share.active += change
 
 
 def _after_in_child() -> None:
@@ -59,6 +93,7 @@ class Interceptor:
     sees_functions = False  # whether functions that are no op come here too, by `called`
     casts = False  # whether ops run in other dtypes than they are called in, which `cast` says
     is_forward = False  # whether it is a level of forward-mode differentiation
+    is_scoped = False  # whether it never outlives the function of the library that entered it
     # How a backward pass runs whose thread has this on its stack: None, as without it; "ops", by ops that come here; or
     # what stands in the engine's `RawMode`'s place.
     backward: Any = None
@@ -71,28 +106,169 @@ class Interceptor:
         return None
 
     def __enter__(self):
-        stack.items = [*stack.items, self]
-        activate(1)
+        enter(self)
         return self
 
     def __exit__(self, *exc):
-        """Leave, wherever on this thread's stack it is: a profiler may end within a trace that began after it."""
-        items = stack.items
+        leave(self)
+
+
+def enter(item: Interceptor, place: int | None = None) -> None:
+    """Put an interceptor on this thread's stack: on top, or at a place."""
+    now = stack.items
+    place = len(now) if place is None else place
+    items = _as(now, [*now[:place], item, *now[place:]])
+    counted = stack.share.active
+    try:
+        activate(1)
+        stack.items = items  # the last step: an interrupt finds it entered, or not at all
+    except BaseException:
+        activate(counted - stack.share.active)
+        raise
+
+
+def leave(item: Interceptor) -> bool:
+    """Take an interceptor off this thread's stack, wherever it is: a profiler may end within a trace that began after
+    it, or while a mode that hides it handles an op. False where it is not there.
+    """
+    if not _taken(item):
+        return False
+    with _lock:  # `activate` without a call, which an interrupt may forestall
+        GLOBALS["ACTIVE"] -= 1
+        stack.share.active -= 1
+    return True
+
+
+def entered() -> Iterator[Interceptor]:
+    """What is on this thread's stack, in force or hidden; some of it more than once."""
+    items = stack.items
+    while items.__class__ is _View:
+        yield from items
+        items = items.under
+    yield from items
+
+
+def _as(now: list, items: list) -> list:
+    """Items that take the place of others, in the same view."""
+    if now.__class__ is not _View:
+        return items
+    view = _View(items)
+    view.under, view.first = now.under, now.first
+    return view
+
+
+def _taken(item: Interceptor) -> bool:
+    above, items = None, stack.items
+    while True:
         for place in range(len(items) - 1, -1, -1):
-            if items[place] is self:
-                stack.items = [*items[:place], *items[place + 1 :]]
-                activate(-1)
-                return
+            if items[place] is item:
+                rest = _as(items, [*items[:place], *items[place + 1 :]])
+                if above is None:
+                    stack.items = rest
+                else:
+                    above.under = rest
+                return True
+        if items.__class__ is not _View:
+            return False
+        above, items = items, items.under
+
+
+def show(items: list) -> _View:
+    """Let these alone, a new list, be in force in this thread, until `put_back` gets the view that this returns."""
+    view = _View(items)
+    view.first, view.under = items, stack.items
+    stack.items = view
+    return view
+
+
+def put_back(view: _View) -> None:
+    """Let what a view hides be in force again. What was entered or left since stays so. Views that an interrupt
+    left open above it end too.
+    """
+    now = stack.items
+    if now is view:
+        stack.items = view.under
+        return
+    found = now
+    while found.__class__ is _View and found.first is not view.first:
+        found = found.under
+    if found.__class__ is not _View:  # another thread's, or ended before
+        return
+    while now.__class__ is _View:
+        _close(now)
+        if now.first is view.first:
+            return
+        now = stack.items
+
+
+def settle(items: list) -> None:
+    """End views that were left open since a list was in force."""
+    first = items.first if items.__class__ is _View else None
+    found = stack.items
+    while found.__class__ is _View and found.first is not first:
+        found = found.under
+    if (found.first if found.__class__ is _View else None) is not first:
+        return  # the list's view itself has ended
+    while stack.items.__class__ is _View and stack.items.first is not first:
+        _close(stack.items)
+
+
+def _close(view: Any) -> None:
+    """End the topmost view, in which something was entered or left."""
+    fresh, gone = list(enumerate(view)), []
+    for item in view.first:
+        same = [place for place, (_, other) in enumerate(fresh) if other is item]
+        if same:
+            del fresh[same[0]]
+        else:
+            gone.append(item)
+    stack.items = view.under
+    for item in gone:
+        _taken(item)
+    for place, item in fresh:  # above what it was entered above, below what was hidden
+        now = stack.items
+        below = [i for i, other in enumerate(now) if place and other is view[place - 1]]
+        at = 0 if not place else below[-1] + 1 if below else len(now)
+        stack.items = _as(now, [*now[:at], item, *now[at:]])
+
+
+def take_over(items: list, active: int = 0) -> None:
+    """Go on with the stack of another thread, which waits or has ended, and with what it counted."""
+    stack.items = items
+    activate(active)
+
+
+class showing:
+    """These alone are in force for a block."""
+
+    def __init__(self, items: list):
+        self.items = items
+
+    def __enter__(self) -> None:
+        self.view = show(self.items)
+
+    def __exit__(self, *exc: Any) -> None:
+        put_back(self.view)
+
+
+class Resumed(showing):
+    """While an op is handled: the interceptor is in force again, for the op's parts."""
+
+    def __init__(self, item: Any):
+        super().__init__([*stack.items, item])
 
 
 def intercepted(op, function, args, kwargs):
     """Hand the call to the topmost interceptor with the stack below it in force."""
     items = stack.items
-    stack.items = items[:-1]
+    view = show(items[:-1])
     try:
         return items[-1].intercept(op, function, args, kwargs)
     finally:
-        stack.items = items
+        if stack.items is view:  # no call, which an interrupt may forestall
+            stack.items = view.under
+        else:
+            put_back(view)
 
 
 def custom(function, args, kwargs):
@@ -100,11 +276,8 @@ def custom(function, args, kwargs):
     items = stack.items
     for position in range(len(items) - 1, -1, -1):
         if items[position].batches and items[position].has(args):
-            stack.items = items[:position]
-            try:
+            with showing(items[:position]):
                 return items[position].custom(function, args, kwargs)
-            finally:
-                stack.items = items
     return None
 
 
@@ -120,11 +293,8 @@ def intercepted_above(op, function, args, kwargs):
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
         if items[place].sees_library:
-            stack.items = [*items[:place], *items[place + 1 :]]
-            try:
+            with showing([*items[:place], *items[place + 1 :]]):
                 return items[place].intercept(op, function, args, kwargs)
-            finally:
-                stack.items = items
     return NotImplemented
 
 
@@ -159,12 +329,9 @@ def called(function, args, kwargs):
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
         if items[place].sees_functions:
-            stack.items = [*items[:place], *items[place + 1 :]]
-            try:
-                given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
+            given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
+            with showing([*items[:place], *items[place + 1 :]]):
                 return items[place].called(function, args, given)
-            finally:
-                stack.items = items
     return NotImplemented
 
 
@@ -247,20 +414,6 @@ class torch_function_disabled:
 
     def __exit__(self, *exc):
         MODE.plain = self.before
-
-
-class Resumed:
-    """While an op is handled: the interceptor is in force again, for the op's parts."""
-
-    def __init__(self, item: Interceptor):
-        self.item = item
-
-    def __enter__(self) -> None:
-        self.before = stack.items
-        stack.items = [*self.before, self.item]
-
-    def __exit__(self, *exc: Any) -> None:
-        stack.items = self.before
 
 
 class _LeavesOps:

@@ -49,12 +49,13 @@ class Trace:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        TRACES.remove(self)
-        THREAD.trace = self._before
         with _lock:
             for one in reversed(self._rebound):
                 one.release(self)
         self._rebound = []
+        if self in TRACES:
+            TRACES.remove(self)
+        THREAD.trace = self._before  # the last step: a trace that an interrupt keeps from ending is found by it
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
         """What a call of a module gives. call: its call without the trace."""
@@ -104,7 +105,7 @@ class _Rebound:
 
     def release(self, owner: Trace) -> None:
         """Give the name back when no trace wants it; what the program has assigned meanwhile stays."""
-        self.owners.remove(owner)
+        self.owners = [one for one in self.owners if one is not owner]
         if self.owners:
             return
         _rebound.pop((id(self.names), self.name), None)

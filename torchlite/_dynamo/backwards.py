@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchlite._dispatch import call
 from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
 from torchlite._dispatch.hooks import Packed
-from torchlite._dispatch.interceptors import stack
+from torchlite._dispatch.interceptors import showing
 from torchlite._dispatch.runtime import GLOBALS, SEQUENCE, recording
 from torchlite._tensor import Tensor
 from torchlite.autograd.engine import RawMode, Run, TensorMode, changed, run_backward
@@ -331,14 +329,9 @@ def _check(node: Any) -> None:
             raise Unsupported(f"{name_of(function)} of its backward pass may do more than compute")
 
 
-@contextlib.contextmanager
-def _apart() -> Iterator[None]:
+def _apart() -> showing:
     """Without the modes that are around the call: backward passes usually run outside of them."""
-    items, stack.items = stack.items, []
-    try:
-        yield
-    finally:
-        stack.items = items
+    return showing([])
 
 
 def _flat(edges: Any) -> Any:

@@ -5,8 +5,9 @@ them. Levels are counted from 1 within a program.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 __all__: list[str] = []
@@ -32,14 +33,15 @@ def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
 
     level = Level(int(batch_size), randomness)
     level.__enter__()
-    _begun.levels.append(level)
+    _begun.levels = [*_begun.levels, level]
     return len(_begun.levels)
 
 
 def _vmap_decrement_nesting() -> int:
     """End the level that began last. Its number; RuntimeError where there is none."""
     _level(len(_begun.levels))
-    _begun.levels.pop().__exit__(None, None, None)
+    *_begun.levels, level = _begun.levels
+    level.__exit__(None, None, None)
     return len(_begun.levels) + 1
 
 
@@ -64,10 +66,34 @@ def lazy_load_decompositions() -> None:
 @contextlib.contextmanager
 def ended() -> Iterator[None]:
     """Levels that begin within it have ended after it, also where something is raised."""
-    before, _begun.levels = _begun.levels, []
+    before = _begun.levels
     try:
         yield
     finally:
-        while _begun.levels:
+        while len(_begun.levels) > len(before):
             _vmap_decrement_nesting()
         _begun.levels = before
+
+
+@contextlib.contextmanager
+def of_program() -> Iterator[None]:
+    """As `ended`; levels within it are counted from 1."""
+    before, _begun.levels = _begun.levels, []
+    try:
+        with ended():
+            yield
+    finally:
+        _begun.levels = before
+
+
+def ending(forward: Callable, nodes: Iterable[Any], around: Callable = ended) -> Callable:
+    """A graph's function; where the graph begins levels, one after which these have ended."""
+    if not any(node.target is _vmap_increment_nesting for node in nodes):
+        return forward
+
+    @functools.wraps(forward)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with around():
+            return forward(*args, **kwargs)
+
+    return run

@@ -18,7 +18,7 @@ from .._aten.matching import matched
 from .._dispatch import call
 from .._dispatch.graph import OutputOf
 from .._dispatch.hooks import Packed
-from .._dispatch.interceptors import Interceptor, Writing, dispatching_classes, stack
+from .._dispatch.interceptors import Interceptor, Writing, dispatching_classes, put_back, show, showing, stack
 from .._dispatch.meta import MetaArray
 from .._dispatch.record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
 from .._dispatch.registry import table_of
@@ -317,12 +317,11 @@ class _going_on:
         self.mode = getattr(handler, "__self__", None)
 
     def __enter__(self) -> None:
-        self.before = stack.items
-        if isinstance(self.mode, Interceptor):
-            stack.items = [*stack.items, self.mode]
+        mode = [self.mode] if isinstance(self.mode, Interceptor) else []
+        self.view = show([*stack.items, *mode])
 
     def __exit__(self, *exc: object) -> None:
-        stack.items = self.before
+        put_back(self.view)
 
 
 def recorded(op: Op, values: list, result: Any) -> Any:
@@ -392,12 +391,8 @@ class DispatchMode(Interceptor):
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """A call of an overload of PyTorch's library, which comes as it is."""
-        items = stack.items
-        stack.items = items[:-1]
-        try:
+        with showing(stack.items[:-1]):
             return self._handle(func, dispatching_classes((*args, *kwargs.values())), args, kwargs)
-        finally:
-            stack.items = items
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError

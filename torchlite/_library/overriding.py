@@ -12,7 +12,7 @@ from typing import Any
 from .._aten import ops
 from .._aten.matching import matched
 from .._dispatch import call
-from .._dispatch.interceptors import Writing, activate, dispatching_classes, stack
+from .._dispatch.interceptors import Writing, dispatching_classes, enter, entered, leave
 from .._types.devices import get_default_device
 from .dispatching import DispatchMode
 from .operators import BACKENDS, LibraryOp, key_of, tensors_in
@@ -86,10 +86,8 @@ _MODE = _Overrides()
 def watch() -> None:
     """Begin, or end, to look for kernels in this thread."""
     wanted = any(KERNELS.values())
-    there = _MODE in stack.items
+    there = _MODE in entered()
     if wanted and not there:
-        stack.items = [_MODE, *stack.items]
-        activate(1)
+        enter(_MODE, 0)
     elif there and not wanted:
-        stack.items = [item for item in stack.items if item is not _MODE]
-        activate(-1)
+        leave(_MODE)

@@ -20,7 +20,7 @@ from .._dispatch import call as _call
 from .._dispatch.codegen import direct_for
 from .._dispatch.graph import base_of, version
 from .._dispatch.hooks import saved_tensor_hooks
-from .._dispatch.interceptors import Interceptor, activate, stack
+from .._dispatch.interceptors import Interceptor, Resumed, enter, leave, stack
 from .._types.devices import device
 from .._types.dtypes import bfloat16, dtype, float16, float32, float64
 from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
@@ -84,9 +84,10 @@ class _Autocast(Interceptor):
         if listed is not None:
             args, kwargs = listed
             return function(*args, **kwargs) if stack.items else run(*args, **kwargs)
-        if run is not function:
-            stack.items = [*stack.items, self]  # whoever called this puts the stack back
-        return run(*args, **kwargs)
+        if run is function:
+            return function(*args, **kwargs)
+        with Resumed(self):
+            return run(*args, **kwargs)
 
     def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
         """The arguments of an op on the lists, cast; None for an op on no list, whose parts are to be asked."""
@@ -260,8 +261,7 @@ def set_autocast_enabled(device_type: str = "cuda", enabled: Any = None) -> None
     wanted = any(_state.enabled.values())
     if wanted is not _state.intercepting:
         _state.intercepting = wanted
-        stack.items = [_autocast, *stack.items] if wanted else [item for item in stack.items if item is not _autocast]
-        activate(1 if wanted else -1)
+        enter(_autocast, 0) if wanted else leave(_autocast)
 
 
 def get_autocast_dtype(device_type: str) -> dtype:

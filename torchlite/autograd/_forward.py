@@ -15,7 +15,7 @@ from typing import Any
 from .._dispatch import MODE, REGISTRY, F, call, function_for
 from .._dispatch.backend import owner_of
 from .._dispatch.graph import base_of, edge, make_node, meta_of
-from .._dispatch.interceptors import Interceptor, Resumed, Writing, activate, stack
+from .._dispatch.interceptors import Interceptor, Resumed, Writing, enter, leave, put_back, show, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.runtime import LEAF, recording
@@ -48,14 +48,12 @@ class ForwardLevel(Interceptor):
     def __enter__(self):
         items = stack.items
         place = sum(1 for item in items if isinstance(item, ForwardLevel))
-        stack.items = [*items[:place], self, *items[place:]]
-        activate(1)
-        MODE.forwards = (*MODE.forwards, self)
+        enter(self, place)
+        MODE.forwards = (*MODE.forwards, self)  # no call since it was entered: an interrupt finds both, or none
         return self
 
     def __exit__(self, *exc):
-        stack.items = [item for item in stack.items if item is not self]
-        activate(-1)
+        leave(self)
         MODE.forwards = tuple(level for level in MODE.forwards if level is not self)
         for meta in list(self.known):
             if meta.tangents is not None:
@@ -193,12 +191,11 @@ class _Lowered:
         self.level = level
 
     def __enter__(self):
-        self.before = stack.items
-        if self.level in self.before:
-            stack.items = self.before[: self.before.index(self.level)]
+        items = stack.items
+        self.view = show(items[: items.index(self.level)] if self.level in items else [*items])
 
     def __exit__(self, *exc):
-        stack.items = self.before
+        put_back(self.view)
 
 
 def called(op: Op, values: list) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._dispatch import MODE, F
 from .._dispatch.graph import base_of, version
-from .._dispatch.interceptors import stack
+from .._dispatch.interceptors import put_back, show, stack
 from .._tensor import Tensor
 from ._forward import levels
 from ._tangents import below, give, set_tangent, tangent_of
@@ -18,12 +18,13 @@ class aside:
     """No level of forward-mode differentiation is in force: a Function's forward sends no tangents along."""
 
     def __enter__(self):
-        self.before, self.on = stack.items, MODE.forward
-        stack.items = [item for item in self.before if not item.is_forward]
+        self.on = MODE.forward
+        self.view = show([item for item in stack.items if not item.is_forward])
         MODE.forward = False
 
     def __exit__(self, *exc):
-        stack.items, MODE.forward = self.before, self.on
+        MODE.forward = self.on
+        put_back(self.view)
 
 
 class Pending:

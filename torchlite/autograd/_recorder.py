@@ -11,7 +11,7 @@ from typing import Any
 
 from .._dispatch import call
 from .._dispatch.graph import Node
-from .._dispatch.interceptors import Interceptor, Writing, stack
+from .._dispatch.interceptors import Interceptor, Resumed, Writing
 from .._dispatch.record import REGISTRY
 from .._tensor import Tensor
 from .profiler_util import FunctionEvent
@@ -100,11 +100,8 @@ class Recorder(Interceptor):
         markers = self._marked(args) if self.device else None
         try:
             if getattr(op, "function", None) is function and op.is_implicit:
-                before, stack.items = stack.items, [*stack.items, self]
-                try:
+                with Resumed(self):
                     result = call.below(op, function, args, kwargs)
-                finally:
-                    stack.items = before
             else:
                 result = function(*args, **kwargs)
         finally:

@@ -25,10 +25,10 @@ from .._dispatch.graph import (
     version,
 )
 from .._dispatch.hooks import Packed, saved_tensor_hooks
-from .._dispatch.interceptors import stack
+from .._dispatch.interceptors import stack, take_over
 from .._dispatch.layouts import lying_as_leaf
 from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, WRAPPED, recording, set_grad
+from .._dispatch.runtime import GLOBALS, LEAF, MODE, NO_GRAD, WRAPPED, recording, set_grad
 from .._dispatch.slots import SLOTS
 from .._dispatch.writing.backward import backward_function
 from .._settings import forks
@@ -681,8 +681,8 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
         mode, runs = SLOTS.sparse("backward_with")(mode)
     run = runs(mode, retain_graph, [])
     recorded = MODE.grad
-    set_grad(create_graph)
     try:
+        set_grad(create_graph)
         for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):
             where = edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)
             g = start(tensor, where, g, mode, position)
@@ -708,7 +708,13 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
             first()
     finally:
         CURRENT.runs = outer
-        set_grad(recorded)
+        if MODE.grad is not recorded:  # as `set_grad`, whose first step an interrupt may forestall
+            if recorded:
+                MODE.grad = True
+                NO_GRAD.pop()
+            else:
+                NO_GRAD.append(None)
+                MODE.grad = False
     return found
 
 
@@ -721,7 +727,8 @@ def _in_a_thread(*arguments):
 
     def body():
         set_grad(others[0])
-        stack.items, saved_tensor_hooks.stack, CURRENT.runs = others[1:]
+        take_over(others[1])
+        saved_tensor_hooks.stack, CURRENT.runs = others[2:]
         for name, mode in zip(names, modes, strict=True):
             setattr(MODE, name, mode)
         CURRENT.base = len(CURRENT.runs)
@@ -731,10 +738,12 @@ def _in_a_thread(*arguments):
             result.append((None, error))
         finally:
             set_grad(True)
+            result.append((stack.items, stack.active))
 
     thread = threading.Thread(target=body)
     thread.start()
     thread.join()
+    take_over(*result.pop())  # a hook may have entered or left a mode
     found, error = result.pop()
     if error is not None:
         try:

@@ -14,6 +14,7 @@ import torchlite as torch
 from torchlite._device.generators import drawing_apart
 from torchlite._dispatch.tracing import Trace as Seen
 from torchlite._dispatch.tracing import original
+from torchlite._dispatch.whole import whole
 from torchlite._subclasses.described import of_tensor
 from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
 from torchlite._types.source import is_identifier
@@ -33,6 +34,7 @@ from ._reaching import names_of, reached
 class Trace:
     """One run of a module, recorded: its graph, and what its inputs and outputs are."""
 
+    @whole
     def __init__(
         self,
         module: Any,

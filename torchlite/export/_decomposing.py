@@ -9,6 +9,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
 from torchlite._device.generators import drawing_apart
+from torchlite._dispatch.whole import whole
 from torchlite._symbolic import Expr, SymInt, compare
 from torchlite._types.checked import Checked
 from torchlite.fx import Graph, GraphModule, Node
@@ -142,6 +143,7 @@ def _made(value: Any, sizes: dict[str, int]) -> Any:
     return made.requires_grad_(value.requires_grad)
 
 
+@whole
 def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None) -> tuple[Graph, Unbacked]:
     """The graph in smaller ops, for these sizes; and the symbols of elements in it."""
     graph = Graph()

@@ -4,7 +4,6 @@ way through `torch.ops`, and reads its arguments without building trees where th
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import re
@@ -88,9 +87,7 @@ class _Writer:
             self.lines.append(f"return {self.value(results)}")
         text = head + "".join(f"    {line}\n" for line in self.lines)
         forward = compile_function("forward", text, f"<exported program {next(_NUMBERS)}>", dict(self.given))
-        if any(node.target is predispatch._vmap_increment_nesting for node in nodes):
-            return _with_levels(forward)
-        return forward
+        return predispatch.ending(forward, nodes, predispatch.of_program)
 
     def held(self, value: Any) -> str:
         """A name for a value from outside."""
@@ -211,17 +208,6 @@ class _Writer:
             )
         else:
             self.lines.append(f"return {self.held(pytree.tree_unflatten)}([{', '.join(values)}], {self.held(spec)})")
-
-
-def _with_levels(forward: Any) -> Any:
-    """A function that begins levels of vmap, which have ended when it has."""
-
-    @functools.wraps(forward)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with predispatch.ended():
-            return forward(*args, **kwargs)
-
-    return run
 
 
 _aten = torch.ops.aten

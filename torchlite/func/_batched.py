@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.interceptors import stack
+from .._dispatch.interceptors import showing, stack
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
 from ..autograd._tangents import below, give, tangent_of
@@ -229,13 +229,9 @@ def lifted(tensor: Tensor, level) -> Tensor:
     """A tensor that is the same for all examples of a `vmap` as its batch, examples first, with its tangents, which may
     differ.
     """
-    before = stack.items
-    forward = [item for item in before if item.is_forward]
-    stack.items = [item for item in before if not item.is_forward and item is not level]
-    try:
+    forward = [item for item in stack.items if item.is_forward]
+    with showing([item for item in stack.items if not item.is_forward and item is not level]):
         out = F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
-    finally:
-        stack.items = before
     for item in forward:
         tangent = tangent_of(tensor, item)
         if tangent is not None:

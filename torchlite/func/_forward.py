@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import MODE, F
+from .._dispatch.whole import whole
 from .._tensor import Tensor
 from ..autograd._forward import ForwardLevel, alias, forget
 from ..autograd._tangents import set_tangent, tangent_of
@@ -31,6 +32,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     return _jvp(func, primals, tangents, strict, has_aux)
 
 
+@whole
 def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums | None = None):
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
@@ -47,7 +49,7 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
     _check_tensors(directions, "tangents")
     MODE.transforms += 1
     try:
-        with ForwardLevel() as level, _Sending():
+        with _Level() as level, _Sending():
             duals = tree_unflatten([_dual(p, t, level) for p, t in zip(flat, directions, strict=True)], spec)
             result = func(*(duals if argnums is None else _replaced(primals, argnums, duals)))
             aux = None
@@ -70,6 +72,10 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
     first = tree_unflatten([p for p, _ in pairs], out_spec)
     second = tree_unflatten([t for _, t in pairs], out_spec)
     return (first, second, aux) if has_aux else (first, second)
+
+
+class _Level(ForwardLevel):
+    is_scoped = True
 
 
 class _Sending:

@@ -7,11 +7,10 @@ says. Results are recorded for gradients on the batches.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import Writing, activate, stack
+from .._dispatch.interceptors import Resumed, Writing, enter, entered, leave, showing, stack
 from .._dispatch.outputs import check_fits, check_target_dtype
 from .._dispatch.record import RANDOM
 from .._dispatch.shapes import broadcast
@@ -20,32 +19,25 @@ from .._tensor import Tensor
 from ._batched import Batched, differs, hidden, in_front, is_of, lifted, wrapped
 
 
-class _Depth(threading.local):
-    levels = 0
-
-
-_depth = _Depth()
-
-
 class Level(Interceptor):
     """One `vmap` while its function runs."""
 
     batches = True
+    is_scoped = True
 
     def __init__(self, size: int, randomness: str):
         self.size, self.randomness = size, randomness
         self.number = 0
 
     def __enter__(self):
-        _depth.levels += 1
-        self.number = _depth.levels
+        self.number = 1 + max((item.number for item in entered() if isinstance(item, Level)), default=0)
+        super().__enter__()
         MODE.transforms += 1
-        return super().__enter__()
+        return self
 
     def __exit__(self, *exc):
-        _depth.levels -= 1
-        MODE.transforms -= 1
-        super().__exit__(*exc)
+        if leave(self):
+            MODE.transforms -= 1
 
     def again(self):
         """The level in force once more, for what belongs to it and runs later."""
@@ -163,14 +155,15 @@ class Level(Interceptor):
         return placed(results, out_dims)
 
     def _in_parts(self, op, function, args, kwargs):
-        below = stack.items
-        stack.items = [*below, self]  # whoever called this puts the stack back
-        for item in below:  # autocast knows some ops by their names, which nobody will see below
-            found = item.cast(op, args, kwargs)
-            if found is not None:
-                args, kwargs = found
-                stack.items = [other for other in stack.items if other is not item]
-        return call.below(op, function, args, kwargs)
+        items = [*stack.items, self]
+        with showing(items):
+            for item in items[:-1]:  # autocast knows some ops by their names, which nobody will see below
+                found = item.cast(op, args, kwargs)
+                if found is not None:
+                    args, kwargs = found
+                    items = [other for other in items if other is not item]
+        with showing(items):
+            return call.below(op, function, args, kwargs)
 
     def _draw(self, op, function, args, kwargs):
         from ._rules.randoms import check_allowed
@@ -185,12 +178,12 @@ class Level(Interceptor):
 
     def _out(self, op, function, args, kwargs, out):
         targets = out if isinstance(out, (tuple, list)) else (out,)
-        stack.items = [*stack.items, self]
-        result = function(*args, **kwargs)
-        for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
-            if self.has(value) and not self.has(target):
-                raise RuntimeError(_OUT.format(op.name))
-            target.copy_(value)
+        with Resumed(self):
+            result = function(*args, **kwargs)
+            for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
+                if self.has(value) and not self.has(target):
+                    raise RuntimeError(_OUT.format(op.name))
+                target.copy_(value)
         return out
 
     def _write(self, op, function, args, kwargs):
@@ -208,12 +201,11 @@ class Level(Interceptor):
         if MODE.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
             # A formula may need what the write is about to replace.
             args = (wrapped(F.clone(in_front(target)), 0, self), *args[1:])
-        stack.items = [*stack.items, self]
-        result = function_for(op)(*args, **kwargs)
-        check_target_dtype(op, result.dtype, target.dtype)
-        if result.shape != target.shape:
-            check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
-        stack.items = [item for item in stack.items if item is not self]
+        with Resumed(self):
+            result = function_for(op)(*args, **kwargs)
+            check_target_dtype(op, result.dtype, target.dtype)
+            if result.shape != target.shape:
+                check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
         WRITES["_copy"](self, target, result)
         return target
 
@@ -248,18 +240,15 @@ class _Again:
         self.level = level
 
     def __enter__(self):
-        self.before = stack.items
-        self.active = self.level not in self.before
+        self.active = self.level not in stack.items
         if self.active:
-            stack.items = [*self.before, self.level]
-            activate(1)
+            enter(self.level)
         MODE.transforms += 1
 
     def __exit__(self, *exc):
         MODE.transforms -= 1
-        stack.items = self.before
         if self.active:
-            activate(-1)
+            leave(self.level)
 
 
 def levels() -> list[Level]:

@@ -16,8 +16,10 @@ import torchlite as torch
 from .._dispatch import MODE, F
 from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of
 from .._dispatch.hooks import saved_tensor_hooks
+from .._dispatch.interceptors import showing, stack
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
+from .._dispatch.whole import whole
 from .._tensor import Tensor
 from ..autograd._tangents import carried
 from ..autograd.functional import _construct_standard_basis_for
@@ -158,22 +160,11 @@ class transforming:
         saved_tensor_hooks.forbidden = self.forbidden
 
 
-class without:
+class without(showing):
     """These levels are not in force: what they hide is visible."""
 
     def __init__(self, *gone: Level):
-        self.gone = gone
-
-    def __enter__(self):
-        from .._dispatch.interceptors import stack
-
-        self.before = stack.items
-        stack.items = [item for item in self.before if item not in self.gone]
-
-    def __exit__(self, *exc):
-        from .._dispatch.interceptors import stack
-
-        stack.items = self.before
+        super().__init__([item for item in stack.items if item not in gone])
 
 
 def _tensors_of(tree: Any) -> tuple[list, Any]:
@@ -224,6 +215,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     return _vjp(func, primals, has_aux=has_aux)
 
 
+@whole
 def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False):
     tape = _Tape()
     args = tuple(primals)
@@ -311,6 +303,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     return derived
 
 
+@whole
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _Tape()
     flat, spec = _tensors_of(_chosen(args, argnums))

@@ -17,6 +17,7 @@ import torchlite as torch
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import Interceptor, Writing, as_called
 from .._dispatch.record import EMPTY
+from .._dispatch.whole import whole
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
 from .._tensor.functions import _assert
@@ -133,6 +134,7 @@ class _Seeing(Interceptor):
     """While a tracer runs, an op of which any argument is a Proxy makes a node, whatever that argument is for."""
 
     sees_functions = True
+    is_scoped = True
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         proxy = find_proxy(args, kwargs)
@@ -473,6 +475,7 @@ class Tracer(TracerBase):
             _STATE.is_tracing = before
             self.submodule_paths = None
 
+    @whole
     def _trace(self, root: Any, concrete_args: Any) -> Graph:
         if isinstance(root, Module):
             _LazyGraphModule.force_recompile(root)

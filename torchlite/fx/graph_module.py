@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
+from .._functorch import predispatch
 from .._tensor import Tensor
 from .._types.checked import Checked
 from .._types.names import root as package_name
@@ -274,7 +275,8 @@ class GraphModule(Module):
         self._code, self._lineno_map, self._prologue_start = code.src, code._lineno_map, code._prologue_start
         cls: Any = type(self)
         run = self._graph._running_code(code)
-        cls.forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
+        forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
+        cls.forward = predispatch.ending(forward, self._graph.nodes)
         own = vars(cls).get("__call__")
         if own is not _call_wrapped:
             cls._own_call, cls.__call__ = own, _call_wrapped

@@ -19,6 +19,7 @@ from .._dispatch.interceptors import Interceptor, Resumed, Writing
 from .._dispatch.record import ABSENT
 from .._dispatch.tracing import Trace
 from .._library.dispatching import presented
+from .._library.operators import LibraryOp
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import Size, layout, memory_format
@@ -176,6 +177,8 @@ _METHODS: dict[str, Any] = {
 class Recorder(Interceptor):
     """Statements of one traced function; `known` has the expressions of tensors that are there before it runs."""
 
+    is_scoped = True
+
     def __init__(self, known: dict[int, str]):
         self.lines: list[str] = []
         self.constants: list[Any] = []
@@ -206,13 +209,15 @@ class Recorder(Interceptor):
         """Say that a result is what an expression gives."""
         if isinstance(result, Tensor):
             self._give(result, self.statement(text))
-        elif isinstance(result, (tuple, list)) and all(isinstance(r, Tensor) for r in result) and result:
-            names = []
-            for one in result:
-                names.append(f"_{self._count}")
-                self._count += 1
-                self._give(one, names[-1])
+        elif isinstance(result, (tuple, list)) and any(isinstance(r, (Tensor, tuple, list)) for r in result):
+            names = [f"_{self._count + place}" for place in range(len(result))]
+            self._count += len(result)
             self.lines.append(f"{', '.join(names)}, = {text}")
+            for one, name in zip(result, names, strict=True):
+                if isinstance(one, Tensor):
+                    self._give(one, name)
+                elif isinstance(one, (tuple, list)):
+                    self.bind(one, name)
         else:
             self.statement(text)
         return result
@@ -275,6 +280,8 @@ class Recorder(Interceptor):
         return self.bind(result, found)
 
     def _statement_of(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str | None:
+        if isinstance(op, LibraryOp):
+            return self._added(op, args, kwargs)
         try:
             values = call.bind(op, args, {n: v for n, v in kwargs.items() if n != "out"})
         except TypeError:
@@ -299,6 +306,14 @@ class Recorder(Interceptor):
                     if found is not None:
                         return found
         return None
+
+    def _added(self, op: LibraryOp, args: tuple, kwargs: dict) -> str:
+        """A call of an op that a program added."""
+        texts = [
+            f"{a.name}={self.text(value, a.type.base)}" if a.kwarg_only else self.text(value, a.type.base)
+            for a, value in zip(op.schema.arguments, op.schema.bind(args, kwargs), strict=True)
+        ]
+        return f"ops.{op.name.replace('::', '.')}({', '.join(texts)})"
 
     def _called(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
         """A call of an overload with a record's values; None where they do not fit its schema."""

@@ -12,6 +12,7 @@ import torchlite as torch
 
 from .._device.generators import default_copies, drawing_apart
 from .._dispatch.call import Tensor
+from .._dispatch.whole import whole
 from .._types.source import attribute, is_identifier, quoted
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
@@ -264,6 +265,7 @@ def function_of(program: Program, path: str) -> Any:
 # -- one run -------------------------------------------------------------------------------------------
 
 
+@whole
 def _written(
     name: str,
     run: Any,
@@ -288,16 +290,17 @@ def _written(
     before = STATE.recorder
     if before is not None:
         raise RuntimeError("Can't trace while tracing")
-    STATE.recorder = recorder
-    for tensor in (*tensors, *inside):
-        recorder.watch(tensor)
     given, named = copies[: len(args)], dict(zip(kwargs, copies[len(args) :], strict=True))
+    before_inside = STATE.inside
     try:
+        STATE.recorder = recorder
+        for tensor in (*tensors, *inside):
+            recorder.watch(tensor)
         with Methods(), recorder:
             result = run(*given, **named)
         text = _output(recorder, result, checking.strict)
     finally:
-        STATE.recorder = before
+        STATE.recorder, STATE.inside = before, before_inside
     kinds = [_kind(value) for value in copies]
     parameters = ([owner] if owner else []) + [f"{n}: {k}" for n, k in zip(names, kinds, strict=True)]
     body = "".join(f"  {line}\n" for line in recorder.lines)

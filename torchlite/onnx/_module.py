@@ -14,24 +14,14 @@ from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 from torchlite.nn import functional as F
 
-from ._ops import convolutions, elementwise, indexing, shapes, types
 from ._ops.elementwise import CHECKED, DIRECT, PLAIN
-from ._ops.limits import MOST, RUN, STEP, Limits, budget, elements, holder, read
+from ._ops.limits import RUN, Limits, budget, elements, holder
 from .errors import OnnxFileError
 
-_CONVS, _CONV_STEPS = frozenset((F.conv1d, F.conv2d, F.conv3d)), 8
-_BODY = {True: 24, False: 64}  # steps that a call of a body within another one takes beside its nodes
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # of a module, made anew
 _PARTS = frozenset((operator.getitem, torch.permute))  # their results have the memory of their inputs
 # Functions whose results have memory of their own, and among them those that give as many bytes as they take.
 _FRESH = frozenset((*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear))
-# Functions that look at few elements of what they are given or count their work themselves, and files of those.
-_UNREAD = frozenset((
-    shapes.shape, shapes.size, shapes.reshape, shapes.flatten, shapes.transpose, shapes.squeeze, shapes.unsqueeze,
-    shapes.split, shapes.slice_, shapes.expand, indexing.gather, indexing.gather_elements, indexing.gather_nd,
-    types.identity, elementwise.matmul, elementwise.gemm, convolutions.conv, convolutions.conv_transpose,
-))  # fmt: skip
-_APART = (".control", ".inputs", ".sequences")
 _SAME = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
 
 
@@ -53,7 +43,7 @@ class CountingCode(CodeGen):
 
     def _body(self, nodes: list[Node], writer: Any) -> list[str]:
         body: list[Any] = super()._body(nodes, writer)
-        ends, hold, all = _last_uses(nodes), *(writer.namespace.create_name(n, None) for n in ("hold", "holds_all"))
+        ends, names = _last_uses(nodes), [writer.namespace.create_name(n, None) for n in ("hold", "replace")]
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]
             if node is None or not _counts(node) or not line.startswith(f"{node!r} "):
@@ -61,12 +51,10 @@ class CountingCode(CodeGen):
             statement, _, freed = line.rstrip("\n").rpartition(";  ")
             if not freed.endswith(" = None"):
                 statement, freed = line.rstrip("\n"), ""
-            if inputs := _read(node):
-                statement += f";  {writer.add_global('read', read)}({', '.join(map(repr, [node, *inputs]))})"
-            count = f"{f'{all} and ' if _in_place(node, ends) else ''}{hold}({node!r})"
+            count = f"{names[_in_place(node, ends)]}({node!r})"
             parts = [statement, freed, count] if node.users else [statement, count, freed]
             body[at] = _Line.of(";  ".join(filter(None, parts[:2])) + f"\n{parts[2]}\n", line.node)
-        return [_Line.of(f"{hold}, {all} = {writer.add_global('holder', holder)}()\n", None), *body]
+        return [_Line.of(f"{', '.join(names)} = {writer.add_global('holder', holder)}()\n", None), *body]
 
 
 class _Counting(Interpreter):
@@ -75,18 +63,16 @@ class _Counting(Interpreter):
     def __init__(self, module: GraphModule, ends: dict[Node, list[Node]]) -> None:
         self.module, self.graph, self.env, self.ends = module, module._graph, {}, ends
         self.garbage_collect_values, self.extra_traceback, self.user_to_last_uses = False, False, {}
-        self.hold, self.holds_all = holder()
+        self.counts = holder()
 
     def run_node(self, n: Node) -> Any:
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         value = getattr(self, n.op)(n.target, args, kwargs)
         del args, kwargs
-        if inputs := _read(n):
-            read(value, *(self.env[one] for one in inputs))
         for done in self.ends.get(n, ()):
             del self.env[done]
-        if _counts(n) and (self.holds_all or not _in_place(n, self.ends)):
-            self.hold(value)
+        if _counts(n):
+            self.counts[_in_place(n, self.ends)](value)
         return value if n.users or n.op == "output" else None
 
 
@@ -121,16 +107,6 @@ def _counted(run: Any) -> Any:
             RUN.limits = before
 
     return forward
-
-
-def _read(node: Node) -> list[Node]:
-    """The inputs that a node's op goes through: its result may be smaller."""
-    target: Any = node.target
-    if node.op != "call_function" or target in _UNREAD or target in _FRESH or target in _SAME or target in _PARTS:
-        return []
-    if getattr(target, "__module__", "").endswith(_APART):
-        return []
-    return list(node.all_input_nodes)
 
 
 def _counts(node: Node) -> bool:
@@ -183,30 +159,15 @@ class LoadedModule(GraphModule):
         """The Python code of `forward`."""
         return super().code if self._is_compiled() else self._graph.python_code("self").src
 
-    @functools.cached_property
-    def steps(self) -> int:
-        """The cost of a call as steps of a loop: those of each op, and one for each item of a node's arguments beyond
-        eight. An op may look at all of them in each call.
-        """
-        return sum(_op_steps(node) + max(self._items(node) - 8, 0) for node in self.graph.nodes)
-
-    def _items(self, node: Node) -> int:
-        if node.op != "get_attr":
-            return _leaves((node.args, node.kwargs))
-        value = operator.attrgetter(str(node.target))(self)
-        if isinstance(value, LoadedModule):
-            return value.steps + _BODY[value._is_compiled()]
-        return _leaves(value)
-
     def _limits(self, given: tuple) -> Limits:
         def kept() -> list[Any]:
             return [*_arrays(given), *self.parameters(), *self.buffers()]
 
         if self.max_elements is not None:
-            return Limits(self.max_elements, self.max_elements // STEP, 0, kept)
+            return Limits(self.max_elements, 0, kept)
         file, inputs = self.file_elements or 0, sum(map(elements, given))
         most = budget(file, inputs)
-        return Limits(most, MOST // STEP + file + 32 * inputs, most // 2, kept)
+        return Limits(most, most // 2, kept)
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
         return self._bounded(super().__deepcopy__(memo))
@@ -232,22 +193,6 @@ class LoadedModule(GraphModule):
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
         return _rebuilt, (type(self).__name__, body, nodes, self._is_compiled())
-
-
-def _op_steps(node: Node) -> int:
-    """The steps of a loop that a node takes, whatever its arguments. Functions of torch are one or a few."""
-    if node.op != "call_function":
-        return 0
-    return _CONV_STEPS if node.target in _CONVS else getattr(node.target, "steps", 1)
-
-
-def _leaves(value: Any) -> int:
-    """The items of nested lists; eight letters of a text are one."""
-    if isinstance(value, (list, tuple)):
-        return sum(map(_leaves, value))
-    if isinstance(value, dict):
-        return _leaves(list(value.values()))
-    return 1 + len(value) // 8 if isinstance(value, str) else 1
 
 
 def _arrays(values: Any) -> list[Any]:

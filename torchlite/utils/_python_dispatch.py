@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite._dispatch.interceptors import stack
+from torchlite._dispatch.interceptors import showing, stack
 from torchlite._library.dispatching import DispatchMode
 from torchlite._tensor.own_names import theirs
 
@@ -82,14 +82,8 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
     return is_in_torch_dispatch_mode()
 
 
-@contextlib.contextmanager
-def _without(*modes: Any) -> Iterator[None]:
-    before = stack.items
-    stack.items = [item for item in before if not any(item is mode for mode in modes)]
-    try:
-        yield
-    finally:
-        stack.items = before
+def _without(*modes: Any) -> showing:
+    return showing([item for item in stack.items if not any(item is mode for mode in modes)])
 
 
 @contextlib.contextmanager

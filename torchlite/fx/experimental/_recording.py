@@ -21,7 +21,7 @@ from ..._C import _set_grad_enabled
 from ..._dispatch import call
 from ..._dispatch.graph import Node as History
 from ..._dispatch.graph import OutputOf, kept_by, nodes_since
-from ..._dispatch.interceptors import Writing, stack
+from ..._dispatch.interceptors import Writing, showing, stack
 from ..._dispatch.layouts import iterated
 from ..._dispatch.runtime import MODE, SEQUENCE
 from ..._dispatch.shapes import wrap_dim
@@ -194,6 +194,8 @@ class Recorder(DispatchMode):
     told of. outer: the recorder of the graph around this one.
     """
 
+    is_scoped = True
+
     def __init__(
         self,
         graph: Graph,
@@ -226,18 +228,13 @@ class Recorder(DispatchMode):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._entered.pop().__exit__()
+        if self._entered:
+            self._entered.pop().__exit__()
         super().__exit__(*error)
 
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> showing:
         """Within it, nothing is recorded here."""
-        before = stack.items
-        stack.items = [item for item in before if item is not self]
-        try:
-            yield
-        finally:
-            stack.items = before
+        return showing([item for item in stack.items if item is not self])
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -384,6 +381,8 @@ class Recorder(DispatchMode):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         with self.within():
             apart = self.decomposing
+            if isinstance(op, LibraryOp):  # it casts its arguments itself, where it has a rule for it
+                return super().intercept(op, function, args, kwargs)
             if stack.items and stack.items[0].casts and function is op.function and kwargs.get("out") is None:
                 with _going_on(self._handle):
                     found = stack.items[0].cast(op, args, kwargs)
@@ -402,7 +401,7 @@ class Recorder(DispatchMode):
             self.depth -= 1
 
     def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
-        if not self.whole or isinstance(op, LibraryOp):
+        if not self.whole:
             return super().intercept(op, function, args, kwargs)
         writes = function.__class__ is Writing
         creating = op.name in CREATES or op.name.removeprefix("_") in CREATES

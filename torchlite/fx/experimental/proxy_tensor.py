@@ -8,8 +8,9 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..._dispatch.interceptors import stack
+from ..._dispatch.interceptors import showing, stack
 from ..._dispatch.runtime import MODE
+from ..._dispatch.whole import whole
 from ..._symbolic import SymFloat, SymInt
 from ..._tensor import Tensor
 from ...amp.autocast_mode import without_casts
@@ -41,13 +42,9 @@ get_innermost_proxy_mode = get_proxy_mode
 @contextlib.contextmanager
 def disable_proxy_modes_tracing() -> Iterator[Recorder | None]:
     """Within it, nothing is recorded."""
-    before = stack.items
     found = recorder()
-    stack.items = [item for item in before if not isinstance(item, Recorder)]
-    try:
+    with showing([item for item in stack.items if not isinstance(item, Recorder)]):
         yield found
-    finally:
-        stack.items = before
 
 
 @contextlib.contextmanager
@@ -65,6 +62,7 @@ def maybe_enable_thunkify() -> Iterator[None]:
 class _Traced:
     """One run of a function, recorded."""
 
+    @whole
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.held: dict[int, str] = {}

@@ -57,7 +57,7 @@ def _allow_scores(what: str, q: Tensor, key: Tensor, value: Tensor) -> None:
     allow(what, q.shape[0], q.shape[1], key.shape[2], max(key.shape[3], value.shape[3]))
 
 
-@op("Attention", steps=32)
+@op("Attention")
 def attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_key: Tensor | None = None,
     past_value: Tensor | None = None, lengths: Tensor | None = None, *, is_causal: int = 0,
@@ -157,7 +157,7 @@ def linear_attention(
     return out if outputs == 1 else (out, state.to(kind if past is None else past.dtype))
 
 
-@op("CausalConvWithState", steps=32)
+@op("CausalConvWithState")
 def causal_conv(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, past: Tensor | None = None, *, activation: str = "none",
     outputs: int = 1,

@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, allow_call, elements
+from .limits import allow, allow_steps, elements
 from .registry import number, together, truth
 from .sequences import tensor_in
 
@@ -24,7 +24,7 @@ def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, sc
     state, step = list(carried), 0
     found: list[list] = [[] for _ in range(scanned)]
     while going and (most is None or step < most):
-        allow_call("Loop", body, reads)
+        allow_steps("Loop", 1)
         results = body(torch.tensor(step, dtype=torch.int64), torch.tensor(going), *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
         going = truth("Loop", results[0])
@@ -49,7 +49,7 @@ def scan(
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
     for step in range(length):
-        allow_call("Scan", body, reads)
+        allow_steps("Scan", 1)
         slices = [
             x.select(axis, length - 1 - step if backward else step)
             for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
@@ -92,7 +92,7 @@ def sequence_map(body: Any, values: tuple, reads: tuple, count: int) -> tuple:
     """A body run over the elements of sequences."""
     found: list[list] = [[] for _ in range(count)]
     for i in range(len(values[0])):
-        allow_call("SequenceMap", body, reads)
+        allow_steps("SequenceMap", 1)
         results = body(*(value[i] if isinstance(value, list) else value for value in values), *reads)
         for kept, value in zip(found, results if isinstance(results, tuple) else (results,), strict=True):
             kept.append(tensor_in("SequenceMap", value))

@@ -114,7 +114,7 @@ def _padded_with_bias(out: Tensor, b: Tensor, begin: list[int], end: list[int], 
     return F.pad(out - bias, flat([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)])) + bias
 
 
-@op("DeformConv", steps=96)
+@op("DeformConv")
 def deform_conv(
     x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, mask: Tensor | None = None, *,
     dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, offset_group: int = 1, pads: Ints = None,
@@ -176,7 +176,7 @@ def _allow_windows(
     return count
 
 
-@op("MaxPool", steps=40)
+@op("MaxPool")
 def max_pool(
     x: Tensor, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints = None, kernel_shape: Ints,
     pads: Ints = None, storage_order: int = 0, strides: Ints = None, outputs: int = 1,

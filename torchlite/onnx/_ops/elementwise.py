@@ -129,7 +129,7 @@ def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
 
 
-@op("BitShift", steps=16)
+@op("BitShift")
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     x, y = fitting("BitShift", x, y)
     bits = x.element_size() * 8
@@ -180,7 +180,7 @@ def _folded(name: str, function: Callable, values: tuple) -> Tensor:
     return first
 
 
-@op("Where", steps=3)
+@op("Where")
 def where(condition: Tensor, x: Any, y: Any) -> Any:
     condition, x, y = fitting("Where", condition, x, y)
     if not isinstance(x, Tensor):
@@ -221,12 +221,12 @@ def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.elu(x, alpha)
 
 
-@op("Celu", steps=3)
+@op("Celu")
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.celu(x, alpha)
 
 
-@op("Selu", steps=4)
+@op("Selu")
 def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
     return gamma * torch.where(x > 0, x, alpha * torch.expm1(torch.clamp(x, max=0)))
 
@@ -236,7 +236,7 @@ def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     return torch.clamp(alpha * x + beta, 0, 1)
 
 
-@op("Gelu", steps=4)
+@op("Gelu")
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     return F.gelu(x, approximate=approximate)
 
@@ -246,18 +246,18 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return F.silu(x) if alpha == 1 else x * torch.sigmoid(alpha * x)
 
 
-@op("SwiGLU", steps=4)
+@op("SwiGLU")
 def swiglu(x: Tensor, gate: Tensor, *, alpha: float = 1.0) -> Tensor:
     x, gate = fitting("SwiGLU", x, gate)
     return swish(x, alpha=alpha) * gate
 
 
-@op("ThresholdedRelu", steps=3)
+@op("ThresholdedRelu")
 def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
     return torch.where(x > alpha, x, torch.zeros_like(x))
 
 
-@op("Shrink", steps=4)
+@op("Shrink")
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
     out = torch.where(x > lambd, x - bias, torch.zeros_like(x))
     return torch.where(x < -lambd, x + bias, out).to(x.dtype)
@@ -289,12 +289,12 @@ def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> 
     return found if detect_positive else found & (x < 0)
 
 
-@op("CumSum", steps=8)
+@op("CumSum")
 def cumsum(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
     return _cumulative(torch.cumsum, 0, x, int(number(axis)), exclusive, reverse)
 
 
-@op("CumProd", steps=8)
+@op("CumProd")
 def cumprod(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
     return _cumulative(torch.cumprod, 1, x, int(number(axis)), exclusive, reverse)
 
@@ -310,7 +310,7 @@ def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive:
     return torch.flip(out, [axis]) if reverse else out
 
 
-@op("Det", steps=4)
+@op("Det")
 def det(x: Tensor) -> Tensor:
     allow_products("Det", x.numel() * x.shape[-1], x)
     allow_work("Det", 128 * math.prod(x.shape[:-2]))  # of each matrix, however small it is
@@ -349,7 +349,7 @@ def gemm(
 _LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
 
 
-@op("Einsum", steps=12)
+@op("Einsum")
 def einsum(*operands: Tensor, equation: str) -> Tensor:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = [_LETTERS.findall(term) for term in left.split(",")]
@@ -392,7 +392,7 @@ def _contracted(terms: tuple, operands: tuple, out: list[str]) -> Tensor:
     return found
 
 
-@op("Range", steps=6)
+@op("Range")
 def arange(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
     a, b, c = (number(v) for v in (start, limit, delta))
     if c == 0:

@@ -16,7 +16,7 @@ from .limits import allow, allow_steps, allow_work
 from .registry import Ints, Number, ints, number, op, together
 
 
-@op("GridSample", steps=64)
+@op("GridSample")
 def grid_sample(
     x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
@@ -86,7 +86,7 @@ def _roi_align(
     return torch.stack(out) if out else x.new_zeros(0, x.shape[1], rows, columns)
 
 
-@op("RoiAlign", steps=64)
+@op("RoiAlign")
 def roi_align_of_ten(
     x: Tensor, rois: Tensor, images: Tensor, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
     sampling_ratio: int = 0, spatial_scale: float = 1.0,
@@ -94,7 +94,7 @@ def roi_align_of_ten(
     return _roi_align(x, rois, images, mode, output_height, output_width, sampling_ratio, spatial_scale, 0.0)
 
 
-@op("RoiAlign", since=16, steps=64)
+@op("RoiAlign", since=16)
 def roi_align(
     x: Tensor, rois: Tensor, images: Tensor, *, coordinate_transformation_mode: str = "half_pixel", mode: str = "avg",
     output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,

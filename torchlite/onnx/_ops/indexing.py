@@ -40,7 +40,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
     return torch.gather(x, axis, _wrapped(indices, x.shape[axis]))
 
 
-@op("GatherND", steps=32)
+@op("GatherND")
 def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     x, indices = together(x, indices)
     depth, b = indices.shape[-1], batch_dims
@@ -77,7 +77,7 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
     return torch.scatter_reduce(x, axis, places, updates, _REDUCTIONS[reduction], include_self=True)
 
 
-@op("ScatterND", steps=32)
+@op("ScatterND")
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     x, indices, updates = together(x, indices, updates)
     depth = indices.shape[-1]

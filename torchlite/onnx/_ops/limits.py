@@ -2,13 +2,16 @@
 
 One number bounds a run: the elements that its values may hold at once, four bytes each. What makes a value checks its
 size first (`allow`); the code of the module counts each value that was made (`Limits.hold`). Values are freed after
-their last use, and weak references to their memory tell which are left. Work is bounded by a multiple of that number.
+their last use, and weak references to their memory tell which are left. CPU time and work are bounded by multiples of
+that number: time where ops follow each other, and work within an op.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,14 +31,14 @@ OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
 _WORK = 256  # times as many elements may all results of a run have
-STEP = 6  # elements for a step of a loop, which is one cheap node that runs
+_TIME = 1_000  # nanoseconds of CPU time for an element, where Python is as fast as `_REFERENCE`
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps
+_STEP = 5_000  # nanoseconds of a step of Python within an op
 _ALONE = 1 << 28  # elements of a result where no loaded model runs
 _BETWEEN = 1 << 16  # values until those that are alive are counted
 _OBJECT, _OBJECTS = 64, 256  # elements that a value takes beside its own, where there are more than so many values
+_LOOK = 4 * _OBJECT  # elements that are made between two looks at the clock
 _FREE = 1 << 16  # elements that results of broadcasting have unasked
-_READ = 8  # elements of work for one that an op reads
-_TEXT = 128  # elements of work for a text that an op makes or reads
-_CALL = 8  # steps that the call of a body takes beside its nodes
 
 
 def budget(file: int, inputs: int) -> int:
@@ -55,17 +58,19 @@ class Sequence(list):
 
 
 class Limits:
-    """What one call of a module may make. `most` is the elements that its values may hold at once, `steps` the nodes
-    that loops may run. `kept` says whose memory does not count: the inputs' and the module's.
+    """What one call of a module may make. `most` is the elements that its values may hold at once, and bounds its CPU
+    time. `kept` says whose memory does not count: the inputs' and the module's.
 
     The first values, which are `free` elements in all, count as if they stayed: a usual run makes no more, and need not
     know which of them are left.
     """
 
-    __slots__ = ("base", "free", "kept", "left", "made", "most", "next", "own", "steps")
+    __slots__ = ("base", "end", "free", "kept", "left", "look", "made", "most", "next", "own")
 
-    def __init__(self, most: int, steps: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
-        self.most, self.steps, self.free, self.kept = most, steps, free, kept
+    def __init__(self, most: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
+        self.most, self.free, self.kept = most, free, kept
+        self.end = time.thread_time_ns() + int(_TIME * max(most, MOST) * _slowness())
+        self.look = 0  # when so many elements are made, the clock is looked at
         self.made = 0  # elements of all values, and work that stands for some
         self.left: list[weakref.ref] | None = None  # memory of values that may be alive, where it is asked for
         self.own: set[int] = set()
@@ -82,9 +87,6 @@ class Limits:
         elif kind is np.ndarray or kind is Sequence:
             array = value
             made = self.made = self.made + _size(array) + _OBJECT
-            if kind is np.ndarray:
-                self.spend("the results", _TEXT * array.size)
-                made = self.made
         else:
             if isinstance(value, tuple):  # several results, or a tensor of a narrow type: lists have what was counted
                 for item in value:
@@ -94,6 +96,22 @@ class Limits:
             self.left.append(weakref.ref(_memory(array)))
         if made > self.next:
             self.count("the values", 0)
+        if made > self.look:
+            self.check_time("the model")
+
+    def replace(self, value: Any) -> None:
+        """Count a value that is as large as one that was freed: its time alone."""
+        self.look -= _OBJECT + (value._data.nbytes >> 2)
+        if self.made > self.look:
+            self.check_time("the model")
+
+    def check_time(self, what: str, steps: int = 0) -> None:
+        """OnnxFileError where so many steps of Python would end after the call's time."""
+        self.look = self.made + _LOOK
+        if time.thread_time_ns() + _STEP * steps > self.end:
+            raise OnnxFileError(
+                f"{what}: more CPU time than a run on {self.most} elements may take; {more_with(max(self.most, MOST))}"
+            )
 
     def count(self, what: str, more: int) -> None:
         """Count what is alive. OnnxFileError where it and `more` elements are too many."""
@@ -121,6 +139,18 @@ class Limits:
             raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {more_with(self.most)}")
 
 
+@functools.cache
+def _slowness() -> float:
+    """How many times as long as the reference Python takes here, at least 1."""
+    least = 1 << 62
+    for _ in range(3):
+        begun = time.thread_time_ns()
+        for _ in range(10_000):
+            pass
+        least = min(least, time.thread_time_ns() - begun)
+    return max(1.0, least / _REFERENCE)
+
+
 class _Run(threading.local):
     """A thread's call; None outside calls of modules that were loaded, where each result counts by itself."""
 
@@ -130,31 +160,14 @@ class _Run(threading.local):
 RUN = _Run()
 
 
-def holder() -> tuple[Callable[[Any], None], bool]:
-    """What counts each value that a node of a loaded model makes, and whether gradients are recorded."""
-    limits = RUN.limits
-    return (_nothing, False) if limits is None else (limits.hold, torch.is_grad_enabled())
-
-
-def read(result: Any, *values: Any) -> None:
-    """Count the elements that an op went through beyond those of its result, as work: some take several times as long
-    as a copy.
+def holder() -> tuple[Callable[[Any], None], Callable[[Any], None]]:
+    """What counts each value that a node of a loaded model makes, and each that is as large as one that it freed. Where
+    gradients are recorded, both stay.
     """
     limits = RUN.limits
-    if limits is not None:
-        size = sum(map(_bytes, values)) - _bytes(result)
-        if size > 0:
-            limits.spend("the inputs of ops", _READ * (size >> 2))
-
-
-def _bytes(value: Any) -> int:
-    """The bytes that an op goes through, where a text stands for as many as take its time."""
-    kind: Any = value.__class__
-    if kind is tuple:
-        return sum(map(_bytes, value))
-    if kind is np.ndarray:
-        return 4 * (_size(value) + _TEXT * value.size) // _READ
-    return value._data.nbytes if kind is Tensor or kind is Parameter else 0
+    if limits is None:
+        return _nothing, _nothing
+    return limits.hold, limits.hold if torch.is_grad_enabled() else limits.replace
 
 
 def hold(value: Any) -> None:
@@ -204,18 +217,10 @@ def allow_work(what: str, count: int) -> None:
 
 
 def allow_steps(what: str, count: int) -> None:
-    """Check steps of a loop."""
+    """Check steps of Python that an op takes, or a loop of ops."""
     limits = RUN.limits
     if limits is not None:
-        limits.steps -= count
-        if limits.steps < 0:
-            raise OnnxFileError(f"{what}: its loops take too many steps; {more_with(limits.most)}")
-
-
-def allow_call(what: str, body: Any, reads: tuple) -> None:
-    """Check a loop's step that calls a body. The body's ops may go through lists that it reads."""
-    lists = sum(len(value) for value in reads if value.__class__ is list)
-    allow_steps(what, _CALL + body.steps + lists)
+        limits.check_time(what, count)
 
 
 def allow_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:

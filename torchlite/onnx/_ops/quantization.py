@@ -141,7 +141,7 @@ def qlinear_matmul(
     return _requantized(out, factor, y_zero, -1)
 
 
-@op("QLinearConv", steps=24)
+@op("QLinearConv")
 def qlinear_conv(
     x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor, y_scale: Tensor,
     y_zero: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,

@@ -102,7 +102,7 @@ def _biases(b: Tensor | None, d: int, gates: int, hidden: int, w: Tensor) -> tup
     return b[d, :size], b[d, size:]
 
 
-@op("RNN", steps=32)
+@op("RNN")
 def rnn(
     x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
     initial_h: Tensor | None = None, *, activation_alpha: Any = None, activation_beta: Any = None,
@@ -127,7 +127,7 @@ def rnn(
     return _results(found, layout, outputs)
 
 
-@op("GRU", steps=32)
+@op("GRU")
 def gru(
     x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
     initial_h: Tensor | None = None, *, activation_alpha: Any = None, activation_beta: Any = None,
@@ -167,7 +167,7 @@ def gru(
     return _results(found, layout, outputs)
 
 
-@op("LSTM", steps=64)
+@op("LSTM")
 def lstm(
     x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
     initial_h: Tensor | None = None, initial_c: Tensor | None = None, p: Tensor | None = None, *,

@@ -32,7 +32,7 @@ def _reduction(name: str, function: Any, before: Any = None, after: Any = None) 
 
     run.__name__ = run.__qualname__ = name
     run.__module__ = __name__
-    globals()[name] = op(name, steps=2 if before is None and after is None else 4)(run)
+    globals()[name] = op(name)(run)
 
 
 def _total(x: Tensor, dims: list[int], keep: bool) -> Tensor:

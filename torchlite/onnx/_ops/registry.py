@@ -18,9 +18,6 @@ Ints: TypeAlias = Any
 Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
-# Steps of a loop that a node takes, by the module of its op's function: one for each 5 us of an op on few elements.
-_STEPS = dict.fromkeys(("control", "elementwise", "inputs", "reductions", "sequences", "shapes", "types"), 2)
-_OTHER_STEPS = 16
 _NUMBER = 12  # elements for a number of Python in a list
 _FEW = 4  # numbers, as many as a shape usually has
 
@@ -44,14 +41,11 @@ class Op(NamedTuple):
 _TABLE: dict[tuple[str, str], list[Op]] = {}
 
 
-def op(*names: str, since: int = 1, domain: str = "", steps: int = 0) -> Callable[[Callable], Callable]:
-    """Let a function do ops from a version on. A node of it is so many `steps` of a loop, or as many as are usual for
-    the ops of its module.
-    """
+def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Callable]:
+    """Let a function do ops from a version on."""
 
     def register(function: Callable) -> Callable:
         params = inspect.signature(function).parameters.values()
-        function.steps = steps or _STEPS.get(function.__module__.rpartition(".")[2], _OTHER_STEPS)  # type: ignore
         kinds = {p.name: str(p.annotation) for p in params if str(p.annotation) in HOST}
         entry = Op(
             since,
@@ -84,10 +78,10 @@ def versions(domain: str, name: str) -> list[int]:
 
 
 def _allow_numbers(what: str, count: int) -> None:
-    """Check the numbers of a list that is made of a tensor. Ops go through lists, which are steps of a loop."""
+    """Check the numbers of a list that is made of a tensor. Ops go through lists."""
     allow(what, count, each=_NUMBER)
     if count > _FEW:
-        allow_steps(what, count)
+        allow_steps(what, count // _FEW)
 
 
 def ints(value: Any) -> list[int] | None:

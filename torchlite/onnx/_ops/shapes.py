@@ -167,7 +167,7 @@ def tile_all(x: Tensor, repeats: Ints) -> Tensor:
     return x.repeat(counts)
 
 
-@op("Pad", steps=12)
+@op("Pad")
 @moved
 def pad(
     x: Any, pads: Ints = None, value: Number = None, axes: Ints = None, *, mode: str = "constant",
@@ -206,7 +206,7 @@ def _mirrored(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
     return torch.index_select(x, d, torch.from_numpy(places.astype(np.int64)).to(x.device))
 
 
-@op("CenterCropPad", steps=12)
+@op("CenterCropPad")
 def center_crop_pad(x: Tensor, shape: Ints, *, axes: Ints = None) -> Tensor:
     sizes = ints(shape) or []
     dims = positive(list(range(x.ndim)) if axes is None else axes, x.ndim)
@@ -246,7 +246,7 @@ def trilu(x: Tensor, k: Number = None, *, upper: int = 1) -> Tensor:
     return torch.triu(x, diagonal) if upper else torch.tril(x, diagonal)
 
 
-@op("ReverseSequence", steps=16)
+@op("ReverseSequence")
 def reverse_sequence(x: Tensor, lengths: Ints, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     counts = torch.tensor(ints(lengths) or [], dtype=torch.int64, device=x.device)
     if counts.numel() != x.shape[batch_axis]:
@@ -259,7 +259,7 @@ def reverse_sequence(x: Tensor, lengths: Ints, *, batch_axis: int = 1, time_axis
     return torch.gather(x, time_axis, place.reshape(sizes).expand(x.shape))
 
 
-@op("Col2Im", steps=12)
+@op("Col2Im")
 def col2im(
     x: Tensor, image_shape: Ints, block_shape: Ints, *, dilations: Ints = None, pads: Ints = None, strides: Ints = None
 ) -> Tensor:

@@ -1,0 +1,49 @@
+"""What a thread is in the middle of, put right where an interrupt comes between the end of a block and what follows it.
+
+Blocks put back what they changed when they end. An exception of a signal's handler (Ctrl-C is one) may be raised as the
+first step of a block's `__exit__`, which then does nothing. So traces, transforms and backward passes compare, where an
+error leaves them, what is in force with what was in force when they began.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from . import tracing
+from .hooks import saved_tensor_hooks
+from .interceptors import entered, settle, stack
+from .runtime import MODE, set_grad
+
+
+def whole(function: Callable) -> Callable:
+    """A function of a trace or transform: where an error leaves it, this thread's modes are as before it."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        items, trace, forbidden = stack.items, tracing.THREAD.trace, saved_tensor_hooks.forbidden
+        modes = MODE.grad, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched
+        try:
+            return function(*args, **kwargs)
+        except BaseException:
+            _put_right(items, trace)
+            set_grad(modes[0])
+            _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched = modes
+            saved_tensor_hooks.forbidden = forbidden
+            raise
+
+    return run
+
+
+def _put_right(items: list, trace: Any) -> None:
+    """End what began since and has not ended: views, levels, recorders and traces. What the program itself entered or
+    left stays so.
+    """
+    settle(items)
+    before = list(items)
+    for item in reversed(list(entered())):
+        if item.is_scoped and not any(item is other for other in before):
+            item.__exit__(None, None, None)
+    while tracing.THREAD.trace is not trace and tracing.THREAD.trace is not None:
+        tracing.THREAD.trace.__exit__()
