@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._settings import forks
+from torchlite._settings.cached import cached_property
 from torchlite._settings.threads import get_threads
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.device import NotBuiltError
@@ -243,7 +244,7 @@ template <class Of> INLINE Of fenced_(Of x) {
             raise NotBuiltError(found)  # a new one: an error keeps the arrays of all functions that it went through
         return found
 
-    @functools.cached_property
+    @cached_property
     def sharing(self) -> Any:
         """What starts a kernel on several threads; None where it is not built, and Python's threads serve."""
         try:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings import forks
 from torchlite._settings.threads import get_threads
 
 try:
@@ -179,7 +180,7 @@ class _SingleThreaded:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = forks.hold(threading.RLock())  # BLAS has locks of its own while it makes threads
         self._entered: set[int] = set()  # by these threads
         self._before = 1  # how many threads BLAS gets again
 
@@ -232,7 +233,6 @@ class _SingleThreaded:
 
     def after_fork(self) -> None:
         """In a forked child: other threads are not there."""
-        self._lock = threading.RLock()
         self._entered = {threading.get_ident()} if _known.depth else set()
 
 

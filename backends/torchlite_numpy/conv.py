@@ -20,6 +20,8 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from torchlite._settings.cached import cached_property
+
 from . import compiled, conv_depthwise, conv_patches, conv_taps, onednn, winograd
 from .blas import can_limit, single_threaded
 from .blocks import WORTH, buffer, parallel, run, share_evenly, sum_of_shares
@@ -88,7 +90,7 @@ class _Plan:
         self.images = -(-batch // -(-batch // self.images))
         self.rows = -(-self.out[0] // min(self.out[0], -(-columns * self.images // limit)))
 
-    @functools.cached_property
+    @cached_property
     def blocks(self):
         """(first image, one past the last, first output row, one past the last)."""
         return [

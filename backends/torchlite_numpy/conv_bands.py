@@ -15,6 +15,8 @@ import itertools
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from torchlite._settings.cached import cached_property
+
 from .blocks import buffer, share
 
 # Outputs of a run along a row, places of the input that they may look at, and the shortest rows for which it pays.
@@ -58,14 +60,14 @@ class Bands:
         bounds = [self.channels * k // count for k in range(count + 1)]
         return list(itertools.pairwise(bounds))
 
-    @functools.cached_property
+    @cached_property
     def diagonals(self):
         """(input of a tile, output, kernel column) of the places of a tile's matrix that are not zero."""
         return _numbers(
             (u * self.stride[1] + offset, u, j) for j, offset in enumerate(self.offsets[1]) for u in range(self.tile)
         )
 
-    @functools.cached_property
+    @cached_property
     def diagonals_back(self):
         """(output that is looked at, input of the tile, kernel column) of that backwards."""
         return _numbers(

@@ -202,3 +202,42 @@ print(os.waitpid(child, 0)[1], GLOBALS["ACTIVE"])
 
 def test_a_child_counts_the_modes_of_its_own_thread():
     assert run(_MODES).split() == ["0", "0"]
+
+
+_CONVOLUTIONS = """
+import os, sys, threading, time
+import torchlite as torch
+import torchlite.nn.functional as F
+
+sys.setswitchinterval(1e-6)
+weight = torch.ones(2, 2, 3, 3)
+
+def convolve(k):
+    i = 0
+    while True:
+        i += 1
+        F.conv2d(torch.ones(1, 2, 5 + (7 * i + k) % 61, 5 + (3 * i + 11 * k) % 67), weight, padding=1)
+
+for k in range(4):
+    threading.Thread(target=convolve, args=(k,), daemon=True).start()
+for i in range(int(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        for j in range(4):
+            F.conv2d(torch.ones(1, 2, 70 + (i + j) % 40, 71 + i % 30 + j), weight, padding=1)
+        os._exit(0)
+    until = time.monotonic() + 20
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > until:
+            os.kill(child, 9)
+            sys.exit(f"child {i} hangs")
+        time.sleep(0.001)
+    if done[1]:
+        sys.exit(f"child {i}: {done[1]}")
+os._exit(0)
+"""
+
+
+def test_children_convolve_while_other_threads_of_the_parent_do():
+    """First uses of a shape make properties of its plan, and set how many threads BLAS has."""
+    run(_CONVOLUTIONS, "100", timeout=120)

@@ -13,6 +13,7 @@ from .._dispatch.tracing import TRACES, handled
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema
 from .._library.tags import Tag
+from .._settings.cached import cached_property
 from .table import Entry, entries
 
 _TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
@@ -29,12 +30,12 @@ class AtenOverload(OpOverload):
         self._plain: Any = None  # the same, for arguments of which none has a class with a say in it
         self._by_position = False  # whether that takes no keyword for an argument that has a position
 
-    @functools.cached_property
+    @cached_property
     def _schema(self) -> FunctionSchema:
         """The overload's schema: PyTorch's argument names and types."""
         return FunctionSchema(self.name() + self.entry.text)
 
-    @functools.cached_property
+    @cached_property
     def tags(self) -> list:
         """What `torch.Tag` says of the overload."""
         return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]

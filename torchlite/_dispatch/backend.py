@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .._settings.cached import cached_property
 from .._types.devices import device
 from .._types.dtypes import dtype, float16, float32, float64
 from .runtime import GLOBALS
@@ -223,7 +223,7 @@ class Table:
     def __repr__(self) -> str:
         return f"<kernel table of {self.device}>"
 
-    @functools.cached_property
+    @cached_property
     def large(self) -> Table:
         """The kernels for large arrays, made when they are first asked for. Tensors never name it as their table."""
         return self._larger()

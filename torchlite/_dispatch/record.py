@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
+from .._settings.cached import cached_property
 from .._types import dtypes, layouts
 from .._types.names import root
 from .._types.source import literal
@@ -189,41 +189,41 @@ class Op:
 
     # Worked out when first asked for, so that importing the op families stays cheap.
 
-    @functools.cached_property
+    @cached_property
     def params(self) -> list[Param]:
         """The parameters of the schema."""
         return parse(self.schema)
 
-    @functools.cached_property
+    @cached_property
     def tensor_params(self) -> list[Param]:
         """Those that take tensors."""
         return [p for p in self.params if p.is_tensor]
 
-    @functools.cached_property
+    @cached_property
     def formulas(self) -> list[Formula]:
         """The derivative formulas."""
         return [
             Formula((key,) if isinstance(key, str) else key, function) for key, function in (self._vjp or {}).items()
         ]
 
-    @functools.cached_property
+    @cached_property
     def plan(self) -> Plan:
         """What the formulas need saved."""
         return Plan(self)
 
-    @functools.cached_property
+    @cached_property
     def keeps_tensors(self) -> bool:
         """Whether a node of this op holds tensors, which backward frees; one that holds sizes or a
         dtype can run again.
         """
         return self.holds_arrays or bool(self.plan.keeps) or any(kind == "value" for _, kind, _ in self.plan.saves)
 
-    @functools.cached_property
+    @cached_property
     def rounds(self) -> bool:
         """Whether its formulas compute rather than move: in half precision they want float32."""
         return bool(self.tags & POINTWISE) or not self.tags & (VIEW | MAYBE_VIEW) and self.name != "to"
 
-    @functools.cached_property
+    @cached_property
     def result_type(self):
         """The named tuple of several outputs."""
         return _named_result(self.name, self.outputs) if self.outputs else None

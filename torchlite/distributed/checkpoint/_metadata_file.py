@@ -50,8 +50,9 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
 }
 _LENGTH = object()  # the key of a list's length
 _FREE_PLACES = 1 << 16  # of lists, that need no path
+_PLACE = 240  # bytes for a part of a path
 _STEPS = 16  # of the budget, for a number of a part or of a path
-_MOST_PAIRS = 1 << 26  # of parts that are compared
+_MOST_PAIRS = 1 << 26  # of parts that are compared, in a dimension each
 
 
 class _Unpickler(RestrictedUnpickler):
@@ -167,7 +168,7 @@ def _overlap(chunks: list[ChunkStorageMetadata]) -> bool:
         sweeps.append((int((reach - own).sum()), order, reach))
     pairs, order, reach = min(sweeps, key=lambda sweep: sweep[0])
     begin, end = begin[order], end[order]
-    return pairs > _MOST_PAIRS or any(
+    return pairs * begin.shape[1] > _MOST_PAIRS or any(
         ((begin[i + 1 : last] < end[i]) & (end[i + 1 : last] > begin[i])).all(1).any()
         for i, last in enumerate(reach.tolist())
         if last > i + 1
@@ -204,6 +205,7 @@ def _is_size(value: Any) -> bool:
 def _is_path(value: Any, budget: Budget) -> bool:
     if type(value) is tuple:
         budget.spend(_STEPS * len(value))
+        budget.take(_PLACE * len(value))
     return type(value) is tuple and all(
         type(part) is str or type(part) is int and 0 <= part < 1 << 31 for part in value
     )
