@@ -49,13 +49,19 @@ class Trace:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        outer = THREAD.trace
+        while outer is not None and outer is not self:
+            outer = outer._before
+        while outer is self and THREAD.trace is not self:  # an interrupt kept those within it from ending
+            THREAD.trace.__exit__()  # type: ignore[union-attr]
         with _lock:
             for one in reversed(self._rebound):
                 one.release(self)
         self._rebound = []
         if self in TRACES:
             TRACES.remove(self)
-        THREAD.trace = self._before  # the last step: a trace that an interrupt keeps from ending is found by it
+        if outer is self:
+            THREAD.trace = self._before  # the last step: a trace that an interrupt keeps from ending is found by it
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
         """What a call of a module gives. call: its call without the trace."""

@@ -23,13 +23,13 @@ def whole(function: Callable) -> Callable:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         items, trace, forbidden = stack.items, tracing.THREAD.trace, saved_tensor_hooks.forbidden
-        modes = MODE.grad, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched
+        modes = MODE.grad, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched, MODE.asked
         try:
             return function(*args, **kwargs)
         except BaseException:
             _put_right(items, trace)
             set_grad(modes[0])
-            _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched = modes
+            _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.undispatched, MODE.asked = modes
             saved_tensor_hooks.forbidden = forbidden
             raise
 

@@ -171,6 +171,7 @@ class _Classes:
         return found
 
 
+@whole
 def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _Checking) -> Any:
     classes = _Classes()
     known: dict[int, str] = {}
@@ -236,6 +237,7 @@ def _object(module: Any, classes: _Classes, program: Program, made: dict[int, An
     return out
 
 
+@whole
 def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _Checking) -> Any:
     name = getattr(func, "__name__", "forward")
     name = name if is_identifier(name) else "_lambda"
@@ -265,7 +267,6 @@ def function_of(program: Program, path: str) -> Any:
 # -- one run -------------------------------------------------------------------------------------------
 
 
-@whole
 def _written(
     name: str,
     run: Any,
@@ -427,7 +428,7 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _Checking) 
                     f"Output nr {number}. of the traced function does not match the corresponding output of the Python "
                     f"function. Detailed error:\n{error}",
                     TracerWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
 
 
