@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+import time
 
 _FREE_WORK, _WORK_PER_BYTE = 1 << 18, 16  # steps; a step takes some 50 ns
 _FREE_TIME, _TIME_PER_BYTE = 600_000_000, 1_000  # nanoseconds for tables and calls: ten times what right files take
 _FREE_MEMORY, _MEMORY_PER_BYTE = 48 << 20, 40  # bytes
+_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps, where times of budgets were chosen
 DEEPEST = 100  # how deep things of a file lie in each other
 
 
@@ -14,6 +17,18 @@ class OverBudget(pickle.UnpicklingError, RuntimeError):
     """A file asks for more than its size allows. It is an UnpicklingError and a RuntimeError, the errors of the formats
     that files have.
     """
+
+
+@functools.cache
+def slowness() -> float:
+    """How many times as long as where the times of budgets were chosen Python takes here, at least 1."""
+    least = 1 << 62
+    for _ in range(3):
+        begun = time.thread_time_ns()
+        for _ in range(10_000):
+            pass
+        least = min(least, time.thread_time_ns() - begun)
+    return max(1.0, least / _REFERENCE)
 
 
 class Budget:
@@ -33,7 +48,7 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self.work = _FREE_WORK + _WORK_PER_BYTE * size
-        self.time = _FREE_TIME + _TIME_PER_BYTE * size
+        self.time = slowness() * (_FREE_TIME + _TIME_PER_BYTE * size)
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:

@@ -8,7 +8,6 @@ that number: time where ops follow each other, and work within an op.
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
 import time
@@ -22,6 +21,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import Parameter
 
+from ..._serialization.budget import slowness
 from ..._types.layouts import MOST_DIMS
 from .._types import Narrow
 from ..errors import OnnxFileError
@@ -31,8 +31,7 @@ OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
 _WORK = 256  # times as many elements may all results of a run have
-_TIME = 1_000  # nanoseconds of CPU time for an element, where Python is as fast as `_REFERENCE`
-_REFERENCE = 200_000  # nanoseconds of a loop of ten thousand steps
+_TIME = 1_000  # nanoseconds of CPU time for an element
 _STEP = 5_000  # nanoseconds of a step of Python within an op
 _ALONE = 1 << 28  # elements of a result where no loaded model runs
 _BETWEEN = 1 << 16  # values until those that are alive are counted
@@ -69,7 +68,7 @@ class Limits:
 
     def __init__(self, most: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
         self.most, self.free, self.kept = most, free, kept
-        self.end = time.thread_time_ns() + int(_TIME * max(most, MOST) * _slowness())
+        self.end = time.thread_time_ns() + int(_TIME * max(most, MOST) * slowness())
         self.look = 0  # when so many elements are made, the clock is looked at
         self.made = 0  # elements of all values, and work that stands for some
         self.left: list[weakref.ref] | None = None  # memory of values that may be alive, where it is asked for
@@ -137,18 +136,6 @@ class Limits:
         self.next += work
         if self.made > _WORK * self.most:
             raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {more_with(self.most)}")
-
-
-@functools.cache
-def _slowness() -> float:
-    """How many times as long as the reference Python takes here, at least 1."""
-    least = 1 << 62
-    for _ in range(3):
-        begun = time.thread_time_ns()
-        for _ in range(10_000):
-            pass
-        least = min(least, time.thread_time_ns() - begun)
-    return max(1.0, least / _REFERENCE)
 
 
 class _Run(threading.local):
