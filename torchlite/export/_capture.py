@@ -12,9 +12,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._device.generators import drawing_apart
+from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._dispatch.tracing import Trace as Seen
 from torchlite._dispatch.tracing import original
-from torchlite._dispatch.whole import whole
 from torchlite._subclasses.described import of_tensor
 from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
 from torchlite._types.source import is_identifier
@@ -34,7 +34,7 @@ from ._reaching import names_of, reached
 class Trace:
     """One run of a module, recorded: its graph, and what its inputs and outputs are."""
 
-    @whole
+    @restores_modes
     def __init__(
         self,
         module: Any,

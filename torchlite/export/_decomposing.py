@@ -9,7 +9,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
 from torchlite._device.generators import drawing_apart
-from torchlite._dispatch.whole import whole
+from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._symbolic import Expr, SymInt, compare
 from torchlite._types.checked import Checked
 from torchlite.fx import Graph, GraphModule, Node
@@ -143,7 +143,7 @@ def _made(value: Any, sizes: dict[str, int]) -> Any:
     return made.requires_grad_(value.requires_grad)
 
 
-@whole
+@restores_modes
 def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None) -> tuple[Graph, Unbacked]:
     """The graph in smaller ops, for these sizes; and the symbols of elements in it."""
     graph = Graph()

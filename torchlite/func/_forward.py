@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.whole import whole
+from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
 from ..autograd._forward import ForwardLevel, alias, forget
 from ..autograd._tangents import set_tangent, tangent_of
@@ -32,7 +32,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     return _jvp(func, primals, tangents, strict, has_aux)
 
 
-@whole
+@restores_modes
 def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums | None = None):
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")

@@ -17,9 +17,9 @@ from .._dispatch import MODE, F
 from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import showing, stack
+from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.record import REGISTRY
 from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
-from .._dispatch.whole import whole
 from .._tensor import Tensor
 from ..autograd._tangents import carried
 from ..autograd.functional import _construct_standard_basis_for
@@ -215,7 +215,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     return _vjp(func, primals, has_aux=has_aux)
 
 
-@whole
+@restores_modes
 def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False):
     tape = _Tape()
     args = tuple(primals)
@@ -303,7 +303,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     return derived
 
 
-@whole
+@restores_modes
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _Tape()
     flat, spec = _tensors_of(_chosen(args, argnums))

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._dispatch.whole import whole
+from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._batched import hidden, is_of, moved, stripped
@@ -176,7 +176,7 @@ def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
     return tree_unflatten(examples, args_spec)
 
 
-@whole
+@restores_modes
 def _called(func, size, dims, flat, spec, out_dims, randomness, kwargs):
     with Level(size, randomness) as level:
         results = func(*_create_batched_inputs(dims, flat, level, spec), **kwargs)

@@ -16,8 +16,8 @@ import torchlite as torch
 
 from .._dispatch.codegen import in_place_method
 from .._dispatch.interceptors import Interceptor, Writing, as_called
+from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.record import EMPTY
-from .._dispatch.whole import whole
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
 from .._tensor.functions import _assert
@@ -475,7 +475,7 @@ class Tracer(TracerBase):
             _STATE.is_tracing = before
             self.submodule_paths = None
 
-    @whole
+    @restores_modes
     def _trace(self, root: Any, concrete_args: Any) -> Graph:
         if isinstance(root, Module):
             _LazyGraphModule.force_recompile(root)

@@ -12,7 +12,7 @@ import torchlite as torch
 
 from .._device.generators import default_copies, drawing_apart
 from .._dispatch.call import Tensor
-from .._dispatch.whole import whole
+from .._dispatch.mode_restoring import restores_modes
 from .._types.source import attribute, is_identifier, quoted
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
@@ -171,7 +171,7 @@ class _Classes:
         return found
 
 
-@whole
+@restores_modes
 def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _Checking) -> Any:
     classes = _Classes()
     known: dict[int, str] = {}
@@ -237,7 +237,7 @@ def _object(module: Any, classes: _Classes, program: Program, made: dict[int, An
     return out
 
 
-@whole
+@restores_modes
 def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _Checking) -> Any:
     name = getattr(func, "__name__", "forward")
     name = name if is_identifier(name) else "_lambda"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..._dispatch.interceptors import showing, stack
+from ..._dispatch.mode_restoring import restores_modes
 from ..._dispatch.runtime import MODE
-from ..._dispatch.whole import whole
 from ..._symbolic import SymFloat, SymInt
 from ..._tensor import Tensor
 from ...amp.autocast_mode import without_casts
@@ -62,7 +62,7 @@ def maybe_enable_thunkify() -> Iterator[None]:
 class _Traced:
     """One run of a function, recorded."""
 
-    @whole
+    @restores_modes
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.held: dict[int, str] = {}

@@ -17,8 +17,8 @@ from .interceptors import entered, settle, stack
 from .runtime import MODE, set_grad
 
 
-def whole(function: Callable) -> Callable:
-    """A function of a trace or transform: where an error leaves it, this thread's modes are as before it."""
+def restores_modes(function: Callable) -> Callable:
+    """Have a function of a trace or transform put this thread's modes back where an error leaves it."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
