@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from .limits import allow, allow_steps, elements
+from .limits import allow, allow_objects, allow_steps, elements
 from .registry import number, together, truth
 from .sequences import tensor_in
 
@@ -73,7 +73,9 @@ def scan_of_batches(
     batch = (inputs or state)[0].shape[0]
     counts = [inputs[0].shape[1]] * batch if lengths is None else lengths.tolist()
     rows = []
+    allow_objects("Scan", batch * (len(state) + outputs))
     for i in range(batch):
+        allow_steps("Scan", 8)
         parts = tuple(x[i].narrow(0, 0, counts[i]) for x in inputs)
         row = scan(body, tuple(x[i] for x in state), parts, reads, [0] * len(parts), directions, [0] * outputs,
                    [0] * outputs)  # fmt: skip

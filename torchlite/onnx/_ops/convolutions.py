@@ -87,6 +87,8 @@ def conv_transpose(
         for n, s, e, k, d in zip(x.shape[2:], strides, extra, kernel, dilations, strict=True)
     ]
     allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
+    allow_objects("ConvTranspose", math.prod(kernel))  # places of the kernel, one at a time
+    allow_steps("ConvTranspose", 8 * math.prod(kernel))
     fast = 64 if max(kernel, default=1) < _LONG else 2
     allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, fast)
     wanted = output_shape[-rank:] if output_shape else None
@@ -319,6 +321,7 @@ def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Ints, spatial_scale: 
     height, width = x.shape[2:]
     out = []
     for image, x1, y1, x2, y2 in rois.tolist():
+        allow_steps("MaxRoiPool", 4 * rows * columns)
         left, top, right, bottom = (math.floor(v * spatial_scale + 0.5) for v in (x1, y1, x2, y2))
         high, wide = max(bottom - top + 1, 1) / rows, max(right - left + 1, 1) / columns
         cells = []

@@ -13,7 +13,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from ..._serialization.limits import indexed
-from .limits import allow, allow_broadcast, allow_objects, allow_work
+from .limits import Sequence, allow, allow_broadcast, allow_objects, allow_work
 from .registry import Ints, op
 from .strings import texts
 
@@ -208,9 +208,10 @@ def _labelled(places: Tensor, scores: Tensor, labels: Any, outputs: int) -> Any:
 @op("ZipMap", domain=_DOMAIN)
 def zip_map(x: Tensor, *, classlabels_int64s: Ints = None, classlabels_strings: Any = None) -> list:
     labels = classlabels_strings if classlabels_int64s is None else classlabels_int64s
-    allow_objects("ZipMap", x.numel() + 4 * x.shape[0])
+    objects = x.numel() + 4 * x.shape[0]
+    allow_objects("ZipMap", objects)
     indexed(labels)
-    return [dict(zip(labels, row, strict=True)) for row in x.tolist()]
+    return Sequence((dict(zip(labels, row, strict=True)) for row in x.tolist()), objects)
 
 
 @op("DictVectorizer", domain=_DOMAIN)

@@ -51,9 +51,13 @@ def budget(file: int, inputs: int) -> int:
 
 
 class Sequence(list):
-    """A sequence that an op made longer or shorter, which weak references can tell of."""
+    """A sequence that an op made, which weak references can tell of: `objects` is how many were made for it."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "objects")
+
+    def __init__(self, values: Iterable[Any], objects: int = 0) -> None:
+        super().__init__(values)
+        self.objects = objects
 
 
 class Limits:
@@ -284,7 +288,7 @@ def _size(array: Any) -> int:
             return 16 * array.size + sum(len(item) for item in array.ravel() if item.__class__ is str)
         return array.size if array.itemsize <= 4 else array.size * array.itemsize // 4
     if array.__class__ is Sequence:
-        return 2 * len(array)
+        return 2 * len(array) + _OBJECT * array.objects
     return math.prod(array.shape) * max(getattr(getattr(array, "dtype", None), "itemsize", 4), 4) // 4
 
 

@@ -83,9 +83,10 @@ def split_to_sequence(x: Any, split: Tensor | None = None, *, axis: int = 0, kee
         sizes = ints(split) or []
     if isinstance(x, np.ndarray):
         parts = np.split(x, np.cumsum(sizes)[:-1], axis)
-        return [p.squeeze(axis) for p in parts] if split is None and not keepdims else list(parts)
-    found = list(torch.split(x, sizes, axis))
-    return [part.squeeze(axis) for part in found] if split is None and not keepdims else found
+    else:
+        parts = torch.split(x, sizes, axis)
+    squeezed = [part.squeeze(axis) for part in parts] if split is None and not keepdims else parts
+    return Sequence(squeezed, objects=len(sizes))
 
 
 @op("Optional")

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlite import Tensor
 
-from .limits import allow_broadcast
+from .limits import allow_broadcast, hold
 from .registry import number, op
 
 _DOMAIN = "ai.onnx.preview.training"
@@ -26,6 +26,7 @@ def adagrad(
         h = h + g * g
         new.append(x - r * g / (h.sqrt() + epsilon))
         sums.append(h)
+        hold((new[-1], h))
     return (*new, *sums)
 
 
@@ -44,6 +45,7 @@ def adam(
         v, h = alpha * v + (1 - alpha) * g, beta * h + (1 - beta) * g * g
         x = x - r * v / (h.sqrt() + epsilon)
         for kept, value in zip(found, ((1 - norm_coefficient_post) * x, v, h), strict=True):
+            hold(value)
             kept.append(value)
     return (*found[0], *found[1], *found[2])
 
@@ -62,4 +64,5 @@ def momentum(
         v = alpha * v + factor * g
         new.append(x - rate * (g + alpha * v if mode == "nesterov" else v))
         moved.append(v)
+        hold((new[-1], v))
     return (*new, *moved)
