@@ -131,17 +131,19 @@ def of_branch(count: int) -> Message:
     return node("If", ["c"], ["s2"], then_branch=long, else_branch=short)
 
 
-def unread(kind: str, count: int = 1, shape: tuple[int, ...] = (1 << 19,), **attributes: Any) -> Bomb:
+def unread(kind: str, count: int = 1, shape: tuple[int, ...] = (1 << 19,), *initializers: Message,
+           inputs: Sequence[str] = ("x",), **attributes: Any) -> Bomb:  # fmt: skip
     """A loop whose body has ops on a large value from outside. Nobody reads their results."""
 
     def made() -> tuple[bytes, str]:
-        nodes = [node(kind, ["x"], [f"u{i}"], **attributes) for i in range(count)]
+        nodes = [node(kind, list(inputs), [f"u{i}"], **attributes) for i in range(count)]
         body = Message(
             "Graph", name="body", input=[info("i", kind=7), info("c", kind=9), info("s")],
             output=[info("c"), info("s2")], node=[*nodes, node("Identity", ["s"], ["s2"])],
         )  # fmt: skip
         loop = node("Loop", ["m", "", "d"], ["y"], body=body)
-        return ran([node("ConstantOfShape", ["n"], ["x"]), loop], [ints("n", *shape), one("m", HUGE), shaped("d", 1)])
+        held = [ints("n", *shape), one("m", HUGE), shaped("d", 1), *initializers]
+        return ran([node("ConstantOfShape", ["n"], ["x"]), loop], held)
 
     return made
 
@@ -216,6 +218,21 @@ def from_nothing(shape: Sequence[int], nodes: list[Message], *initializers: Mess
         value = tensor("", np.ones(1, kind), kind)
         first = node("ConstantOfShape", ["s"], ["x"], value=value)
         return ran([first, *nodes], [ints("s", *shape), *initializers], outputs=list(outputs))
+
+    return made
+
+
+def trained(kind: str, inputs: int, outputs: int, **attributes: Any) -> Bomb:
+    """A step of an optimizer over 300 groups that are one tensor."""
+
+    def made() -> tuple[bytes, str]:
+        names = [f"y{i}" for i in range(300 * outputs)]
+        step = node(kind, ["r", "t", *["x"] * (300 * inputs)], names, **attributes)
+        step.domain = "ai.onnx.preview.training"
+        data, said = from_nothing((200_000,), [step], floats("r", 0.1), one("t", 1), outputs=names)()
+        whole = parse(data)
+        whole.opset_import.append(Message("OperatorSetId", domain=step.domain, version=1))
+        return b"".join(encode(whole)), said
 
     return made
 
@@ -725,7 +742,21 @@ BOMBS: dict[str, Bomb] = {
         nodes_truenodeids=[*range(1, 5000), 0], nodes_falsenodeids=[*range(1, 5000), 0], nodes_values=[0.0] * 5000,
         target_ids=[0], target_nodeids=[4999], target_treeids=[0], target_weights=[1.0]),
     "onnx wide graph": functools.partial(wide_graph, 3000),
-    "onnx linear regressor": of_domain("LinearRegressor", _ML, [shaped("x", 1, 1)], coefficients=[1.0], targets=HUGE),
+    "onnx places of a transposed kernel": from_nothing(
+        (1, 1, 640, 640), [node("ConvTranspose", ["o", "x"], ["y"])], shaped("o", 1, 1, 1, 1)),
+    "onnx groups of adam": trained("Adam", 4, 3, alpha=0.9, beta=0.9),
+    "onnx groups of momentum": trained(
+        "Momentum", 3, 2, alpha=0.9, beta=0.9, mode="standard", norm_coefficient=0.1),
+    "onnx rois of a whole image": from_nothing(
+        (1, 1, 500, 900),
+        [node("Expand", ["b", "e"], ["r"]), node("MaxRoiPool", ["x", "r"], ["y"], pooled_shape=[1, 1])],
+        floats("b", 0, 0, 0, 900, 500), ints("e", 30_000, 5)),
+    "onnx parts of sequences": from_nothing(
+        (8000,), [node("SplitToSequence", ["x"], [f"y{i}"]) for i in range(60)], outputs=[f"y{i}" for i in range(60)]),
+    "onnx loop of vectors' products": unread("MatMul", 20, inputs=("x", "x")),
+    "onnx loop of resizing": unread(
+        "Resize", 1, (1, 1, 1 << 17), ints("z", 1, 1, (1 << 17) - 1), inputs=("x", "", "", "z"), mode="cubic"),
+    "onnx loop of powers": unread("Pow", 20, inputs=("x", "x")),
 }  # fmt: skip
 for _name in ("__class__", "__import__", "eval", "op", "_TABLE", "torch.add", "os.system"):
     BOMBS[f"onnx op {_name}"] = simple(_name, shaped("x", 4))

@@ -239,11 +239,13 @@ def average_pool(
     ):  # fmt: skip
         return _AVERAGE[rank](x, kernel, strides, begin, bool(ceil_mode), bool(count_include_pad))
     rest = _ceiled(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
-    counts = torch.ones(1, 1, *x.shape[2:], dtype=x.dtype, device=x.device)
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums of narrower ones would copy all windows
+    counts = torch.ones(1, 1, *x.shape[2:], dtype=wide.dtype, device=x.device)
     counts = F.pad(F.pad(counts, flat(begin, end), value=float(count_include_pad)), flat([0] * rank, rest))
-    total = windows(F.pad(x, flat(begin, [a + b for a, b in zip(end, rest, strict=True)])), kernel, strides, dilations)
+    wide = F.pad(wide, flat(begin, [a + b for a, b in zip(end, rest, strict=True)]))
     dims = list(range(2 + rank, 2 + 2 * rank))
-    return total.sum(dims) / windows(counts, kernel, strides, dilations).sum(dims)
+    total = windows(wide, kernel, strides, dilations).sum(dims)
+    return (total / windows(counts, kernel, strides, dilations).sum(dims)).to(x.dtype)
 
 
 def windows(x: Tensor, kernel: list[int], strides: list[int], dilations: list[int]) -> Tensor:

@@ -31,7 +31,7 @@ OF_FILE = 8  # elements more for each one that the file has, four bytes of it
 OF_INPUTS = 256  # elements more for each one of the inputs
 _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50  # the most that products of inputs with inputs and the file may add
 _WORK = 256  # times as many elements may all results of a run have
-_TIME = 1_000  # nanoseconds of CPU time for an element
+_TIME = 800  # nanoseconds of CPU time for an element
 _STEP = 5_000  # nanoseconds of a step of Python within an op
 _ALONE = 1 << 28  # elements of a result where no loaded model runs
 _BETWEEN = 1 << 16  # values until those that are alive are counted
@@ -140,6 +140,8 @@ class Limits:
         self.next += work
         if self.made > _WORK * self.most:
             raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {more_with(self.most)}")
+        if self.made > self.look:
+            self.check_time(what)
 
 
 class _Run(threading.local):

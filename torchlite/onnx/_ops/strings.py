@@ -11,6 +11,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from ..._serialization.limits import indexed
 from .limits import allow, allow_broadcast, allow_objects, allow_steps, allow_work
 from .patterns import Pattern
 from .registry import Ints, op
@@ -76,13 +77,11 @@ def tf_idf(
     ngram_indexes: Ints, pool_int64s: Any = None, pool_strings: Any = None, weights: Any = None,
 ) -> Tensor:  # fmt: skip
     pool = list(pool_strings if pool_int64s is None else pool_int64s)
-    places: dict[tuple, int] = {}
     if sorted(ngram_counts) != ngram_counts or not 0 <= ngram_counts[0] <= ngram_counts[-1] <= len(pool):
         raise ValueError(f"TfIdfVectorizer: ngram_counts {str(ngram_counts)[:100]} of {len(pool)} in the pool")
     ends = [*ngram_counts[1:], len(pool)]
-    for size, (begin, end) in enumerate(zip(ngram_counts, ends, strict=True), 1):
-        for at in range(begin, end, size):
-            places[tuple(pool[at : at + size])] = len(places)
+    grams = enumerate(zip(ngram_counts, ends, strict=True), 1)
+    places = indexed([tuple(pool[at : at + size]) for size, ends in grams for at in range(*ends, size)])
     allow_objects("TfIdfVectorizer", math.prod(x.shape) // 4)
     rows = x.tolist() if x.ndim == 2 else [x.tolist()]
     columns = max(ngram_indexes, default=-1) + 1
