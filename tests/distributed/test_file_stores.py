@@ -148,8 +148,8 @@ def test_a_file_with_many_keys(tmp_path):
     for i in range(70_000):
         table.set(b"%d" % i, b"")
     store.set("a", "1")
-    with open(path, "r+b") as file:
-        _store_file.Contents(file.fileno()).replace(_store_table.dump(table))
+    with _store_file.File(path, "r+b") as file:
+        _store_file.Contents(file).replace(_store_table.dump(table))
     store.set("b", "1")
     assert store.num_keys() == 70_001 and store.check([str(i) for i in range(70_000)])
     assert store.multi_get(["b", *map(str, range(5000)), "b"]) == [b"1", *[b""] * 5000, b"1"]

@@ -127,6 +127,53 @@ def test_a_signal_is_no_reason_to_start_again(number):
         assert ends({number for numbers in found for number in numbers}, 10)
 
 
+# A signal comes while the second start is made: before mpiexec runs, or when it does.
+RESTARTED = """import os, signal, sys
+from torchlite.distributed import run
+starts, when, number = 0, sys.argv.pop(1), int(sys.argv.pop(1))
+class Run(run.Run):
+    def __init__(self, *args):
+        global starts
+        starts += 1
+        if starts == 2 and when == "before":
+            os.kill(os.getpid(), number)
+        super().__init__(*args)
+        if starts == 2 and when == "after":
+            os.kill(os.getpid(), number)
+run.Run = Run
+code = run.main()
+print("starts", starts)
+sys.exit(code)
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_within_a_restart_ends_the_job(when, number):
+    program = "import os, sys, time; time.sleep(40 if os.environ['TORCHELASTIC_RESTART_COUNT'] == '1' else sys.exit(3))"
+    begin = time.monotonic()
+    ended = finish([
+        sys.executable, "-c", RESTARTED, when, str(int(number)), "--standalone", "--max-restarts=5", "--no-python",
+        sys.executable, "-c", program,
+    ])  # fmt: skip
+    assert ended.returncode and "starts 2\n" in ended.stdout, ended.stdout
+    assert ended.stdout.count("start again") == 1 and time.monotonic() - begin < 30
+
+
+@needs_mpi
+def test_jobs_of_one_name_have_folders_of_their_own_for_logs(tmp_path):
+    for word in ("first", "second"):
+        ended = finish([
+            *LAUNCHER[:-1], "--rdzv-id=a/b", "--redirects=1", f"--log-dir={tmp_path}", "--no-python", "echo", word,
+        ])  # fmt: skip
+        assert ended.returncode == 0, ended.stdout
+    found = sorted(tmp_path.rglob("*.log"), key=lambda path: path.read_text())
+    assert [path.read_text() for path in found] == ["first\n", "second\n"]
+    assert all(path.relative_to(tmp_path).parts[0].startswith("a_b_") for path in found)
+    assert all(path.relative_to(tmp_path).parts[1:] == ("attempt_0", "0", "stdout.log") for path in found)
+
+
 ENDING = [sys.executable, "-m", "torchlite.distributed.run", "--standalone", "--nproc-per-node=2"]
 ENDING_PROGRAM = str(ROOT / "tests" / "distributed" / "ending.py")
 

@@ -514,6 +514,62 @@ def test_a_handler_that_raises_leaves_the_store_usable(tmp_path, kind):
     assert interrupts(kind, str(tmp_path / "values"), seconds=2.0, seed=7) > 20
 
 
+@pytest.mark.parametrize("kind", ["tcp", "file", "hash", "prefix"])
+def test_commands_of_handlers_are_neither_lost_nor_undone(tmp_path, kind):
+    """At random moments of all kinds of calls, under the same names."""
+    from tests.hostile.store_interrupts import calls
+
+    assert calls(kind, str(tmp_path / "values"), seconds=2.0, seed=7) > 20
+
+
+@pytest.mark.parametrize("kind", ["tcp", "file", "hash", "prefix"])
+def test_a_handler_may_fork_within_a_call(tmp_path, kind):
+    """The child goes on with the call, and speaks on no connection and to no descriptor of its parent's."""
+    from tests.hostile.store_interrupts import forks
+
+    assert forks(kind, str(tmp_path / "values"), count=40, seed=7) >= 40
+
+
+def test_a_fork_does_not_wait_for_threads_that_use_a_hash_store():
+    store, stop = dist.HashStore(), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            store.add("a", 1)
+            store.queue_push("q", "1")
+            store.queue_pop("q")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    slowest, ended = 0.0, []
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(20):
+            begin = time.monotonic()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                before = store.add("a", 0)
+                store.queue_push("own", "1")
+                os._exit(0 if store.add("a", 1) == before + 1 and store.queue_pop("own") == b"1" else 3)
+            slowest = max(slowest, time.monotonic() - begin)
+            ended.append(os.waitpid(child, 0)[1])
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert ended == [0] * 20 and slowest < 2.0
+
+
+def test_an_append_to_a_hash_store_costs_nothing_for_what_is_there():
+    store = dist.HashStore()
+    for _ in range(100_000):
+        store.append("a", "x" * 100)
+    assert store.get("a") == b"x" * 10_000_000
+
+
 def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypatch):
     lend = _store_table.Table._lend
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))

@@ -27,7 +27,7 @@ _taken: list[Any] = []  # what the fork in progress holds; guarded by the gate
 
 
 def hold(lock: Any) -> Any:
-    """Have forks wait until no thread has the lock, whose sections are short. Returns the lock."""
+    """Have forks wait until no thread has the lock, an RLock, whose sections are short. Returns the lock."""
     return _known(_locks, lock)
 
 

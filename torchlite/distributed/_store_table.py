@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Any
 
 # The limits of PyTorch's libuv backend.
 MAX_KEY = 8 << 10
@@ -53,6 +54,14 @@ def _number(text: bytes | bytearray) -> int:
     if len(text) > _DIGITS:
         raise ValueError(f"a number of {len(text)} bytes")
     return int(text)
+
+
+def _sum(number: bytes | bytearray | None, amount: bytes) -> bytes:
+    """A number, 0 for None, and another. Refused where the sum is too large."""
+    total = (0 if number is None else _number(number)) + _number(amount)
+    if not -(1 << 63) <= total < 1 << 63:
+        raise Refused(f"{total} does not fit into 64 bits")
+    return b"%d" % total
 
 
 class Table:
@@ -111,11 +120,9 @@ class Table:
         return [self._whole(key) for key in keys]
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
-        total = _number(self.values.get(key, b"0")) + _number(amount)
-        if not -(1 << 63) <= total < 1 << 63:
-            raise Refused(f"{total} does not fit into 64 bits")
-        self.set(key, b"%d" % total)
-        return [b"%d" % total]
+        total = _sum(self.values.get(key), amount)
+        self.set(key, total)
+        return [total]
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:
         before = self.values.get(key)
@@ -202,6 +209,94 @@ class Table:
 
     def length(self, key: bytes) -> list[bytes]:
         return [b"%d" % len(self.queues.get(key, ()))]
+
+
+class AtomicTable(Table):
+    """A table without limits whose commands take effect in one step. A handler of a signal may run commands at any
+    moment of another, raise, or fork: none meets a command that is half done, and none undoes another.
+
+    A value is bytes, or a pair of a value and what was put behind it. A queue is a length and two linked lists: the
+    oldest values, oldest first, and the others, newest first. None of them changes once it is made.
+    """
+
+    def _change(self, place: dict[bytes, Any], key: bytes, change: Callable[[Any], tuple[list[bytes], Any]]) -> Any:
+        """Replace what is under a key by what `change` makes of it, and again where that is not there any more. None is
+        nothing. The answer of `change`.
+        """
+        while True:
+            before = place.get(key)
+            answer, after = change(before)
+            # CPython runs handlers at calls, loops and the begin of functions: none of these is in these lines.
+            if (place[key] if key in place else None) is before:  # noqa: SIM401 -- `get` is a call
+                if after is not None:
+                    place[key] = after
+                elif before is not None:
+                    del place[key]
+                return answer
+
+    def set(self, key: bytes, value: bytes) -> list[bytes]:
+        self.values[key] = value
+        return []
+
+    def get(self, *keys: bytes) -> list[bytes]:
+        found = [_flat(self.values.get(key)) for key in keys]
+        return [] if None in found else found  # type: ignore[return-value]
+
+    def add(self, key: bytes, amount: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], bytes]:
+            total = _sum(_flat(before), amount)
+            return [total], total
+
+        return self._change(self.values, key, change)
+
+    def append(self, key: bytes, value: bytes) -> list[bytes]:
+        return self._change(self.values, key, lambda before: ([], value if before is None else (before, value)))
+
+    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            now = _flat(before)
+            if now == expected or (now is None and not expected):
+                return [desired], desired
+            return [expected if now is None else now], before
+
+        return self._change(self.values, key, change)
+
+    def delete(self, key: bytes) -> list[bytes]:
+        return [b"%d" % (self.values.pop(key, None) is not None)]
+
+    def push(self, key: bytes, value: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            length, oldest, others = before or (0, None, None)
+            return [], (length + 1, oldest, (value, others))
+
+        return self._change(self.queues, key, change)
+
+    def pop(self, key: bytes) -> list[bytes]:
+        def change(before: Any) -> tuple[list[bytes], Any]:
+            if before is None:
+                return [], None
+            length, oldest, others = before
+            if oldest is None:
+                while others is not None:
+                    value, others = others
+                    oldest = value, oldest
+            value, oldest = oldest
+            return [value], (length - 1, oldest, others) if length > 1 else None
+
+        return self._change(self.queues, key, change)
+
+    def length(self, key: bytes) -> list[bytes]:
+        waiting: Any = self.queues.get(key)
+        return [b"%d" % (waiting[0] if waiting else 0)]
+
+
+def _flat(value: Any) -> bytes | None:
+    """A value of an atomic table as bytes."""
+    pieces = []
+    while isinstance(value, tuple):
+        value, piece = value
+        pieces.append(piece)
+    return b"".join([value, *reversed(pieces)]) if pieces else value
 
 
 COMMANDS = {name.encode(): getattr(Table, name) for name in vars(Table) if not name.startswith("_")}

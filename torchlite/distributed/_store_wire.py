@@ -18,6 +18,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from typing import Any
 
 MAGIC = b"TLS1"
@@ -58,6 +59,7 @@ class Channel:
 
     def __init__(self, connected: _Socket) -> None:
         self._socket = connected
+        _channels.add(self)
 
     @classmethod
     def connect(cls, host: str, port: int, secret: bytes, end: float) -> Channel:
@@ -132,6 +134,24 @@ class Channel:
     def close(self) -> None:
         """End the connection."""
         self._socket.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._socket.fileno() < 0
+
+
+_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+
+
+def _close_channels() -> None:
+    """Close what a forked child has of its parent's connections: a call that a handler forked in must not go on."""
+    for channel in list(_channels):
+        channel.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_channels)
 
 
 def _left(end: float) -> float:

@@ -7,26 +7,26 @@ a lock, `TCPStore` in the process that is master. What comes over a connection i
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import stat
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from torchlite._settings.forks import hold
+from torchlite._settings.forks import renew
 
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
-from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, Refused, Table, dump, load, pack, unpack
+from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, Refused, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
 if TYPE_CHECKING:
     import socket
 
+    from ._store_file import File
     from ._store_server import Server
     from ._store_wire import Channel
 
@@ -211,24 +211,30 @@ def _pauses() -> Iterator[float]:
         pause = min(pause * 1.5, 0.02)
 
 
+def _as_if_before(call: Callable[..., list[bytes]], *arguments: Any) -> list[bytes]:
+    """Run a call. A child that a handler of a signal forked within it has no file of it: it runs the call again."""
+    while True:
+        process = os.getpid()
+        try:
+            return call(*arguments)
+        except Exception:
+            if os.getpid() == process:
+                raise
+
+
 class HashStore(Store):
     """Values in this process, for its threads."""
 
     def __init__(self) -> None:
-        self._table, self._lock = Table(), hold(threading.Lock())
+        # The lock keeps threads apart. Handlers of signals, and forks in other threads, meet a table that is whole.
+        self._table, self._lock = AtomicTable(), renew(threading.RLock())
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         try:
             with self._lock:
-                return COMMANDS[command.encode()](self._table, *parts)
+                return getattr(self._table, command)(*parts)
         except Refused as error:
             raise DistStoreError(str(error)) from None
-
-
-class _File(io.FileIO):
-    """Closes without a warning when an interrupt ends the call that has it."""
-
-    __del__ = io.FileIO.close
 
 
 class FileStore(Store):
@@ -243,12 +249,23 @@ class FileStore(Store):
         return self._path
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+        end = time.monotonic() + (self.timeout.total_seconds() if limit is None else limit)
+        return _as_if_before(self._run, command, parts, end)
+
+    def _run(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
+        """Run a command on the file's values, again where a handler of a signal used the file within it."""
+        from ._store_file import Overtaken
+
+        while True:
+            with contextlib.suppress(Overtaken):
+                return self._run_once(command, parts, end)
+
+    def _run_once(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
         from ._store_file import MAX_FILE, Contents
 
-        end = time.monotonic() + (self.timeout.total_seconds() if limit is None else limit)
-        with self._locked(command, end) as descriptor:
+        with self._locked(command, end) as file:
             try:
-                contents = Contents(descriptor)
+                contents = Contents(file)
                 table = load(contents.data)
             except ValueError as error:
                 raise DistStoreError(f"the store's file {self._path} is damaged, or no store's: {error}") from None
@@ -267,53 +284,74 @@ class FileStore(Store):
         return answer
 
     @contextlib.contextmanager
-    def _locked(self, command: str, end: float) -> Iterator[int]:
-        """The open file under its lock. One that was deleted meanwhile is opened anew."""
+    def _locked(self, command: str, end: float) -> Iterator[File]:
+        """The open file under its lock. One that was deleted meanwhile is opened anew. A handler of a signal gets that
+        of the call that it interrupts, if this has it.
+        """
         import fcntl
+
+        def take(file: File) -> bool:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            return False
 
         while True:
             with self._opened() as file:
                 _files[file.fileno()] = weakref.ref(file)
                 try:
                     for pause in _pauses():
-                        try:
-                            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        taken = next(filter(take, (file, *_interrupted(file))), None)
+                        if taken is not None:
                             break
-                        except BlockingIOError:  # a process that stopped may have it for ever
-                            if time.monotonic() > end:
-                                raise _Late(
-                                    f"{command}: another process holds the lock of the store's file {self._path}"
-                                ) from None
-                            time.sleep(pause)
-                    if os.fstat(file.fileno()).st_nlink:
-                        yield file.fileno()
+                        if time.monotonic() > end:  # a process that stopped may have it for ever
+                            raise _Late(f"{command}: another process holds the lock of the store's file {self._path}")
+                        time.sleep(pause)
+                    assert taken is not None
+                    if os.fstat(taken.fileno()).st_nlink:
+                        yield taken
                         return
                 finally:
                     if not file.closed:  # as it is in a child that a handler of a signal forked
                         fcntl.flock(file, fcntl.LOCK_UN)
 
-    def _opened(self) -> _File:
+    def _opened(self) -> File:
         """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
+        from ._store_file import File
+
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             # No step of Python's lies between the descriptor and the object that closes it: none is left open.
-            made = next(map(_File, map(os.open, (self._path,), (flags,), (0o600,)), ("r+b",)))
+            made = next(map(File, map(os.open, (self._path,), (flags,), (0o600,)), ("r+b",)))
         except OSError as error:
             raise DistStoreError(f"the store's file {self._path} cannot be opened: {error.strerror}") from None
         about = os.fstat(made.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
             made.close()
             raise DistStoreError(f"the store's file {self._path} is not a regular file of this user's")
+        made.owner = threading.get_ident()
         return made
 
 
-_files: dict[int, weakref.ref[_File]] = {}  # of FileStores' calls, by descriptor; most have ended
+_files: dict[int, weakref.ref[File]] = {}  # of FileStores' calls, by descriptor; most have ended
+
+
+def _interrupted(file: File) -> Iterator[File]:
+    """The same file as other calls of this thread have it: a handler of a signal interrupts them."""
+    about = os.fstat(file.fileno())
+    for reference in list(_files.values()):
+        other = reference()
+        if other is None or other is file or other.closed or other.owner != file.owner:
+            continue
+        if os.path.samestat(os.fstat(other.fileno()), about):
+            yield other
 
 
 def _close_files() -> None:
     """Close what a forked child has of the files of other threads' calls, and with them the parent's locks."""
     for reference in _files.values():
         if (file := reference()) is not None:
+            file.turn = None
             file.close()
 
 
@@ -467,10 +505,7 @@ class TCPStore(Store):
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         limit = self._timeout.total_seconds() if limit is None else limit
-        end = time.monotonic() + limit
-        if self._process != os.getpid():  # a fork must not speak on its parent's connections
-            self._idle, self._process = deque(maxlen=_IDLE), os.getpid()
-        answer = self._answer(command, parts, limit, end)
+        answer = _as_if_before(self._answer, command, parts, limit, time.monotonic() + limit)
         if not answer or answer[0] != b"":
             raise DistStoreError((answer or [b"an empty answer"])[0].decode(errors="replace"))
         return answer[1:]
@@ -479,6 +514,8 @@ class TCPStore(Store):
         """The answer to one message. A connection belongs to one call at a time, and ends where the call does not: by
         an error, or by an interrupt at any moment. Other threads, and handlers of signals, have other connections.
         """
+        if self._process != os.getpid():  # a fork must not speak on its parent's connections
+            self._idle, self._process = deque(maxlen=_IDLE), os.getpid()
         try:
             channel = self._idle.pop()
         except IndexError:
@@ -500,7 +537,8 @@ class TCPStore(Store):
         except BaseException:  # an interrupt leaves half a message
             channel.close()
             raise
-        self._idle.append(channel)
+        if not channel.closed:  # as it is in a child that a handler of a signal forked
+            self._idle.append(channel)
         return answer
 
     def _words(self, command: str, limit: float) -> str:

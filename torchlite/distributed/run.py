@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import signal
 import socket
@@ -114,15 +115,45 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
-def _log_folder(args: argparse.Namespace) -> str:
-    """The folder for the files of `--tee` and `--redirects`, a new one of this user's where none is named; "" where
-    neither is given. OSError where it cannot be written.
+def _log_folder(args: argparse.Namespace, run_id: str) -> str:
+    """A new folder of this user's for the files of `--tee` and `--redirects`, in that of `--log-dir` if it is named; ""
+    where neither is given. OSError where it cannot be made.
     """
-    if args.log_dir and (args.tee != "0" or args.redirects != "0"):
-        os.makedirs(args.log_dir, exist_ok=True)
-        with tempfile.TemporaryFile(dir=args.log_dir):
-            return args.log_dir
-    return tempfile.mkdtemp(prefix="torchlite_run_") if args.tee != "0" or args.redirects != "0" else ""
+    if args.tee == args.redirects == "0":
+        return ""
+    if not args.log_dir:
+        return tempfile.mkdtemp(prefix="torchlite_run_")
+    os.makedirs(args.log_dir, exist_ok=True)
+    return tempfile.mkdtemp(prefix=re.sub(r"[^\w.-]", "_", run_id) + "_", dir=os.path.abspath(args.log_dir))
+
+
+class _Signals:
+    """Hands SIGINT and SIGTERM to the world that runs. One that comes while none does ends the next at once."""
+
+    def __init__(self) -> None:
+        self.number = 0  # of the last signal
+        self._started: Run | None = None
+
+    def __enter__(self) -> _Signals:
+        self._before = {number: signal.signal(number, self._came) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _came(self, number: int, _: Any) -> None:
+        self.number = number
+        if self._started is not None:
+            self._started.stop(number)
+
+    def start(self, *arguments: Any) -> Run:
+        """A `Run`."""
+        self._started = None
+        self._started = started = Run(*arguments)
+        if self.number and not started.signaled:
+            started.stop(self.number)
+        return started
 
 
 def run(args: argparse.Namespace) -> int:
@@ -139,29 +170,29 @@ def run(args: argparse.Namespace) -> int:
         port = int(given) if given and int(given) else port
     elif hosts is not None and address == "127.0.0.1":
         address = hosts.names[0]
+    run_id = args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12]
     options = {
         "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
-        "run_id": args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12], "restart": 0,
+        "run_id": run_id, "restart": 0,
         "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
-        "log_dir": _log_folder(args), "folder": process_folder(), "launcher": os.getpid(),
+        "log_dir": _log_folder(args, run_id), "folder": process_folder(), "launcher": os.getpid(),
     }  # fmt: skip
     before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
     clear_shared_memory()
-    for restart in range(args.max_restarts + 1):
-        options |= {"restart": restart, "mark": secrets.token_hex(16)}
-        command = [*before, *rank_command(options, program, not args.no_python, args.module)]
-        started = Run(command, size, options["mark"], rank_folders(options) if nodes == 1 else "")
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda given, frame, started=started: started.stop(given))
-        code = started.wait()
-        clear_shared_memory(patient=code != 0)  # of ranks that were killed
-        if code == 0 and not started.failures:
-            return 0
-        left = 0 if started.signaled else args.max_restarts - restart
-        _say(started, code, left)
-        if not left or started.signaled:  # a signal may have come meanwhile
-            break
+    with _Signals() as signals:
+        for restart in range(args.max_restarts + 1):
+            options |= {"restart": restart, "mark": secrets.token_hex(16)}
+            command = [*before, *rank_command(options, program, not args.no_python, args.module)]
+            started = signals.start(command, size, options["mark"], rank_folders(options) if nodes == 1 else "")
+            code = started.wait()
+            clear_shared_memory(patient=code != 0)  # of ranks that were killed
+            if code == 0 and not started.failures:
+                return 0
+            left = 0 if signals.number else args.max_restarts - restart
+            _say(started, code, left)
+            if not left or signals.number:  # a signal may have come meanwhile
+                break
     ended = started.failures[0]["code"] if started.failures else code
     return 128 - ended if ended < 0 else ended or 1
 

@@ -109,11 +109,9 @@ def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, Bi
         filed = (options["redirects"] | options["tee"]) & bit
         file = None
         if filed:
-            folder = os.path.join(
-                options["log_dir"], options["run_id"], f"attempt_{options['restart']}", str(at["rank"])
-            )
+            folder = os.path.join(options["log_dir"], f"attempt_{options['restart']}", str(at["rank"]))
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            file = open(os.path.join(folder, name), "wb", buffering=0)  # noqa: SIM115
+            file = open(os.path.join(folder, name), "xb", buffering=0)  # noqa: SIM115
         found.append((bool(options["tee"] & bit) or not options["redirects"] & bit, file))
     return found
 

@@ -105,6 +105,7 @@ class Run:
         self._alone = 0.0  # since when processes go on without mpiexec's that started them
         self._watchers, self._told_end = Watchers(), set[int]()
         self.signaled = 0.0  # when the launcher got a signal
+        self._signal = 0  # the last one
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
         self._left: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
@@ -179,6 +180,8 @@ class Run:
     def _heard(self, told: dict[str, Any]) -> None:
         if told["what"] == "start":
             self._watchers.add(told)
+            if self._signal:  # mpiexec may have lost it, which knew no process then
+                self._send(self._signal)
             return
         rank, state = told["rank"], told["state"]
         if told["what"] == "state" and state != "waiting":
@@ -291,7 +294,7 @@ class Run:
 
     def stop(self, number: int) -> None:
         """Hand a signal on. What has not ended after some time is ended."""
-        self.signaled = self.signaled or time.monotonic()
+        self.signaled, self._signal = self.signaled or time.monotonic(), number
         self._send(number)
 
     def _send(self, number: int) -> None:
