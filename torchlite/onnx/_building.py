@@ -31,6 +31,7 @@ from .errors import OnnxFileError
 _HOST_SIZE = 64  # elements up to which integers are held by the host
 # Nodes that functions may make: of any file, for each of its nodes, and for so many bytes of it. One takes 1.2 kB.
 _FREE_NODES, _TIMES, _NODE = 20_000, 4, 24
+_MODULE = 20  # nodes that a module takes beside its own
 _ELEMENTS = 64  # of `max_elements` for a node
 _FREE_ITEMS = 1 << 17  # that nodes may have as their arguments, beside one for each byte of the file
 _COMPILED = 1 << 13  # nodes and arguments of a file until graphs are interpreted: Python's compiler takes 11 kB a node
@@ -484,6 +485,7 @@ class Scope:
 
     def module(self, name: str) -> LoadedModule:
         """The graph as a module."""
+        self.model.spend(_MODULE)
         called = re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph"
         self.graph.set_codegen(CountingCode(compiled=self.model.code >= 0))
         return LoadedModule(self.root, self.graph, called)

@@ -13,6 +13,7 @@ from torchlite.nn import functional as F
 from .limits import allow, allow_objects, allow_products, allow_steps, allow_work
 from .registry import Ints, ints, op, together
 
+_FEW = 8  # filters, for which a product of matrices is slow
 _LONG = 128  # of a kernel, which is no product of matrices then
 _PLACE = 256  # elements of work for a place of a window: pooling goes through these
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -64,12 +65,19 @@ def conv(
     spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
     count = allow("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:])
-    allow_products("Conv", count, x, 64 if max(w.shape[2:], default=1) < _LONG else 2)
+    allow_products("Conv", count, x, _fast(w, w.shape[0] // max(group, 1)))
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
         x, begin = F.pad(x, flat(begin, end)), [0] * rank
     return _CONV[rank](x, w, b, strides, begin, dilations, group)
+
+
+def _fast(w: Tensor, filters: int) -> int:
+    """Products of a convolution in the time of an element. Few filters read each window for little."""
+    if max(w.shape[2:], default=1) >= _LONG:
+        return 2
+    return (64 if filters >= _FEW else 8) // max(w.dtype.itemsize // 4, 1)
 
 
 @op("ConvTranspose")
@@ -89,8 +97,7 @@ def conv_transpose(
     allow("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
     allow_objects("ConvTranspose", math.prod(kernel))  # places of the kernel, one at a time
     allow_steps("ConvTranspose", 8 * math.prod(kernel))
-    fast = 64 if max(kernel, default=1) < _LONG else 2
-    allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, fast)
+    allow_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, _fast(w, w.shape[1]))
     wanted = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
         wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]

@@ -81,10 +81,7 @@ def split_to_sequence(x: Any, split: Tensor | None = None, *, axis: int = 0, kee
     else:
         allow_objects("SplitToSequence", split.numel())
         sizes = ints(split) or []
-    if isinstance(x, np.ndarray):
-        parts = np.split(x, np.cumsum(sizes)[:-1], axis)
-    else:
-        parts = torch.split(x, sizes, axis)
+    parts: Any = np.split(x, np.cumsum(sizes)[:-1], axis) if isinstance(x, np.ndarray) else torch.split(x, sizes, axis)
     squeezed = [part.squeeze(axis) for part in parts] if split is None and not keepdims else parts
     return Sequence(squeezed, objects=len(sizes))
 
