@@ -137,13 +137,13 @@ def lp_norm(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 
 @op("LRN")
 def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Tensor:
-    squares = x * x
-    flat = squares.reshape(x.shape[0], 1, x.shape[1], -1)
+    wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums of narrower ones would copy all windows
+    flat = (wide * wide).reshape(x.shape[0], 1, x.shape[1], -1)
     before = (size - 1) // 2
     allow("LRN", flat.shape[0], x.shape[1] + max(size, 0) - 1, flat.shape[3])
     allow_work("LRN", flat.numel() * max(size, 0))
     around = F.pad(flat, [0, 0, before, size - 1 - before]).unfold(2, size, 1).sum(-1).reshape(x.shape)
-    return x / (bias + alpha / size * around).pow(beta)
+    return (wide / (bias + alpha / size * around).pow(beta)).to(x.dtype)
 
 
 def _of_matrix(x: Tensor, axis: int) -> Tensor:
