@@ -488,7 +488,7 @@ def _of(cls: type) -> bytes:
         (
             [collections.defaultdict],
             corpus.named("collections", "defaultdict") + b"N](" + corpus.doubled(60) + b"N\x86e\x86R",
-            "more work",
+            "too many times",
         ),
         (
             [_Color],
@@ -502,6 +502,17 @@ def _of(cls: type) -> bytes:
         ([_Registry], _of(_Registry) + b")\x81" + corpus.text("a") + corpus.doubled(60) + b"s", "too many times"),
         ([_WithState], _of(_WithState) + b")\x81" + corpus.doubled(60) + b"b", "too many times"),
         ([_WithState], _BYTES + b"](" + (_of(_WithState) + b")\x81h\x00\x85b") * 2_000 + b"e", "more objects"),
+        (
+            [collections.defaultdict],
+            b"]("
+            + b"K\x01" * 4_000
+            + b"eq\x000"
+            + corpus.named("collections", "defaultdict")
+            + b"(N"
+            + b"h\x00" * 40_000
+            + b"tR",
+            "more work|more objects|too many times",
+        ),
         (
             [(torch._utils._rebuild_from_type_v2, "torch._tensor._rebuild_from_type_v2")],
             _from_type(corpus.named("torch", "Tensor"), _INTERFACE),
@@ -526,6 +537,7 @@ def _of(cls: type) -> bytes:
         "set_item",
         "own_state",
         "bytes_in_a_state",
+        "many_lists",
         "allowed_again",
     ],
 )
@@ -597,6 +609,18 @@ def _index(number: int) -> bytes:
 def test_small_files_that_repeat_what_costs_much(code):
     with pytest.raises(pickle.UnpicklingError, match="more time|more work|more objects"):
         torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".")))
+
+
+def test_what_is_made_of_a_table_pays_for_its_searches():
+    budget = Budget(300_000)
+    before = budget.time
+    Meter(budget).fill({}, [float(i) for i in range(2_000)])
+    once = before - budget.time
+    assert once > 0
+    budget = Budget(300_000)
+    budget.time = 2 * once
+    with pytest.raises(OverBudget, match="more time"):
+        Meter(budget).fill({}, [float(i) for i in range(2_000)], again=10)
 
 
 def test_an_index_of_the_memo_is_below_the_size_of_the_pickle():

@@ -27,6 +27,7 @@ STEPS_OF_A_TENSOR = 250  # which takes some fifty bytes
 _SMALL = 1 << 60  # integers below it are their own hash
 _KEYS = 64  # small integers as keys between two looks at the clock
 _MOST_VISITS = 1 << 62
+_SEARCHES = 3  # of an OrderedDict for a key that is put into it
 _NAME = 8  # steps of an attribute's name that is looked up in a class
 _PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
@@ -94,15 +95,19 @@ class Meter:
         self.budget.take(size)
         return size
 
-    def fill(self, table: Any, keys: Any) -> Any:
-        """Put keys into a set, or into a dict without values. Returns the table."""
-        self.start()
+    def fill(self, table: Any, keys: Any, again: int = 0) -> Any:
+        """Put keys into a set, or into a dict without values. `again` is how often what is made of it searches for each
+        key once more. Returns the table.
+        """
+        self.tick()
+        left = self.budget.time
         add = table.add if type(table) is set else lambda key: table.setdefault(key)
         for key in keys:
             if type(key) is not str:
                 self.check_key(key)
             add(key)
         self.tick()
+        self.budget.pass_time(again * (left - self.budget.time))
         return table
 
 
@@ -199,11 +204,11 @@ def _copied(meter: Meter, items: Any) -> None:
 def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
     """Check what a class of the user's that is a dict or a set is called with: lists of keys or pairs, and tables."""
     for items in args:
-        if isinstance(items, (list, tuple)) and issubclass(cls, dict):
-            items = [pair[0] for pair in items if isinstance(pair, (list, tuple)) and len(pair) == 2]
         if isinstance(items, (list, tuple, set, frozenset, dict)):
             _copied(meter, items)
-            meter.fill({}, items)
+            if isinstance(items, (list, tuple)) and issubclass(cls, dict):
+                items = [pair[0] for pair in items if isinstance(pair, (list, tuple)) and len(pair) == 2]
+            meter.fill({}, items, _SEARCHES)
 
 
 def _ordered_dict(meter: Meter, args: tuple) -> None:
@@ -217,7 +222,7 @@ def _ordered_dict(meter: Meter, args: tuple) -> None:
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
             raise _wrong("OrderedDict takes a list of pairs", args)
         pairs = [pair[0] for pair in pairs]
-    meter.fill({}, pairs)
+    meter.fill({}, pairs, _SEARCHES)
 
 
 def _counter(meter: Meter, args: tuple) -> None:
@@ -226,7 +231,7 @@ def _counter(meter: Meter, args: tuple) -> None:
     if len(args) > 1 or type(args[0]) is not dict:
         raise _wrong("Counter takes a dict", args)
     _copied(meter, args[0])
-    meter.fill({}, args[0])
+    meter.fill({}, args[0], _SEARCHES)
 
 
 def _set(meter: Meter, args: tuple) -> None:
@@ -235,7 +240,7 @@ def _set(meter: Meter, args: tuple) -> None:
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
         raise _wrong("set takes a list", args)
     _copied(meter, args[0])
-    meter.fill(set(), args[0])
+    meter.fill(set(), args[0], _SEARCHES)
 
 
 def _size(meter: Meter, args: tuple) -> None:
@@ -310,9 +315,10 @@ def check_call(meter: Meter, function: Any, args: tuple) -> int | None:
     if check is not None:
         check(meter, args)
         return None
+    paid = meter.check_arguments(args)
     if isinstance(function, type) and issubclass(function, (dict, set, frozenset)):
         check_tables(meter, function, args)
-    return meter.check_arguments(args)
+    return paid
 
 
 def check_state(meter: Meter, cls: Any, state: Any) -> None:

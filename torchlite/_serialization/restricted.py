@@ -378,11 +378,13 @@ class RestrictedUnpickler:
         target = self._stack[-1]
         if type(target) is not set:
             raise pickle.UnpicklingError(f"Can only add items to sets, but got {type(target)}")
+        self._meter.start()
         self._meter.fill(target, items)
 
     def _frozen_set(self) -> None:
         items = self._pop_mark()
         self._budget.take(_SET)
+        self._meter.start()
         self._push(frozenset(self._meter.fill(set(), items)))
 
     def _persistent(self) -> None:

@@ -167,7 +167,7 @@ class Run:
         self._shown = (self._shown + data)[-len(data) - 100 :]
         if self._aborted is None and (found := _ABORTS.search(self._shown)):
             self._aborted = int(found[1] or found[2])
-        if not self._quiet:
+        if not self._quiet and sys.stderr is not None:  # None where it was closed before Python began
             with contextlib.suppress(OSError, ValueError):  # nobody reads: mpiexec must not wait
                 sys.stderr.flush()
                 stream = getattr(sys.stderr, "buffer", None)
