@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 import torchlite.distributed as dist
-from torchlite.distributed import _store_file, _store_table
+from torchlite.distributed import _store_file, _store_table, _stores
 
 
 def test_files_of_a_file_store(tmp_path):
@@ -130,7 +130,7 @@ def test_a_file_stays_about_as_large_as_its_values(tmp_path, monkeypatch):
         assert path.stat().st_size < 4 * 200_000
     store.queue_push("q", "")
     store.queue_push("q", "1")
-    monkeypatch.setattr(_store_file, "MAX_FILE", 1 << 18)
+    monkeypatch.setattr(_stores, "MAX_FILE", 1 << 18)
     with pytest.raises(dist.DistStoreError, match="is full: at most 262144 bytes"):
         store.set("large", bytes(1 << 18))
     assert store.num_keys() == 3 and store.queue_len("q") == 2

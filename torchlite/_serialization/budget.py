@@ -48,7 +48,7 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self.work = _FREE_WORK + _WORK_PER_BYTE * size
-        self.time = slowness() * (_FREE_TIME + _TIME_PER_BYTE * size)
+        self.time = int(slowness() * (_FREE_TIME + _TIME_PER_BYTE * size))
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:

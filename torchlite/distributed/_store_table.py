@@ -239,8 +239,15 @@ class AtomicTable(Table):
         return []
 
     def get(self, *keys: bytes) -> list[bytes]:
-        found = [_flat(self.values.get(key)) for key in keys]
+        found = [self._flattened(key) for key in keys]
         return [] if None in found else found  # type: ignore[return-value]
+
+    def _flattened(self, key: bytes) -> Any:
+        """The value of a key, which stays there without the pairs that it was made of."""
+        value = self.values.get(key)
+        if value.__class__ is not tuple:
+            return value
+        return self._change(self.values, key, lambda before: ((flat := _flat(before)), flat))
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
         def change(before: Any) -> tuple[list[bytes], bytes]:

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from torchlite._settings.forks import renew
 
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
+from ._store_file import MAX_FILE, Contents, File, Overtaken
 from ._store_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, Refused, dump, load, pack, unpack
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
 if TYPE_CHECKING:
     import socket
 
-    from ._store_file import File
     from ._store_server import Server
     from ._store_wire import Channel
 
@@ -254,15 +254,11 @@ class FileStore(Store):
 
     def _run(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
         """Run a command on the file's values, again where a handler of a signal used the file within it."""
-        from ._store_file import Overtaken
-
         while True:
             with contextlib.suppress(Overtaken):
                 return self._run_once(command, parts, end)
 
     def _run_once(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
-        from ._store_file import MAX_FILE, Contents
-
         with self._locked(command, end) as file:
             try:
                 contents = Contents(file)
@@ -317,8 +313,6 @@ class FileStore(Store):
 
     def _opened(self) -> File:
         """The open file, which must be this user's own: no link, which may lead to a file of somebody else's choice."""
-        from ._store_file import File
-
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             # No step of Python's lies between the descriptor and the object that closes it: none is left open.

@@ -108,6 +108,7 @@ class _Tape:
             return value
         return carried(value, value.detach(), self.released)
 
+    @restores_modes
     def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
         """The gradient of each input, zeros where it was not used."""
         outs = [self.physical(t) for t in outputs]

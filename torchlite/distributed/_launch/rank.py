@@ -218,16 +218,15 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         child = subprocess.Popen(
             command,
             env=environment(options, at, error_file),
-            stdin=subprocess.DEVNULL
-            if at["rank"]
-            else None,  # mpiexec gives its input to rank 0, and never ends others'
+            # mpiexec gives its input to rank 0, and never ends others'.
+            stdin=subprocess.DEVNULL if at["rank"] else None,
             stdout=None if plain[0] else subprocess.PIPE,
             stderr=None if plain[1] else subprocess.PIPE,
             close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
             preexec_fn=ends_with_parent(signal.SIGKILL),  # noqa: PLW1509 -- no thread runs yet
         )
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda given, frame: child.send_signal(given))
+        for number in (signal.SIGTERM, signal.SIGINT):  # MPI's launchers send them to the whole process group
+            signal.signal(number, lambda given, frame: None)
         prefix = f"[{options['role']}{at['local_rank']}]:".encode()
         carriers = []
         for (shown, file), source, target in zip(

@@ -277,8 +277,8 @@ class Run:
 
     def _unsaid(self, code: int) -> dict[str, Any] | None:
         """What happened where no process said that it failed. `mpiexec` killed those that went on."""
-        if self._aborted is not None and code:
-            return {"aborted": self._aborted, "code": code}
+        if self._aborted is not None:
+            return {"aborted": self._aborted, "code": code or 1}
         if code in (9, 137):  # a process was killed by SIGKILL
             told = self._watchers.lost(self._told_end)
             return told and {"signal": "", "ended": sorted(self._states), **told, "code": code}
