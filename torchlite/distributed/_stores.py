@@ -293,8 +293,11 @@ class FileStore(Store):
             return False
 
         while True:
+            process = os.getpid()
             with self._opened() as file:
                 _files[file.fileno()] = weakref.ref(file)
+                if os.getpid() != process:  # a handler forked before the child could know the file: it has its parent's
+                    continue
                 try:
                     for pause in _pauses():
                         taken = next(filter(take, (file, *_interrupted(file))), None)
