@@ -72,6 +72,17 @@ def test_a_child_imports_what_another_thread_was_importing(names, after):
     run(_IMPORTS, str(after), names)
 
 
+_WAIT = """\
+    until = time.monotonic() + 20
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > until:
+            os.kill(child, 9)
+            sys.exit(f"child {i} hangs")
+        time.sleep(0.001)
+    if done[1]:
+        sys.exit(f"child {i}: {done[1]}")
+"""
+
 _DRAWS = """
 import os, sys, threading, time, warnings
 warnings.simplefilter("ignore")
@@ -101,21 +112,14 @@ for i in range(int(sys.argv[1])):
         torch.manual_seed(0)
         os._exit(0 if same and torch.rand(2)[0].item() == 0.49625658988952637 else 1)
     children.append(child)
-    until = time.monotonic() + 20
-    while not (done := os.waitpid(child, os.WNOHANG))[0]:
-        if time.monotonic() > until:
-            os.kill(child, 9)
-            sys.exit(f"child {i} hangs")
-        time.sleep(0.001)
-    if done[1]:
-        sys.exit(f"child {i}: {done[1]}")
+@wait@
 stop = True
 [t.join(20) for t in threads]
 """
 
 
 def test_children_draw_while_other_threads_of_the_parent_draw():
-    run(_DRAWS, "50", timeout=120)
+    run(_DRAWS.replace("@wait@\n", _WAIT), "50", timeout=120)
 
 
 _SAME_STREAM = """
@@ -226,18 +230,11 @@ for i in range(int(sys.argv[1])):
         for j in range(4):
             F.conv2d(torch.ones(1, 2, 70 + (i + j) % 40, 71 + i % 30 + j), weight, padding=1)
         os._exit(0)
-    until = time.monotonic() + 20
-    while not (done := os.waitpid(child, os.WNOHANG))[0]:
-        if time.monotonic() > until:
-            os.kill(child, 9)
-            sys.exit(f"child {i} hangs")
-        time.sleep(0.001)
-    if done[1]:
-        sys.exit(f"child {i}: {done[1]}")
+@wait@
 os._exit(0)
 """
 
 
 def test_children_convolve_while_other_threads_of_the_parent_do():
     """First uses of a shape make properties of its plan, and set how many threads BLAS has."""
-    run(_CONVOLUTIONS, "100", timeout=120)
+    run(_CONVOLUTIONS.replace("@wait@\n", _WAIT), "100", timeout=120)
