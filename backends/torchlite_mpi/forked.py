@@ -1,4 +1,4 @@
-"""What a forked child of a rank may do with its parent's messages: nothing.
+"""Refuses the parent's messages to a forked child of a rank.
 
 The child has the parent's connections to the other ranks. They would take its messages for those of the parent, and
 answers to the parent would go astray. So all that sends or waits is replaced by an error in the child, which costs the
@@ -24,7 +24,7 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 
 def _leave(*args: Any) -> None:
-    """What is freed belongs to the parent."""
+    """Free nothing: it belongs to the parent."""
 
 
 def refuse_all() -> None:

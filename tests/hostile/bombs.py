@@ -129,7 +129,7 @@ def run(data: bytes, expression: str, timed: bool = True) -> dict[str, Any]:
 
 
 def check(names: Iterable[str], tell: bool = False, timed: bool = True) -> list[str]:
-    """What is wrong with the bombs of these names. Unless `timed`, each has to end and may take its time."""
+    """The faults of the bombs of these names. Unless `timed`, each has to end and may take its time."""
     prepare()
     wrong, table = [], tables()
     for name in names:

@@ -29,7 +29,7 @@ _SLOW = 15.0  # of a call that only a lost lock or connection delays
 
 
 class Raised(Exception):
-    """What the handler raises."""
+    """The error that the handler raises."""
 
 
 def _open_files() -> int:

@@ -36,12 +36,12 @@ class _Stack(threading.local):
 
     @property
     def active(self) -> int:
-        """What this thread counts of ACTIVE."""
+        """This thread's part of ACTIVE."""
         return self.share.active
 
 
 class _View(list):
-    """What is in force while other things are hidden. `under` comes back after it, without what was left meanwhile and
+    """The interceptors in force while others are hidden. `under` comes back after it, without what was left meanwhile and
     with what was entered; `first` is what it began with.
     """
 
@@ -140,7 +140,7 @@ def leave(item: Interceptor) -> bool:
 
 
 def entered() -> Iterator[Interceptor]:
-    """What is on this thread's stack, in force or hidden; some of it more than once."""
+    """The interceptors on this thread's stack, in force or hidden; some of them more than once."""
     items = stack.items
     while items.__class__ is _View:
         yield from items

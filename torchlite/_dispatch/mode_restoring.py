@@ -1,4 +1,4 @@
-"""What a thread is in the middle of, put right where an interrupt comes between the end of a block and what follows it.
+"""Restores a thread's modes where an interrupt comes between the end of a block and what follows it.
 
 Blocks put back what they changed when they end. An exception of a signal's handler (Ctrl-C is one) may be raised as the
 first step of a block's `__exit__`, which then does nothing. So traces, transforms and backward passes compare, where an

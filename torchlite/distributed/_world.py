@@ -587,7 +587,7 @@ def warn_not_in_group(call: str) -> None:
 
 
 def _forget_prepared() -> None:
-    """What was prepared speaks on the parent's connections: a forked child asks anew, and gets the engine's error."""
+    """Drop prepared calls in a forked child: they use the parent's connections. New ones get the engine's error."""
     for group in _world.groups.values():
         if group._prepared is not None:
             group._prepared = {}

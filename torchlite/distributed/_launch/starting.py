@@ -276,7 +276,7 @@ class Run:
         return told if self._alone and time.monotonic() - self._alone > _HELPER else None
 
     def _unsaid(self, code: int) -> dict[str, Any] | None:
-        """What happened where no process said that it failed. `mpiexec` killed those that went on."""
+        """The failure of a run in which no process said that it failed. `mpiexec` killed those that went on."""
         if self._aborted is not None:
             return {"aborted": self._aborted, "code": code or 1}
         if code in (9, 137):  # a process was killed by SIGKILL
