@@ -41,8 +41,8 @@ class _Stack(threading.local):
 
 
 class _View(list):
-    """The interceptors in force while others are hidden. `under` comes back after it, without what was left meanwhile and
-    with what was entered; `first` is what it began with.
+    """The interceptors in force while others are hidden. `under` comes back after it, without those left meanwhile and
+    with those entered; `first` is what it began with.
     """
 
     __slots__ = ("under", "first")
