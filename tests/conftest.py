@@ -50,7 +50,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.getoption("--large"):
-        from torchlite._dispatch.runtime import GLOBALS
+        from torchlite._dispatch.dispatch_state import GLOBALS
         from torchlite_engines.choice import choose
 
         GLOBALS["LARGE"] = 1
@@ -58,7 +58,7 @@ def pytest_configure(config):
             choose().engine.least = dict.fromkeys(choose().engine.least, 1)
     if config.getoption("--simulate-cuda"):
         from tests.cuda_simulator.driver import Simulated
-        from torchlite._dispatch.registry import register_backend
+        from torchlite._dispatch.backend_registry import register_backend
         from torchlite_cupy.backend import CUDABackend
 
         register_backend(
@@ -69,7 +69,7 @@ def pytest_configure(config):
         )
 
     if "cc" in config.getoption("--device"):  # the CPU's compiled kernels, as a device of its own
-        from torchlite._dispatch.registry import register_backend
+        from torchlite._dispatch.backend_registry import register_backend
         from torchlite_cc.backend import CompiledBackend
 
         register_backend("cc", CompiledBackend())

@@ -32,7 +32,7 @@ SAMPLES = {
     batch_norm:1 index_reduce:2 isin:1 linalg_det linalg_eigvals:1 linalg_eigvalsh linalg_ldl_factor linalg_ldl_solve
     linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp max_pool2d:1 mode:1
     multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1
-    slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather _products_at:0 _rows_extremes:0 _rows_times:0
+    slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
 """,
     "gpu": """
     _torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
@@ -40,7 +40,7 @@ SAMPLES = {
     linalg_det linalg_eigh linalg_eigvals linalg_ldl_factor linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1
     log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad poisson rms_norm:1 roll
     scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
-    _products_at:1 _rows_extremes:1 _rows_times:2
+    _sampled_mm:1 _csr_mm_extremes:1 _csr_mm:2
 """,
 }
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.
@@ -53,8 +53,8 @@ CONVERTED = (
     "cross_entropy",
     "embedding",
     "gelu",
-    "_products_at",
-    "_rows_times",
+    "_sampled_mm",
+    "_csr_mm",
     "scaled_dot_product_attention",
 )
 _FAULTS = """

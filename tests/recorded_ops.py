@@ -223,7 +223,7 @@ def unusual(torch: Any) -> dict[str, Any]:
     def with_replacement() -> None:
         for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
             weights = torch.ones((2, 5), dtype=dtype, device="cuda")
-            weights._table.random_multinomial(weights._data, 3, engine_of(weights._table, None))
+            weights._table._random_multinomial(weights._data, 3, engine_of(weights._table, None))
 
     return {"large reductions": large_reductions, "with replacement": with_replacement}
 

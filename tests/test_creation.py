@@ -297,9 +297,9 @@ def test_why_data_is_no_tensor(data, dtype, error, words):
 
 
 def test_a_list_of_arrays_is_warned_of_once(monkeypatch):
-    from torchlite._tensor import sequences
+    from torchlite._tensor import nested_sequences
 
-    monkeypatch.setattr(sequences, "_told", False)
+    monkeypatch.setattr(nested_sequences, "_has_warned", False)
     with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
         torch.tensor([np.ones(2), np.ones(2)])
     with warnings.catch_warnings():

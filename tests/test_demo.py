@@ -65,15 +65,15 @@ def test_info(capsys):
 
 
 def test_info_survives_a_broken_backend(monkeypatch):
-    from torchlite._dispatch import registry
-    from torchlite._types.devices import ADDED
+    from torchlite._dispatch import backend_registry
+    from torchlite._types.devices import REGISTERED
 
     class Broken:
         def why_not(self):
             raise OSError("the driver fell over")
 
-    monkeypatch.setitem(ADDED, "cuda", Broken())
-    registry._tables.pop("cuda", None)
+    monkeypatch.setitem(REGISTERED, "cuda", Broken())
+    backend_registry._tables.pop("cuda", None)
     assert "the driver fell over" in _info.devices()["cuda"] and "an NVIDIA driver" in _info.devices()["cuda"]
     assert "cpu" in _info.usable_devices() and not any(name.startswith("cuda") for name in _info.usable_devices())
 

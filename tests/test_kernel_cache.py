@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlite._settings import cache_files, temporary
+from torchlite._settings import cache_files, temporary_folders
 from torchlite_cc import build, loading
 from torchlite_device.machinery import binaries
 
@@ -553,7 +553,7 @@ def test_without_memory_that_code_runs_from(libraries, monkeypatch, refused):
 
     monkeypatch.setattr(loading, "_memory" if refused == "memory" else "_from_memory", none)
     assert loading.loaded(libraries[PROGRAM], "a.so").answer() == 42
-    assert stat.S_IMODE(os.stat(temporary.process_folder()).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(temporary_folders.process_folder()).st_mode) == 0o700
 
 
 @compiled

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlite._settings import mpich, temporary
+from torchlite._settings import mpich_shared_memory, temporary_folders
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc and /dev/shm")
@@ -122,7 +122,7 @@ class Place:
         tree = os.walk(self.temporary)  # which goes over folders that go meanwhile
         files = [os.path.join(where, name) for where, folders, names in tree for name in (*folders, *names)]
         # Jobs of other tests, whose memory this is, may run at the same time.
-        others = mpich._used({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
+        others = mpich_shared_memory._files_in_use({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
         shared = set(os.listdir("/dev/shm")) - self.before - {path.removeprefix("/dev/shm/") for path in others}
         return files + sorted(shared), self.processes()
 
@@ -231,7 +231,7 @@ def test_a_job_whose_world_is_not_made_yet(place, number, tmp_path):
         deadline = time.monotonic() + 60
         while place.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
-        mpich.clear_shared_memory(patient=True)
+        mpich_shared_memory.clear_shared_memory(patient=True)
     place.await_nothing()
 
 
@@ -252,7 +252,7 @@ def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
     dead.kill()
     dead.wait()
     assert len(list(place.temporary.iterdir())) == 2
-    temporary.clear(str(place.temporary))
+    temporary_folders.remove_abandoned(str(place.temporary))
     (left,) = place.temporary.iterdir()
     assert (left / "file").exists()
     living.kill()
@@ -279,27 +279,27 @@ def test_folders_of_others_and_links_are_not_cleared(tmp_path):
     target = tmp_path / "target"
     target.mkdir()
     (target / "file").touch()
-    (tmp_path / f"{temporary.PREFIX}aaaaaaaa").symlink_to(target)
-    (tmp_path / f"{temporary.PREFIX}bbbbbbbb").touch()
-    (tmp_path / f"{temporary.PREFIX}cccccccc").mkdir(mode=0o755)
+    (tmp_path / f"{temporary_folders.PREFIX}aaaaaaaa").symlink_to(target)
+    (tmp_path / f"{temporary_folders.PREFIX}bbbbbbbb").touch()
+    (tmp_path / f"{temporary_folders.PREFIX}cccccccc").mkdir(mode=0o755)
     (tmp_path / "torchlite-process").mkdir(mode=0o700)
     if os.geteuid() == 0:
-        (tmp_path / f"{temporary.PREFIX}dddddddd").mkdir(mode=0o700)
-        os.chown(tmp_path / f"{temporary.PREFIX}dddddddd", 65534, 65534)
+        (tmp_path / f"{temporary_folders.PREFIX}dddddddd").mkdir(mode=0o700)
+        os.chown(tmp_path / f"{temporary_folders.PREFIX}dddddddd", 65534, 65534)
     before = sorted(p.name for p in tmp_path.rglob("*"))
-    temporary.clear(str(tmp_path))
+    temporary_folders.remove_abandoned(str(tmp_path))
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
-    (tmp_path / f"{temporary.PREFIX}eeeeeeee").mkdir(mode=0o700)
-    temporary.clear(str(tmp_path))
+    (tmp_path / f"{temporary_folders.PREFIX}eeeeeeee").mkdir(mode=0o700)
+    temporary_folders.remove_abandoned(str(tmp_path))
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
 
 def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
-    mine = temporary.process_folder(str(tmp_path))
-    assert temporary.process_folder(str(tmp_path)) == mine and os.stat(mine).st_mode & 0o777 == 0o700
+    mine = temporary_folders.process_folder(str(tmp_path))
+    assert temporary_folders.process_folder(str(tmp_path)) == mine and os.stat(mine).st_mode & 0o777 == 0o700
     child = os.fork()
     if not child:
-        other = temporary.process_folder(str(tmp_path))
+        other = temporary_folders.process_folder(str(tmp_path))
         os._exit(0 if other != mine and os.path.isdir(mine) else 1)
     assert os.waitpid(child, 0)[1] == 0
     deadline = time.monotonic() + 60
@@ -343,15 +343,15 @@ def test_a_process_that_becomes_another_user_gets_a_new_folder():
     if not child:
         status = 1
         try:
-            mine = temporary.process_folder(str(parent))
-            held = list(temporary._folders.held)
+            mine = temporary_folders.process_folder(str(parent))
+            held = list(temporary_folders._folders.held)
             os.setgid(65534)
             os.setuid(65534)
-            other = temporary.process_folder(str(parent))
+            other = temporary_folders.process_folder(str(parent))
             for descriptor in held:
                 with contextlib.suppress(OSError):
                     os.write(descriptor, os.fsencode(kept) + b"\n")
-            if other != mine and os.stat(other).st_uid == 65534 and temporary.process_folder(str(parent)) == other:
+            if other != mine and os.stat(other).st_uid == 65534 and temporary_folders.process_folder(str(parent)) == other:
                 Path(other, "file").touch()
                 status = 0
         finally:

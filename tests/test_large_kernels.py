@@ -9,9 +9,9 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import register_backend
-from torchlite._dispatch.registry import backend_of, table_of
-from torchlite._dispatch.runtime import GLOBALS
-from torchlite._types.devices import ADDED
+from torchlite._dispatch.backend_registry import backend_of, table_of
+from torchlite._dispatch.dispatch_state import GLOBALS
+from torchlite._types.devices import REGISTERED
 
 LARGE = 1 << 15
 
@@ -47,11 +47,11 @@ def recording(monkeypatch):
     backend = Recording()
     register_backend("recording", backend)
     yield backend
-    del ADDED["recording"]
-    from torchlite._dispatch import registry
+    del REGISTERED["recording"]
+    from torchlite._dispatch import backend_registry
 
-    for where in [w for w in registry._tables if w.type == "recording"]:
-        del registry._tables[where]
+    for where in [w for w in backend_registry._tables if w.type == "recording"]:
+        del backend_registry._tables[where]
 
 
 def values(count):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import layouts
+from torchlite._dispatch import memory_layout
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "layouts.json").read_text())
 
@@ -275,16 +275,16 @@ def test_contiguity_by_format(device):
 
 
 def test_orders_of_memory():
-    assert layouts.channels_last_strides((2, 3, 4, 5)) == (60, 1, 15, 3)
-    assert layouts.suggests_channels_last((2, 3, 4, 5), (60, 1, 15, 3))
-    assert not layouts.suggests_channels_last((2, 1, 1, 1), (1, 1, 1, 1))
-    assert layouts.suggests_channels_last((2, 3, 1, 1), (3, 1, 3, 3))
-    assert layouts.dense_like((5, 10, 5), (0, 5, 1)) == (50, 5, 1)
-    assert layouts.dense_like((2, 3), (1, 2)) == (1, 2)
-    assert layouts.dense_like((2, 3), (2, 8)) == (1, 2)
+    assert memory_layout.channels_last_strides((2, 3, 4, 5)) == (60, 1, 15, 3)
+    assert memory_layout.suggests_channels_last((2, 3, 4, 5), (60, 1, 15, 3))
+    assert not memory_layout.suggests_channels_last((2, 1, 1, 1), (1, 1, 1, 1))
+    assert memory_layout.suggests_channels_last((2, 3, 1, 1), (3, 1, 3, 3))
+    assert memory_layout.infer_dense_strides((5, 10, 5), (0, 5, 1)) == (50, 5, 1)
+    assert memory_layout.infer_dense_strides((2, 3), (1, 2)) == (1, 2)
+    assert memory_layout.infer_dense_strides((2, 3), (2, 8)) == (1, 2)
     # The first operand whose strides tell decides.
-    assert layouts.iterated((2, 3), (((2, 3), (1, 2)), ((2, 3), (3, 1)))) == (1, 2)
-    assert layouts.iterated((2, 3), (((3,), (1,)), ((2, 3), (1, 2)))) == (1, 2)
+    assert memory_layout.elementwise_output_strides((2, 3), (((2, 3), (1, 2)), ((2, 3), (3, 1)))) == (1, 2)
+    assert memory_layout.elementwise_output_strides((2, 3), (((3,), (1,)), ((2, 3), (1, 2)))) == (1, 2)
 
 
 def test_tensors_without_data_have_strides():

@@ -146,10 +146,10 @@ def test_layouts_and_empty_tensors():
 
 
 def test_ordinary_tensors_are_looked_at_only_while_memory_is_leased():
-    from torchlite._dispatch.runtime import GLOBALS
+    from torchlite._dispatch.dispatch_state import GLOBALS
 
-    before = len(GLOBALS["GUARDED"])
+    before = len(GLOBALS["WRITE_CHECKS"])
     x, y = pair()
-    assert len(GLOBALS["GUARDED"]) == before + 1
+    assert len(GLOBALS["WRITE_CHECKS"]) == before + 1
     del x, y
-    assert len(GLOBALS["GUARDED"]) == before
+    assert len(GLOBALS["WRITE_CHECKS"]) == before

@@ -13,7 +13,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import multiprocessing as mp
-from torchlite._settings.temporary import process_folder, shared_memory
+from torchlite._settings.temporary_folders import process_folder, shared_memory_folder
 
 
 def adds_one(queue, answers):
@@ -193,7 +193,7 @@ def test_no_names_stay_behind(end):
         queue.put(shared)
         queue.put(torch.ones(2))
         a = queue.get()
-        from torchlite._settings.temporary import process_folder
+        from torchlite._settings.temporary_folders import process_folder
         folder = process_folder("/dev/shm")
         print(folder, len(os.listdir(folder)), flush=True)
         {end}
@@ -209,7 +209,7 @@ def test_no_names_stay_behind(end):
 def test_names_go_with_their_tensors(strategy):
     def count():
         gc.collect()
-        return len(files_in(process_folder(shared_memory())))
+        return len(files_in(process_folder(shared_memory_folder())))
 
     before, queue = count(), mp.SimpleQueue()
     queue.put(torch.ones(3))

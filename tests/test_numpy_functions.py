@@ -531,9 +531,9 @@ def test_operators_have_torchs_dtypes_and_functions_numpys():
 
 
 def test_signatures_are_numpys():
-    from torchlite._tensor.numpy_table import TABLE
+    from torchlite._tensor.numpy_implementations import IMPLEMENTATIONS
 
-    for name, function in TABLE.items():
+    for name, function in IMPLEMENTATIONS.items():
         theirs = np
         for part in name.split("."):
             theirs = getattr(theirs, part, None)

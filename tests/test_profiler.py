@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import interceptors
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.dispatch_state import GLOBALS
 from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
@@ -27,7 +27,7 @@ def test_ops_of_both_passes_by_name():
     node = next(e for e in prof.events() if e.name == "ReluBackward0")
     assert node.cpu_parent.name == "autograd::engine::evaluate_function: ReluBackward0"
     assert names(node.cpu_children) == ["aten::relu_backward"]
-    assert not GLOBALS["ACTIVE"]
+    assert not GLOBALS["INTERCEPTORS"]
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
@@ -232,4 +232,4 @@ def test_profiles_end_within_what_began_after_them(trace):
     else:
         with torch.overrides.BaseTorchFunctionMode():
             assert torch.equal(work(x), plain(x)) and len(interceptors.stack.items) == 1
-    assert not interceptors.stack.items and not GLOBALS["ACTIVE"]
+    assert not interceptors.stack.items and not GLOBALS["INTERCEPTORS"]

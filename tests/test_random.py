@@ -252,11 +252,11 @@ def test_threads_share_a_generator_without_corrupting_it():
 @pytest.mark.parametrize(
     ("name", "parameters", "mean"),
     [
-        ("random_words", (10,), 4.5),
-        ("random_bernoulli", (0.3,), 0.3),
-        ("random_exponential", (2.0,), 0.5),
-        ("random_geometric", (0.25,), 4.0),
-        ("random_log_normal", (0.0, 0.5), float(np.exp(0.125))),
+        ("_random_bits", (10,), 4.5),
+        ("_random_bernoulli", (0.3,), 0.3),
+        ("_random_exponential", (2.0,), 0.5),
+        ("_random_geometric", (0.25,), 4.0),
+        ("_random_log_normal", (0.0, 0.5), float(np.exp(0.125))),
     ],
 )
 def test_composites_for_other_backends(name, parameters, mean):
@@ -274,10 +274,10 @@ def test_composites_for_other_backends(name, parameters, mean):
 def test_composite_permutation_and_cauchy():
     table = table_of(torch.device("cpu"))
     engine = torch.Generator().manual_seed(0)._engine
-    order = REGISTRY["random_permutation"].composite(table, (100,), torch.int64, engine)
+    order = REGISTRY["_random_permutation"].composite(table, (100,), torch.int64, engine)
     assert sorted(order.tolist()) == list(range(100))
     assert order.tolist() != list(range(100))
-    drawn = REGISTRY["random_cauchy"].composite(table, (40000,), torch.float32, 1.0, 2.0, engine)
+    drawn = REGISTRY["_random_cauchy"].composite(table, (40000,), torch.float32, 1.0, 2.0, engine)
     np.testing.assert_allclose(np.quantile(drawn, [0.25, 0.5, 0.75]), [-1, 1, 3], atol=0.15)
 
 
@@ -286,16 +286,16 @@ def test_composites_that_draw_by_entries():
     engine = torch.Generator().manual_seed(0)._engine
     p = np.full((20000, 2), [0.2, 0.7], np.float32)
     np.testing.assert_allclose(
-        REGISTRY["random_bernoulli_each"].composite(table, p, torch.float32, engine).mean(0), [0.2, 0.7], atol=0.02
+        REGISTRY["_random_bernoulli_each"].composite(table, p, torch.float32, engine).mean(0), [0.2, 0.7], atol=0.02
     )
-    picks = REGISTRY["random_multinomial"].composite(
+    picks = REGISTRY["_random_multinomial"].composite(
         table, np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]], np.float32), 20000, engine
     )
     assert picks.dtype == np.int64
     np.testing.assert_allclose(
         [np.bincount(row, minlength=3) / 20000 for row in picks], [[0.25, 0, 0.75], [0, 1, 0]], atol=0.02
     )
-    slopes = REGISTRY["random_slopes"].composite(table, np.array([-1.0, 2.0], np.float32), 0.1, 0.3, engine)
+    slopes = REGISTRY["_random_slopes"].composite(table, np.array([-1.0, 2.0], np.float32), 0.1, 0.3, engine)
     assert 0.1 <= slopes[0] < 0.3
     assert slopes[1] == 1
 

@@ -1,4 +1,4 @@
-"""Text becomes Python code in `torchlite/_types/source.py` alone, and names enter it checked or as literals."""
+"""Text becomes Python code in `torchlite/_types/python_source.py` alone, and names enter it checked or as literals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import traceback
 import pytest
 
 import torchlite as torch
-from torchlite._types.source import compile_function, compile_source, identifier, is_identifier, literal, parse, quoted
+from torchlite._types.python_source import compile_function, compile_source, identifier, is_identifier, literal, parse, quote
 
 from .hostile import names
 
@@ -196,7 +196,7 @@ def test_what_is_no_identifier(name):
 
 def test_literals_are_read_back():
     for payload in names.PAYLOADS:
-        assert compile_source(f"x = {quoted(payload)}", "<literal>", {})["x"] == payload
+        assert compile_source(f"x = {quote(payload)}", "<literal>", {})["x"] == payload
 
 
 def test_attacks_on_names():

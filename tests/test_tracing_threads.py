@@ -18,7 +18,7 @@ import warnings
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import recording, tracing
+from torchlite._dispatch import kernel_recorder, tracing
 
 PAIRS = int(os.environ.get("TORCHLITE_TRACING_PAIRS", "10"))  # 200 at night
 
@@ -564,9 +564,9 @@ def test_a_fork_beside_a_recorder_can_record():
         if not child:
             try:
                 same = all(table.__dict__[name] is kernel for name, kernel in plain.items())
-                with recording.KernelRecorder(table):
+                with kernel_recorder.KernelRecorder(table):
                     torch.ones(2).exp()
-                os._exit(0 if same and not recording.RECORDERS else 1)
+                os._exit(0 if same and not kernel_recorder.RECORDERS else 1)
             finally:
                 os._exit(2)
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -574,7 +574,7 @@ def test_a_fork_beside_a_recorder_can_record():
     codes: list[int] = []
     table = torch.ones(2)._table
     plain = dict(table.__dict__)
-    with recording.KernelRecorder(table):
+    with kernel_recorder.KernelRecorder(table):
         thread = threading.Thread(target=fork)
         thread.start()
         thread.join(30)

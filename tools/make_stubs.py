@@ -26,7 +26,7 @@ import stub_types as types  # noqa: E402
 
 import torchlite  # noqa: E402
 from torchlite._dispatch import INPLACE, NAMESPACES  # noqa: E402
-from torchlite._dispatch.record import EMPTY, Op, Param  # noqa: E402
+from torchlite._dispatch.op_record import EMPTY, Op, Param  # noqa: E402
 from torchlite._types import dtypes  # noqa: E402
 
 TYPES = ROOT / "torchlite" / "_stubs"
@@ -338,7 +338,7 @@ def module_stub() -> str:
         "from .jit import ScriptModule as ScriptModule\n",
         *(f"from .jit._types import {name} as {name}\n" for name in sorted(torchlite._HOMES["jit._types"])),
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
-        *(f"{name}: dtype\n" for d in dtypes.ALL.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
+        *(f"{name}: dtype\n" for d in dtypes.BY_NAME.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
     ]
     return "".join(lines)
 
@@ -363,7 +363,7 @@ def methods_stub() -> str:
     taken = written_methods()
     casts = [
         name
-        for d in dtypes.ALL.values()
+        for d in dtypes.BY_NAME.values()
         for name in (*dtypes.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))
     ]
     lines += [

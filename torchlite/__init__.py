@@ -17,10 +17,10 @@ newaxis = None
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=__name__)
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
-from ._dispatch.codegen import in_place_method
-from ._dispatch.slots import SLOTS
+from ._dispatch.op_functions import in_place_method
+from ._dispatch.callbacks import CALLBACKS
 from ._ops import load as _load
-from ._settings import forks
+from ._settings import fork_locks
 from ._tensor import Parameter, Tensor
 from ._tensor.creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._types import dtypes as _dtype
@@ -41,7 +41,7 @@ from ._types.layouts import (
     sparse_csr,
     strided,
 )
-from ._types.refused import refusing
+from ._types.unsupported import unsupported_function
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -70,7 +70,7 @@ def _vmap(*args: Any, **kwargs: Any) -> Any:
     return importlib.import_module(".func", __name__).vmap(*args, **kwargs)
 
 
-SLOTS.sparse, SLOTS.vmap, SLOTS.overloads = _of_sparse, _vmap, _of_overloads
+CALLBACKS.sparse, CALLBACKS.vmap, CALLBACKS.overloads = _of_sparse, _vmap, _of_overloads
 
 
 def _dispatching(name: str) -> Any:
@@ -79,7 +79,7 @@ def _dispatching(name: str) -> Any:
     def first_use(*args: Any, **kwargs: Any) -> Any:
         module = importlib.import_module("._library.dispatching", __name__)
         for slot in _DISPATCHING:
-            setattr(SLOTS, slot, getattr(module, slot))
+            setattr(CALLBACKS, slot, getattr(module, slot))
         return getattr(module, name)(*args, **kwargs)
 
     return first_use
@@ -87,11 +87,11 @@ def _dispatching(name: str) -> Any:
 
 _DISPATCHING = ("dispatched", "make_wrapper", "detached", "copied_to")
 for _name in _DISPATCHING:
-    setattr(SLOTS, _name, _dispatching(_name))
-for _d in _dtype.ALL.values():
+    setattr(CALLBACKS, _name, _dispatching(_name))
+for _d in _dtype.BY_NAME.values():
     for _name in (_d.name, *_dtype.ALIASES.get(_d.name, ())):
         globals()[_name] = _d
-globals().update(_dtype.NAMES_ALONE)
+globals().update(_dtype.NAME_ONLY)
 legacy_contiguous_format = contiguous_format
 del _d, _name
 
@@ -110,7 +110,7 @@ _HOMES = {
     "_dynamo.eval_frame": ("compile",),
     "_serialization.containers": ("PyTorchFileReader", "PyTorchFileWriter"),
     "_higher_order_ops.cond": ("cond",), "_higher_order_ops.while_loop": ("while_loop",),
-    "_symbolic": (
+    "_symbolic_shapes": (
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
         "sym_not", "sym_sqrt", "sym_sum",
     ),
@@ -126,12 +126,12 @@ _HOMES = {
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
     ),
     "_tensor.printing": ("set_printoptions",),
-    "_tensor.array_api": (
+    "_tensor.array_api_functions": (
         "__array_api_version__", "__array_namespace_info__", "astype", "bitwise_invert", "broadcast_arrays",
         "cumulative_prod", "cumulative_sum", "expand_dims", "isdtype", "matrix_transpose", "permute_dims", "repeat",
         "take_along_axis", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "vecdot",
     ),
-    "_tensor.functions": (
+    "_tensor.tensor_queries": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
         "_shape_as_tensor", "_softmax_backward_data", "_cast_Byte", "_cast_Char", "_cast_Short", "_cast_Int",
         "_cast_Long", "_cast_Half", "_cast_Float", "_cast_Double",
@@ -139,7 +139,7 @@ _HOMES = {
         "set_default_tensor_type", "AcceleratorError",
         "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",
     ),
-    "_settings.functions": (
+    "_settings.public_settings": (
         "set_num_threads", "get_num_threads", "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
         "set_num_interop_threads", "get_num_interop_threads", "get_float32_matmul_precision",
         "set_float32_matmul_precision", "set_flush_denormal", "is_deterministic_algorithms_warn_only_enabled",
@@ -164,7 +164,7 @@ _HOMES = {
         "_convert_indices_from_csr_to_coo", "smm", "sspaddmm", "hspmm", "spmm", "dsmm", "hsmm", "saddmm",
         "resize_as_sparse_",
     ),
-    "autograd.anomaly": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
+    "autograd.anomaly_mode": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
     "_C": (
         "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "has_lapack",
         "has_mkl", "has_openmp",
@@ -175,7 +175,7 @@ _HOMES = {
         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div",
         "margin_ranking_loss", "poisson_nll_loss", "triplet_margin_loss",
     ),
-    "_tensor.removed": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
+    "_tensor.removed_functions": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
     "accelerator": ("get_device_module",),
     "func": ("vmap",),
     "random": ("thread_safe_generator",),
@@ -200,13 +200,13 @@ _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _REFUSED = ("dequantize", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic")
 
 
-_loading = forks.hold(threading.RLock())
+_loading = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def __getattr__(name: str) -> Any:
     # One thread at a time loads modules: their imports of each other would meet half-made modules in other threads. A
     # thread that is within such an import does not wait, since another one may wait for it.
-    if forks.importing(here=True):
+    if fork_locks.is_importing(here=True):
         return _loaded(name)
     with _loading:
         return globals()[name] if name in globals() else _loaded(name)
@@ -220,7 +220,7 @@ def _loaded(name: str) -> Any:
     elif name == "Storage":
         found = _loaded("FloatStorage")
     elif name in _REFUSED:
-        found = refusing(f"torch.{name}")
+        found = unsupported_function(f"torch.{name}")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("._tensor.foreach", __name__), name)
     elif name in _MODULES:

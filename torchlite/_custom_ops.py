@@ -11,7 +11,7 @@ from typing import Any
 
 from ._custom_op.impl import RESERVED_NS, SUPPORTED_DEVICE_TYPE_TO_KEY, global_registry, infer_schema
 from ._dispatch import call
-from ._dispatch.runtime import MODE, recording
+from ._dispatch.dispatch_state import MODE, recording
 from ._library import operators
 from ._library.schema import Argument, FunctionSchema
 from .library import FakeImplCtx

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ._tensor.printing import OPTIONS as PRINT_OPTS
-from ._tensor.printing import array_text, get_printoptions, printoptions, set_printoptions, tensor_repr, with_suffixes
+from ._tensor.printing import format_array, get_printoptions, printoptions, set_printoptions, tensor_repr, add_suffixes
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
 
 def _tensor_str(self: Any, indent: int) -> str:
     """A tensor's numbers as they are printed, lines after the first indented."""
-    return array_text(self.detach().cpu().numpy(), indent)
+    return format_array(self.detach().cpu().numpy(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
     """The text of a tensor closed by what stands behind its numbers."""
-    return with_suffixes(tensor_str, suffixes, indent, force_newline)
+    return add_suffixes(tensor_str, suffixes, indent, force_newline)
 
 
 def _str(self: Any, *, tensor_contents: Any = None) -> str:

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ._dispatch import call, table_of
-from ._dispatch.checks import storage_span
-from ._dispatch.slots import SLOTS
+from ._dispatch.argument_checks import storage_nbytes_for
+from ._dispatch.callbacks import CALLBACKS
 from ._tensor import Parameter, Tensor
 from ._tensor.pickling import set_state
 from ._tensor.storage import UntypedStorage, tensor_in
@@ -24,10 +24,10 @@ def _kind(value) -> str:
 def _ints(values) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)):
         raise RuntimeError(f"sizes and strides of a tensor must be tuples, but got {_kind(values)}")
-    if not layouts.are_sizes(values):
+    if not layouts.are_valid_sizes(values):
         raise RuntimeError(
             "sizes, strides and offsets of a tensor must be integers that are not negative, and at most "
-            f"{layouts.MOST_DIMS}"
+            f"{layouts.MAX_DIMS}"
         )
     return tuple(values)
 
@@ -48,7 +48,7 @@ def _view(storage: UntypedStorage, d, offset, size, stride) -> Tensor:
     """A tensor on a loaded storage, every bound checked."""
     size, stride, offset = _geometry(size, stride, offset, d)
     if storage.device.type == "meta":  # without memory it is as large as it has to be
-        storage.resize_(max(storage.nbytes(), storage_span(size, stride, d.itemsize, offset)))
+        storage.resize_(max(storage.nbytes(), storage_nbytes_for(size, stride, d.itemsize, offset)))
     return tensor_in(storage, d, size, stride, offset)
 
 
@@ -86,7 +86,7 @@ def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, bac
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    from ._dispatch.meta import MetaArray
+    from ._dispatch.meta_backend import MetaArray
 
     size, stride, _ = _geometry(size, stride, 0, dtype)
     if sum((n - 1) * s for n, s in zip(size, stride, strict=True)) * dtype.itemsize >= 2**63:
@@ -97,7 +97,7 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
 
 def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
     place = _geometry(size, stride, storage_offset, dtype)
-    return SLOTS.make_wrapper(
+    return CALLBACKS.make_wrapper(
         cls, *place, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad is True
     )
 
@@ -125,7 +125,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def _rebuild_sparse_tensor(layout, data):
     """A sparse tensor out of its parts, which are looked at: a file may hold anything."""
-    return SLOTS.sparse("rebuilt")(layout, data)
+    return CALLBACKS.sparse("rebuilt")(layout, data)
 
 
 def _get_layout(name):

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from ._device import accelerators  # noqa: F401 fills the table that the next line's functions read
-from ._device.streams import accelerator_for, accelerator_of, available
+from ._device.streams import accelerator_for, accelerator_of, first_available_accelerator
 
 if TYPE_CHECKING:
     from . import Stream
@@ -28,7 +28,7 @@ __all__ = [
 
 def is_available() -> bool:
     """Whether the machine has an accelerator that can be used."""
-    return available() is not None
+    return first_available_accelerator() is not None
 
 
 def current_accelerator(check_available: bool = False) -> device_type | None:
@@ -39,13 +39,13 @@ def current_accelerator(check_available: bool = False) -> device_type | None:
     >>> torch.ones(2, device=device).sum().item()
     2.0
     """
-    found = available()
+    found = first_available_accelerator()
     return None if found is None else device_type(found.name)
 
 
 def device_count() -> int:
     """How many devices of that type there are; 0 without one."""
-    found = available()
+    found = first_available_accelerator()
     return 0 if found is None else found.device_count()
 
 
@@ -102,7 +102,7 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     properties = accelerator_for(device).get_device_properties(device)
     doubles = getattr(properties, "has_fp64", True)
     return {
-        "supported_dtypes": {d for d in _dtype.ALL.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}
+        "supported_dtypes": {d for d in _dtype.BY_NAME.values() if doubles or d not in (_dtype.float64, _dtype.complex128)}
     }
 
 

@@ -23,9 +23,9 @@ else:
             found = globals()[name] = namespace_function("linalg", name)
             return found
         if name in LINALG:
-            from ._tensor import array_api
+            from ._tensor import array_api_functions
 
-            return getattr(array_api, name)
+            return getattr(array_api_functions, name)
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

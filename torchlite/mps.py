@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._device.absent import functions
+from ._device.unavailable_devices import make_functions
 
 _ANSWERED = "is_available device_count manual_seed"
 _CALLED = {
@@ -12,7 +12,7 @@ _CALLED = {
     "driver_allocated_memory": "getDriverAllocatedMemory", "recommended_max_memory": "getRecommendedMaxMemory",
 }  # fmt: skip
 globals().update(
-    functions(
+    make_functions(
         _ANSWERED,
         " ".join(_CALLED),
         lambda name: RuntimeError(f"Cannot execute {_CALLED[name]}() without MPS backend."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._device.absent import functions
+from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (
     "is_available is_initialized device_count manual_seed manual_seed_all seed seed_all get_rng_state_all "
@@ -15,7 +15,7 @@ _CALLED = {
     "empty_cache": "emptyCache", "set_device": "setCurrentDevice", "snapshot": "memorySnapshot",
 }  # fmt: skip
 globals().update(
-    functions(
+    make_functions(
         _ANSWERED,
         " ".join(_CALLED),
         lambda name: RuntimeError(f"Cannot execute {_CALLED[name]}() without MTIA backend."),

@@ -8,20 +8,20 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._dispatch.codegen import in_place_method
+from ._dispatch.op_functions import in_place_method
 from ._dispatch.interceptors import (
     Interceptor,
-    Writing,
-    as_called,
-    overridden,
-    overriding,
+    InPlaceCall,
+    strip_default_args,
+    call_torch_function,
+    find_torch_function_override,
     put_back,
     show,
     showing,
     stack,
     torch_function_disabled,
 )
-from ._dispatch.record import NAMESPACES
+from ._dispatch.op_record import NAMESPACES
 from ._library.operators import LibraryOp
 from ._tensor import Tensor
 
@@ -69,7 +69,7 @@ class TorchFunctionMode(Interceptor):
     """
 
     inner: TorchFunctionMode
-    sees_functions = True
+    intercepts_functions = True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -80,8 +80,8 @@ class TorchFunctionMode(Interceptor):
         if isinstance(op, LibraryOp):
             function = op.overload
         else:
-            args, kwargs = as_called(op, args, kwargs)
-            function = _public(op, function.__class__ is Writing) or function
+            args, kwargs = strip_default_args(op, args, kwargs)
+            function = _public(op, function.__class__ is InPlaceCall) or function
         return self.called(function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ class TorchFunctionMode(Interceptor):
                 type(v)
                 for value in (*args, *kwargs.values())
                 for v in (value if isinstance(value, (list, tuple)) else (value,))
-                if overriding((v,)) is not None
+                if find_torch_function_override((v,)) is not None
             )
         )
         return self.__torch_function__(function, types, args, kwargs)
@@ -139,7 +139,7 @@ def has_torch_function(relevant_args: Any) -> bool:
     >>> torch.overrides.has_torch_function((torch.ones(1), 2))
     False
     """
-    return overriding(tuple(relevant_args)) is not None or bool(_get_current_function_mode_stack())
+    return find_torch_function_override(tuple(relevant_args)) is not None or bool(_get_current_function_mode_stack())
 
 
 def has_torch_function_unary(value: Any) -> bool:
@@ -157,13 +157,13 @@ def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, 
     `public_api`. TypeError where all return NotImplemented.
     """
     relevant = tuple(relevant_args)
-    types = tuple(dict.fromkeys(type(v) for v in relevant if overriding((v,)) is not None))
+    types = tuple(dict.fromkeys(type(v) for v in relevant if find_torch_function_override((v,)) is not None))
     if _get_current_function_mode_stack():
         with _pop_mode_temporarily() as mode:
             result = mode.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    return overridden(public_api, relevant, args, kwargs)
+    return call_torch_function(public_api, relevant, args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:

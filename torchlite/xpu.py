@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._device.absent import functions
+from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (
     "is_available is_initialized device_count manual_seed manual_seed_all seed seed_all get_rng_state_all "
@@ -15,7 +15,7 @@ _WANTED = (
     "init current_device set_device current_stream set_stream synchronize get_device_name get_device_properties "
     "get_device_capability mem_get_info get_rng_state set_rng_state initial_seed"
 )
-globals().update(functions(_ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled")))
+globals().update(make_functions(_ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled")))
 __all__ = [*_ANSWERED.split(), *_WANTED.split(), "device", "empty_cache", "is_current_stream_capturing"]  # noqa: PLE0604
 
 

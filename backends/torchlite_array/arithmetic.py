@@ -217,7 +217,7 @@ def _lerp_tensor(input, end, weight):
     return lerp(input, end, weight)
 
 
-def _lerp_number(input, end, weight):
+def _lerp_scalar(input, end, weight):
     _same_dtype(input, end, "end")
     return lerp(input, end, weight)
 
@@ -226,7 +226,7 @@ def _clamp_tensors(input, min=None, max=None):
     return clamp(input, min, max)
 
 
-def _clamp_numbers(input, min, max):
+def _clamp_scalars(input, min, max):
     return clamp(input, min, max)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlite._dispatch.shapes import triangle
+from torchlite._dispatch.shapes import tril_size
 
 xp: Any = None
 
@@ -95,13 +95,13 @@ def _identity_matrix(n, m, dtype):
 
 
 def _tril_indices(rows, columns, offset, dtype):
-    out = xp.empty((2, triangle(rows, columns, offset)), dtype=dtype.np)
+    out = xp.empty((2, tril_size(rows, columns, offset)), dtype=dtype.np)
     row = xp.arange(min(max(-offset, 0), rows), rows if columns else 0)
     return _filled_pairs(out, row, 0 * row, xp.minimum(row + offset + 1, columns))
 
 
 def _triu_indices(rows, columns, offset, dtype):
-    out = xp.empty((2, rows * columns - triangle(rows, columns, offset - 1)), dtype=dtype.np)
+    out = xp.empty((2, rows * columns - tril_size(rows, columns, offset - 1)), dtype=dtype.np)
     row = xp.arange(min(max(columns - offset, 0), rows) if columns else 0)
     first = xp.maximum(row + offset, 0)
     return _filled_pairs(out, row, first, columns - first)

@@ -16,7 +16,7 @@ def _transform(name, input, scale, kind, **how):
         return out if out.dtype == kind else out.astype(kind)
 
 
-def fft_c2c(input, dim, scale, forward):
+def _fft_c2c_core(input, dim, scale, forward):
     if not dim or not input.size:
         return input * input.dtype.type(scale)
     if forward:
@@ -24,7 +24,7 @@ def fft_c2c(input, dim, scale, forward):
     return _transform("ifftn", input, scale, input.dtype, axes=dim, norm="forward")
 
 
-def fft_r2c(input, dim, scale, onesided):
+def _fft_r2c_core(input, dim, scale, onesided):
     kind = xp.complex64 if input.dtype == xp.float32 else xp.complex128
     if onesided or len(dim) > 1:
         return _transform("rfftn" if onesided else "fftn", input, scale, kind, axes=dim, norm="backward")
@@ -34,7 +34,7 @@ def fft_r2c(input, dim, scale, onesided):
     return xp.moveaxis(xp.concatenate([half, xp.conj(half[..., rest:0:-1])], axis=-1), -1, dim[0])
 
 
-def fft_c2r(input, dim, scale, last_size):
+def _fft_c2r_core(input, dim, scale, last_size):
     kind = xp.float32 if input.dtype == xp.complex64 else xp.float64
     if len(dim) > 1:
         input = _transform("ifftn", input, 1, input.dtype, axes=dim[:-1], norm="forward")

@@ -77,7 +77,7 @@ def _factor_panel(a, start, stop, pivots, info):
             a[:, j + 1 :, j + 1 : stop] -= a[:, j + 1 :, j, None] * a[:, None, j, j + 1 : stop]
 
 
-def lu_core(input):
+def _lu_core(input):
     """Packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot, from 1, or 0)."""
     a = _flat(input)
     m, n = a.shape[-2:]
@@ -95,7 +95,7 @@ def lu_core(input):
     return a.reshape(input.shape), pivots.reshape((*batch, k)), info.reshape(batch)
 
 
-def pivots_to_permutation(pivots, size):
+def _pivots_to_permutation(pivots, size):
     """The row order that a sequence of LAPACK's exchanges leads to: row i of P^T A is row order[i] of A."""
     flat = (
         pivots.reshape((-1, pivots.shape[-1]))
@@ -124,9 +124,9 @@ def _count(shape):
     return n
 
 
-def permutation_matrix(pivots, size, dtype):
+def _permutation_matrix(pivots, size, dtype):
     """P of A = P L U."""
-    order = pivots_to_permutation(pivots, size)
+    order = _pivots_to_permutation(pivots, size)
     return _transposed(_eye(size, dtype.np)[order])
 
 
@@ -154,7 +154,7 @@ def _substitute(a, b, upper, unit):
     _substitute(a[:, second, second], b[:, second], upper, unit)
 
 
-def triangular_core(A, B, upper, unitriangular):
+def _triangular_core(A, B, upper, unitriangular):
     """x of A x = B for triangular A, batch dimensions broadcast. A zero on the diagonal gives infinities."""
     batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_count(batch), *B.shape[-2:])), copy=True)
@@ -167,13 +167,13 @@ def triangular_core(A, B, upper, unitriangular):
 # --- inverse, solve, determinant, Cholesky --------------------------------------------------------
 
 
-def inv_core(input):
+def _inv_core(input):
     """The inverse and info (the first zero pivot, from 1, or 0)."""
     info = xp.zeros(input.shape[:-2], dtype=xp.int32)
     try:
         return xp.linalg.inv(input), info
     except xp.linalg.LinAlgError:
-        info = lu_core(input)[2]
+        info = _lu_core(input)[2]
     good = info == 0
     result = xp.full(input.shape, xp.nan, dtype=input.dtype)
     if good.any():
@@ -181,7 +181,7 @@ def inv_core(input):
     return result, info
 
 
-def solve_core(A, B):
+def _solve_core(A, B):
     """The solution of A X = B for matrices B, and info."""
     batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     info = xp.zeros(A.shape[:-2], dtype=xp.int32)
@@ -191,7 +191,7 @@ def solve_core(A, B):
     try:
         return xp.linalg.solve(A, B), info
     except xp.linalg.LinAlgError:
-        every = lu_core(A)[2]
+        every = _lu_core(A)[2]
     result = xp.full(B.shape, xp.nan, dtype=B.dtype)
     good = every == 0
     if good.any():
@@ -199,17 +199,17 @@ def solve_core(A, B):
     return result, every
 
 
-def det_core(input):
+def _det_core(input):
     with xp.errstate(all="ignore"):
         return xp.asarray(xp.linalg.det(input), dtype=input.dtype)
 
 
-def slogdet_core(input):
+def _slogdet_core(input):
     sign, logarithm = xp.linalg.slogdet(input)
     return xp.asarray(sign, dtype=input.dtype), xp.asarray(logarithm, dtype=_real_dtype(input))
 
 
-def conj_cofactors(input, det):
+def _conj_cofactor_matrix(input, det):
     """The conjugate of the matrix of derivatives of det, finite for singular matrices too: conj(det(U Vh)) U
     diag(products of the other values) Vh.
     """
@@ -226,7 +226,7 @@ def conj_cofactors(input, det):
     return (phase[..., None, None] * (u * others[..., None, :])) @ vh
 
 
-def cholesky_core(input):
+def _cholesky_core(input):
     """The lower factor and info (the order of the first leading minor that is not positive, or 0). Reads the lower
     triangle.
     """
@@ -265,7 +265,7 @@ def _cholesky_of_each(a):
 # --- QR -------------------------------------------------------------------------------------------
 
 
-def qr_core(input, mode):
+def _qr_core(input, mode):
     """Q and R. Q is empty for the mode "r"."""
     if mode == "r":
         return xp.zeros((0,), dtype=input.dtype), xp.asarray(xp.linalg.qr(input, mode="r"))
@@ -312,7 +312,7 @@ def _reflector(a, j):
 # --- eigenvalues and singular values --------------------------------------------------------------
 
 
-def eigh_core(input, UPLO):
+def _eigh_core(input, UPLO):
     """Ascending eigenvalues and eigenvectors of Hermitian matrices, of which one triangle is read."""
     if not xp.isfinite(input).all():
         bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
@@ -321,11 +321,11 @@ def eigh_core(input, UPLO):
     return values, vectors
 
 
-def eigvalsh_core(input, UPLO):
+def _eigvalsh_core(input, UPLO):
     return xp.linalg.eigvalsh(input, UPLO)
 
 
-def eig_core(input):
+def _eig_core(input):
     """Complex eigenvalues and eigenvectors of unit length."""
     if not xp.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
@@ -334,19 +334,19 @@ def eig_core(input):
     return values.astype(kind), vectors.astype(kind)
 
 
-def eigvals_core(input):
+def _eigvals_core(input):
     if not xp.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return xp.linalg.eigvals(input).astype(_complex_dtype(input))
 
 
-def svd_core(input, full_matrices):
+def _svd_core(input, full_matrices):
     with xp.errstate(all="ignore"):
         u, s, vh = xp.linalg.svd(input, full_matrices=full_matrices)
     return u, s, vh
 
 
-def svdvals_core(input):
+def _svdvals_core(input):
     with xp.errstate(all="ignore"):
         return xp.linalg.svd(input, compute_uv=False)
 
@@ -356,7 +356,7 @@ def svdvals_core(input):
 _GROWTH = (1 + 17**0.5) / 8
 
 
-def ldl_core(input, hermitian):
+def _ldl_factor_core(input, hermitian):
     """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots
     (negative for 2x2 blocks), info.
     """
@@ -434,7 +434,7 @@ def _ldl_one(a, pivots, hermitian):
     return info
 
 
-def ldl_solve_core(LD, pivots, B, hermitian):
+def _ldl_solve_core(LD, pivots, B, hermitian):
     """The solution of A X = B from the packed factors of A."""
     batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     factors = _flat(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
@@ -513,7 +513,7 @@ def _pade(a):
     return xp.linalg.solve(even - odd, even + odd)
 
 
-def pinv_core(input, rtol, atol, hermitian):
+def _pinv_core(input, rtol, atol, hermitian):
     """The pseudoinverse: singular values (or eigenvalues) up to max(atol, rtol * greatest) count as zero."""
     if not input.size:
         return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), dtype=input.dtype)
@@ -536,7 +536,7 @@ def _spectrum(input, hermitian):
     return vectors, values, _adjoint(vectors)
 
 
-def lstsq_rank(input, rcond):
+def _lstsq_rank(input, rcond):
     """The effective rank: how many singular values exceed rcond times the greatest."""
     s = xp.linalg.svd(input, compute_uv=False)
     if not s.size:
@@ -583,7 +583,7 @@ def vector_norm_core(input, ord, dim, keepdim):
 _CHUNK = 1 << 22
 
 
-def cdist_core(x1, x2, p):
+def _cdist_core(x1, x2, p):
     """The p-norm distance of every row of x1 to every row of x2, batch dimensions broadcast."""
     batch = xp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x1, x2 = xp.broadcast_to(x1, (*batch, *x1.shape[-2:])), xp.broadcast_to(x2, (*batch, *x2.shape[-2:]))

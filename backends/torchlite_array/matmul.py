@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, check_ndims
 
 xp: Any = None
 
@@ -23,7 +23,7 @@ def _product(a, b):
 def matmul(input, other):
     kind = input.dtype
     if kind is not other.dtype or kind.itemsize < 4 or kind.kind == "W":
-        check_factors(input, other, "dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_")
+        check_matmul_dtypes(input, other, "dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_")
         return _product(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
         if not input.ndim or not other.ndim:
@@ -39,28 +39,28 @@ def matmul(input, other):
 
 
 def mm(input, mat2):
-    check_ranks(input, mat2, (2, 2))
+    check_ndims(input, mat2, (2, 2))
     kind = input.dtype
     if kind is not mat2.dtype or kind.itemsize < 4 or kind.kind == "W":
-        check_factors(input, mat2)
+        check_matmul_dtypes(input, mat2)
         return _product(input, mat2)
     return xp.dot(input, mat2)
 
 
 def bmm(input, mat2):
-    check_batches(input, mat2)
+    check_bmm(input, mat2)
     return _product(input, mat2)
 
 
 def mv(input, vec):
-    check_ranks(input, vec, (2, 1))
-    check_factors(input, vec, "addmv_impl_cpu")
+    check_ndims(input, vec, (2, 1))
+    check_matmul_dtypes(input, vec, "addmv_impl_cpu")
     return _product(input, vec)
 
 
 def _check_vectors(name, a, b):
-    check_ranks(a, b, (1, 1))
-    check_factors(a, b, name)
+    check_ndims(a, b, (1, 1))
+    check_matmul_dtypes(a, b, name)
 
 
 def dot(input, tensor):
@@ -95,8 +95,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    check_ranks(batch1, batch2, (3, 3))
-    check_factors(batch1, batch2, "bmm")
+    check_ndims(batch1, batch2, (3, 3))
+    check_matmul_dtypes(batch1, batch2, "bmm")
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
     return _scaled_sum(input, _tensordot(batch1, batch2), beta, alpha)
@@ -109,5 +109,5 @@ def _tensordot(a, b):
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    check_factors(batch1, batch2, "baddbmm")
+    check_matmul_dtypes(batch1, batch2, "baddbmm")
     return _scaled_sum(input, bmm(batch1, batch2), beta, alpha)

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims, seen_as
+from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagonal_dims, view_dtype_geometry
 from torchlite._dispatch.shapes import contiguous_strides, wrap_dim
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 
@@ -151,7 +151,7 @@ def repeat(input, repeats):
 def unfold(input, dimension, size, step):
     dim = wrap_dim(dimension, input.ndim)
     length = input.shape[dim] if input.ndim else 1
-    check_windows(dim, length, size, step)
+    check_unfold(dim, length, size, step)
     if not input.ndim:
         return input.reshape(1)[:size]
     stride = input.strides[dim]
@@ -200,5 +200,5 @@ def _view_dtype(input, dtype):
     root = owner(input)
     begin = 0 if root is input else (start_of(input) - start_of(root)) // old.itemsize
     steps = [s // old.itemsize for s in input.strides] if input.size else contiguous_strides(input.shape)
-    shape, steps, begin = seen_as(input.shape, steps, begin, FROM_NUMPY[old], dtype)
+    shape, steps, begin = view_dtype_geometry(input.shape, steps, begin, FROM_NUMPY[old], dtype)
     return xp.ndarray(shape, new, block(root), begin * new.itemsize, tuple([s * new.itemsize for s in steps]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.checks import mean_error
+from torchlite._dispatch.argument_checks import mean_dtype_error
 from torchlite._types.dtypes import from_np
 
 from .axes import wrap_dims
@@ -39,7 +39,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None and dtype.np != input.dtype:
         input = input.astype(dtype.np)
     if input.dtype.kind not in "fcVW":
-        raise mean_error(from_np(input.dtype), dtype)
+        raise mean_dtype_error(from_np(input.dtype), dtype)
     total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
     return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)

@@ -85,7 +85,7 @@ def logcumsumexp(input, dim):
     return out.astype(input.dtype)
 
 
-def linear_recurrence(factor, term, dim):
+def _linear_recurrence(factor, term, dim):
     """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
     if not term.ndim or not term.size:
         return term.copy()

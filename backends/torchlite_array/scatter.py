@@ -4,9 +4,9 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
-from torchlite._dispatch.promotion import number_in
-from torchlite._dispatch.shapes import broadcast, wrap_dim
+from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.type_promotion import cast_scalar
+from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from torchlite._types.dtypes import from_np
 
 from .axes import check_bounds, prod
@@ -228,7 +228,7 @@ def index_fill(input, dim, index, value):
 def masked_select(input, mask):
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast(mask.shape, input.shape)
+    shape = broadcast_shapes(mask.shape, input.shape)
     return xp.broadcast_to(input, shape)[xp.broadcast_to(mask, shape)]
 
 
@@ -245,7 +245,7 @@ def _masked_fill(input, mask, value):
     filled = xp.asarray(value)
     # The dispatcher has compared other numbers with the dtype.
     if (value.__class__ not in (float, int) or not -1e38 < value < 1e38) and filled.dtype.kind in "iufc":
-        number_in(filled.item(), from_np(input.dtype))
+        cast_scalar(filled.item(), from_np(input.dtype))
     return xp.where(mask, filled.astype(input.dtype), input)
 
 
@@ -360,7 +360,7 @@ def nonzero_static(input, *, size, fill_value=-1):
     return out
 
 
-def repeat_interleave_index(repeats):
+def _repeat_interleave_indices(repeats):
     """The index that repeats element i `repeats[i]` times."""
     if repeats.dtype.kind != "i":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_name(repeats)}'")

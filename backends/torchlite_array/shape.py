@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.checks import check_in_storage
-from torchlite._dispatch.layouts import dense_like, keep_exactly, strides_of
+from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
+from torchlite._dispatch.memory_layout import infer_dense_strides, apply_rule_to_ufuncs, strides_of
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 
 from .strides import block, owner, start_of, strided_view
@@ -78,7 +78,7 @@ def as_strided(input, size, stride, offset=None, input_stride=None):
     step, offset, root = input.itemsize, offset or 0, owner(input)
     begin = 0 if root is input else (start_of(input) - start_of(root)) // step
     held = block(root)
-    check_in_storage(size, stride, begin + offset, step, held.nbytes)
+    check_in_bounds_for_storage(size, stride, begin + offset, step, held.nbytes)
     start = begin if 0 in size else begin + offset
     return xp.ndarray(tuple(size), input.dtype, held, start * step, tuple([s * step for s in stride]))
 
@@ -124,7 +124,7 @@ def like_memory(input, dtype):
     the repeated ones to the end.
     """
     shape = input.shape
-    steps = dense_like(shape, strides_of(input))
+    steps = infer_dense_strides(shape, strides_of(input))
     order = sorted(range(len(shape)), key=lambda d: -steps[d])
     out = xp.empty([shape[d] for d in order], dtype=dtype).transpose([order.index(d) for d in range(len(order))])
     out[...] = input
@@ -132,7 +132,7 @@ def like_memory(input, dtype):
 
 
 def _channels_last(input):
-    keep_exactly()
+    apply_rule_to_ufuncs()
     order = (0, *range(2, input.ndim), 1)
     back = (0, input.ndim - 1, *range(1, input.ndim - 1))
     return xp.transpose(xp.ascontiguousarray(xp.transpose(input, order)), back)

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.checks import check_sorter
+from torchlite._dispatch.argument_checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
@@ -153,7 +153,7 @@ def _no_indices():
     return xp.zeros((0,), dtype=xp.int64)
 
 
-def unique_flat(input, return_inverse=False, return_counts=False):
+def _unique_flat(input, return_inverse=False, return_counts=False):
     """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
     for).
     """
@@ -168,7 +168,7 @@ def unique_flat(input, return_inverse=False, return_counts=False):
     )
 
 
-def unique_rows(input, dim):
+def _unique_rows(input, dim):
     dim = wrap_dim(dim, input.ndim)
     if prod(input.shape) == 0:
         count = input.shape[dim]
@@ -179,7 +179,7 @@ def unique_rows(input, dim):
     return values, inverse.reshape(-1).astype(xp.int64), counts.astype(xp.int64)
 
 
-def unique_runs(input, dim=None):
+def _unique_runs(input, dim=None):
     """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
     x = input.reshape(-1) if dim is None else xp.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     starts = xp.ones((x.shape[0],), dtype=bool)

@@ -4,7 +4,7 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.checks import histogram_range
+from torchlite._dispatch.argument_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 
 from .axes import check_not_empty, wrap_dims
@@ -214,7 +214,7 @@ def histc(input, bins=100, min=0, max=0):
     return xp.bincount(place, minlength=bins).astype(input.dtype)
 
 
-def histogram_counts(input, edges, weight=None):
+def _histogram_counts(input, edges, weight=None):
     """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
     x = input.reshape(-1, input.shape[-1])
     inside = xp.ones(x.shape[0], dtype=bool)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torchlite._settings.threads import get_threads
+from torchlite._settings.thread_count import get_threads
 from torchlite_device.machinery.device import NotBuiltError
 from torchlite_numpy.blocks import buffer, parallel, share
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite._settings.cached import cached_property
-from torchlite._settings.threads import get_threads
+from torchlite._settings.thread_count import get_threads
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery.device import NotBuiltError
 from torchlite_device.machinery.host import HostMemory
@@ -214,7 +214,7 @@ template <class Of> INLINE Of fenced_(Of x) {
         super().__init__(index)
         self.name = "C++"
         self.may_build = may_build
-        self.using = forks.renew(threading.RLock())
+        self.using = fork_locks.reinit_after_fork(threading.RLock())
         self._natives: dict[tuple[str, str], Any] = {}
 
     # -- kernels --

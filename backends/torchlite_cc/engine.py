@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_device.machinery.device import NotBuiltError
 
 from . import build
@@ -28,7 +28,7 @@ class Engine:
         self._device: Any = None
         self._joining: Any = None
         self._convolutions: Any = None
-        self._lock = forks.hold(threading.RLock())
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 

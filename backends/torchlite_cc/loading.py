@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from torchlite._settings import cache_files, forks, temporary
+from torchlite._settings import cache_files, fork_locks, temporary_folders
 
 _MFD_EXEC = 0x10  # newer kernels may refuse to load from memory that is not marked so
 _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a segment, where offset and size stand in it
@@ -26,7 +26,7 @@ _HEADERS = {  # of ELF by its class: the header behind its first 16 bytes, a seg
 }
 _SEGMENTS = (1, 2)  # what is mapped, and the dynamic section
 
-_lock = forks.hold(threading.RLock())
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 _numbers = itertools.count()
 _loaded: dict[bytes, ctypes.CDLL] = {}  # by the digest of their bytes
 
@@ -107,8 +107,8 @@ def private_folder() -> str:
     """This process's folder, for code: OSError where there is none, or where another user could put his in its
     place.
     """
-    folder = temporary.process_folder()
-    cache_files.check(folder)
+    folder = temporary_folders.process_folder()
+    cache_files.check_trusted(folder)
     return folder
 
 

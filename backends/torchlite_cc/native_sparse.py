@@ -120,7 +120,7 @@ def _in_rows(x: Any) -> Any:
     return x if x.flags.c_contiguous else row_major(x)
 
 
-def _rows_times(device: Any, columns: Any, starts: Any, values: Any, dense: Any) -> Any:
+def _csr_mm(device: Any, columns: Any, starts: Any, values: Any, dense: Any) -> Any:
     if dense.dtype not in FLOATS or values.dtype != dense.dtype or not _whole(starts, columns):
         return None
     (height, width), rows = dense.shape, starts.size - 1
@@ -133,7 +133,7 @@ def _rows_times(device: Any, columns: Any, starts: Any, values: Any, dense: Any)
     return out if _rows_times_of[dense.dtype](device, rows, nbytes, *given, columns.size, height, width) else None
 
 
-def _products_at(device: Any, rows: Any, columns: Any, left: Any, right: Any) -> Any:
+def _sampled_mm(device: Any, rows: Any, columns: Any, left: Any, right: Any) -> Any:
     if left.dtype not in FLOATS or right.dtype != left.dtype or not _whole(rows, columns):
         return None
     width = left.shape[1]
@@ -154,4 +154,4 @@ def _rows_in_order(device: Any, rows: Any, size: Any) -> Any:
     return (order, starts) if _order(device, 1, 0, rows, order, starts, rows.size, size) else None
 
 
-kernels = {"_rows_times": _rows_times, "_products_at": _products_at, "_rows_in_order": _rows_in_order}
+kernels = {"_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm, "_rows_in_order": _rows_in_order}

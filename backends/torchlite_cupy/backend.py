@@ -102,7 +102,7 @@ class CUDABackend(DeviceBackend):
         return interface_of(raw)
 
     def from_cuda_array_interface(self, data: Any) -> Any:
-        from torchlite._dispatch.registry import current_index
+        from torchlite._dispatch.backend_registry import current_index
 
         from .interchange import array_of
 

@@ -14,7 +14,7 @@ import struct
 import threading
 from typing import Any
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.linalg.gemm import Sizes
 from torchlite_device.machinery.array import Array
 from torchlite_device.machinery.copying import copy_into
@@ -161,7 +161,7 @@ class Product:
 
     def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
         blas, size, kind = self.blas, a.dtype.itemsize, self.type
-        compute = COMPUTE_TF32 if self.may_round and SWITCHES.tf32("matmul") else self.compute
+        compute = COMPUTE_TF32 if self.may_round and FLAGS.tf32("matmul") else self.compute
         at_a, at_b, at_c = (
             a.buffer.ptr + a.offset * size,
             b.buffer.ptr + b.offset * size,
@@ -230,9 +230,9 @@ class Product:
     def _set_math(self) -> None:
         """Whether parts of the sums of half and bfloat16 may be kept in these."""
         may = (
-            SWITCHES.allow_fp16_reduced_precision_reduction
+            FLAGS.allow_fp16_reduced_precision_reduction
             if self.kind == "f16"
-            else SWITCHES.allow_bf16_reduced_precision_reduction
+            else FLAGS.allow_bf16_reduced_precision_reduction
         )
         self.blas.set_math(0 if may else NO_REDUCED_SUMS)
 

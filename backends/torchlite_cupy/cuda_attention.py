@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.machinery.array import Array
 from torchlite_device.machinery.device import grid
 from torchlite_device.machinery.row_major import clone_row_major
@@ -60,7 +60,7 @@ class TensorCores(Attention):
 
 def _takes(query: Array, value: Array, mask: Array | None, scale: float) -> bool:
     needed = CAPABILITIES.get(query.kind)
-    if needed is None or not SWITCHES.sdp["flash"] or not scale > 0:
+    if needed is None or not FLAGS.sdp["flash"] or not scale > 0:
         return False
     device: Any = query.device
     has, features, values = device.properties, query.shape[-1], value.shape[-1]

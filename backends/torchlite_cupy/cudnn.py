@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.backend import OutOfMemoryError
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.machinery.array import Array
 
 _OLDEST = 90000
@@ -174,7 +174,7 @@ class Library:
         if notes:
             graph.deselect_numeric_notes(notes)
         graph.check_support()
-        if SWITCHES.cudnn_benchmark and not self.device.capturing:
+        if FLAGS.cudnn_benchmark and not self.device.capturing:
             return self._fastest(graph, pointers)
         graph.build_plans()
         return Plan(graph, graph.get_workspace_size())
@@ -190,7 +190,7 @@ class Library:
                 found.append((self._milliseconds(graph, index, pointers), index))
             except Exception:  # a way that does not work here
                 continue
-            if len(found) == SWITCHES.cudnn_benchmark_limit:
+            if len(found) == FLAGS.cudnn_benchmark_limit:
                 break
         if not found:
             raise RuntimeError("none of cuDNN's ways works")
@@ -221,7 +221,7 @@ def _unwanted(kind: str) -> list[str]:
     """The properties of ways to compute that the switches rule out, by cuDNN's names."""
     names = []
     if kind == "f32":
-        names += ["DOWN_CONVERT_INPUTS"] if SWITCHES.tf32("conv") else ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]
+        names += ["DOWN_CONVERT_INPUTS"] if FLAGS.tf32("conv") else ["DOWN_CONVERT_INPUTS", "TENSOR_CORE"]
     if is_deterministic():
         names.append("NONDETERMINISTIC")
     return names
@@ -229,12 +229,12 @@ def _unwanted(kind: str) -> list[str]:
 
 def is_deterministic() -> bool:
     """Whether a switch asks for the same bits every time."""
-    return SWITCHES.cudnn_deterministic or SWITCHES.deterministic
+    return FLAGS.cudnn_deterministic or FLAGS.deterministic
 
 
 def library(device: Any) -> Library | None:
     """cuDNN on a device; None where it is not there or switched off."""
-    if not SWITCHES.cudnn_enabled:
+    if not FLAGS.cudnn_enabled:
         return None
     found = device.state.get("cudnn", device)
     if found is device:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.machinery.array import Array, empty, row_major
 from torchlite_device.machinery.row_major import clone_row_major
 from torchlite_device.nn.attention import in_order_of
@@ -30,7 +30,7 @@ def _is_walkable(x: Array) -> bool:
 
 
 def _takes(query: Array, key: Array, value: Array, mask: Array | None) -> bool:
-    if mask is not None or query.kind not in ("f16", "bf16") or not SWITCHES.sdp["cudnn"]:
+    if mask is not None or query.kind not in ("f16", "bf16") or not FLAGS.sdp["cudnn"]:
         return False
     wide = max(query.shape[-1], value.shape[-1])
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.ndim <= 4
@@ -98,7 +98,7 @@ def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[
     given, made = [_tensor(x) for x in inputs], [_tensor(x) for x in outputs]
     key = (describe, *given, *made, *how)
     patience = (
-        0 if is_deterministic() or SWITCHES.cudnn_benchmark else PATIENCE
+        0 if is_deterministic() or FLAGS.cudnn_benchmark else PATIENCE
     )  # the same bits every time, or shapes that come again
     return cudnn.run(
         key, inputs[0].kind, lambda graph: describe(graph, given, made, *how), [*inputs, *outputs], patience

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_device.elements.pointwise import KERNELS as POINTWISE
 from torchlite_device.elements.reduce import sum as reduced_sum
 from torchlite_device.machinery.array import Array, empty, row_major, view_of
@@ -83,7 +83,7 @@ def _computed(
 ) -> Array | None:
     """One array of a convolution, None where cuDNN does not compute it."""
     kind = first.kind
-    key = (what, g, kind, last, kind == "f32" and SWITCHES.tf32("conv"), is_deterministic(), SWITCHES.cudnn_benchmark)
+    key = (what, g, kind, last, kind == "f32" and FLAGS.tf32("conv"), is_deterministic(), FLAGS.cudnn_benchmark)
     out = (empty_channels_last if last else empty)(first.device, shape, kind)
     arrays = [_ready(first, last), _ready(second, last), out]
     return out if cudnn.run(key, kind, lambda graph: describe_convolution(graph, what, g, kind, last), arrays) else None

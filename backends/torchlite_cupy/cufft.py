@@ -28,26 +28,26 @@ def _transformed(input: Array, name: str, scale: float, **how: Any) -> Array:
     return out if scale == 1 else KERNELS["mul"](out, float(scale))
 
 
-def fft_c2c(input, dim, scale, forward):
+def _fft_c2c_core(input, dim, scale, forward):
     if not _pays(input, dim):
-        return own.fft_c2c(input, dim, scale, forward)
+        return own._fft_c2c_core(input, dim, scale, forward)
     return _transformed(
         input, "fftn" if forward else "ifftn", scale, axes=tuple(dim), norm="backward" if forward else "forward"
     )
 
 
-def fft_r2c(input, dim, scale, onesided):
+def _fft_r2c_core(input, dim, scale, onesided):
     if not onesided or not _pays(input, dim):
-        return own.fft_r2c(input, dim, scale, onesided)
+        return own._fft_r2c_core(input, dim, scale, onesided)
     return _transformed(input, "rfftn", scale, axes=tuple(dim), norm="backward")
 
 
-def fft_c2r(input, dim, scale, last_size):
+def _fft_c2r_core(input, dim, scale, last_size):
     shape = list(input.shape)
     if dim:
         shape[dim[-1]] = last_size
     if not _pays(input, dim) or not row_major(tuple(shape))[0]:
-        return own.fft_c2r(input, dim, scale, last_size)
+        return own._fft_c2r_core(input, dim, scale, last_size)
     if len(dim) > 1:
         input = _transformed(input, "ifftn", 1, axes=tuple(dim[:-1]), norm="forward")
     return _transformed(input, "irfft", scale, n=last_size, axis=dim[-1], norm="forward")
@@ -55,4 +55,4 @@ def fft_c2r(input, dim, scale, last_size):
 
 def kernels(device: Any) -> dict[str, Any]:
     """The kernels that take cuFFT's place of ours; none where the library is not installed."""
-    return {"fft_c2c": fft_c2c, "fft_r2c": fft_r2c, "fft_c2r": fft_c2r} if device.driver.has_transforms() else {}
+    return {"_fft_c2c_core": _fft_c2c_core, "_fft_r2c_core": _fft_r2c_core, "_fft_c2r_core": _fft_c2r_core} if device.driver.has_transforms() else {}

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._types.source import evaluate
+from torchlite._types.python_source import evaluate
 from torchlite_device.machinery import device as shared
 from torchlite_device.machinery import forks
 from torchlite_kernels.preamble import CUDA, types

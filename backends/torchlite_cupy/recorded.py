@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch.backend import owner_of
-from torchlite._dispatch.recording import Unrecordable
-from torchlite._settings import forks
+from torchlite._dispatch.kernel_recorder import UnrecordableError
+from torchlite._settings import fork_locks
 from torchlite_device.machinery.array import Array, bytes_of, held_bytes, like
 from torchlite_device.machinery.copying import copy_into
 
-_recording = forks.renew(threading.RLock())
+_recording = fork_locks.reinit_after_fork(threading.RLock())
 _LEAST = 256  # elements from which on an elementwise op waits for the next one
 
 
@@ -119,7 +119,7 @@ def _captured(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tupl
     something asks for the host.
     """
     if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
-        raise Unrecordable("this thread records")
+        raise UnrecordableError("this thread records")
     with _recording:
         return _captured_alone(runtime, function, given)
 
@@ -135,7 +135,7 @@ def _captured_alone(runtime: Any, function: Callable, given: tuple) -> tuple[Any
         except RuntimeError as error:
             with contextlib.suppress(RuntimeError):
                 runtime.end_capture()
-            raise Unrecordable(str(error)) from error
+            raise UnrecordableError(str(error)) from error
         return runtime.end_capture(), returned
     finally:
         runtime.use(before)

@@ -125,7 +125,7 @@ class Runtime:
         raise_pending(self.device)
 
     def idle(self) -> bool:
-        return self.stream_idle(self._driver.stream())
+        return self.is_stream_idle(self._driver.stream())
 
     # -- streams --
 
@@ -160,7 +160,7 @@ class Runtime:
         self._driver.synchronize_stream(handle.ptr)
         raise_pending(self.device)
 
-    def stream_idle(self, handle: Any) -> bool:
+    def is_stream_idle(self, handle: Any) -> bool:
         """Whether everything in a stream has run."""
         self._start_waiting()
         return self._driver.idle(handle.ptr)
@@ -250,7 +250,7 @@ class Runtime:
     def reset_peak_memory_stats(self) -> None:
         self.device.memory.reset_peak()
 
-    def limit_memory(self, nbytes: int) -> None:
+    def set_memory_limit(self, nbytes: int) -> None:
         """Let the pool hold at most so many bytes, any number for 0."""
         self._driver.limit(self._driver.pool, nbytes)
 

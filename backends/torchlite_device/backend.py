@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite._types.dtypes import bfloat16, float16, float32, float64, from_np
 
 
@@ -25,7 +25,7 @@ class DeviceBackend:
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}
         self._runtimes: dict[int, Any] = {}
-        self._lock = forks.hold(threading.RLock())
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())
 
     @property
     def array(self) -> type:
@@ -53,7 +53,7 @@ class DeviceBackend:
 
         return to_numpy(raw)
 
-    def lend(self, raw: Any, write: bool) -> Any:
+    def host_view(self, raw: Any, write: bool) -> Any:
         """A block in which an array's memory is a NumPy array; None where the host does not have it."""
         from .machinery.transfer import mapped
 
@@ -75,7 +75,7 @@ class DeviceBackend:
 
         copy_into(target, source)
 
-    def owns(self, raw: Any) -> bool:
+    def is_sole_owner(self, raw: Any) -> bool:
         return raw.base is None
 
     def random_engine(self, index: int) -> Any:

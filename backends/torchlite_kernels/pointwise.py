@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from torchlite._types.dtypes import ALL
+from torchlite._types.dtypes import BY_NAME
 
 from . import complex_functions, special_functions
 from .kinds import CATEGORY, KINDS, REAL_KIND
@@ -72,7 +72,7 @@ class Rule:
         if not text:
             if category in self.refuses:
                 raise self.refuses[category].__class__(*self.refuses[category].args)
-            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{ALL[KINDS[kind].numpy].scalar_name}'")
+            raise NotImplementedError(f"\"{self.kernel}\" not implemented for '{BY_NAME[KINDS[kind].numpy].scalar_name}'")
         return text
 
 

@@ -276,7 +276,7 @@ everywhere("clamp_max", _HIGH, kernel="minimum_cpu")
 _LERP = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);"
 _LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, VEC2(R2, 1, 0) - c)"
 rule("_lerp_tensor", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_tensor")
-rule("_lerp_number", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_scalar")
+rule("_lerp_scalar", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_scalar")
 rule(
     "addcmul", f="a + v * b * c", i="a + v * b * c", b="a | (v & b & c)", c="a + c_mul(c_mul(v, b), c)", numbers=("v",)
 )

@@ -38,7 +38,7 @@ SCANS = {
     "cummax": _extreme("LEAST", ">="),
     "cummin": _extreme("GREATEST", "<="),
     "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = v;", "s.v = log_of_sum(a.v, b.v);", False),
-    "linear_recurrence": Scan(
+    "_linear_recurrence": Scan(
         "$W v; $W by;",
         "s.v = ($W)(0); s.by = ONE;",
         "s.v = v; s.by = $LOAD(pf, i);",

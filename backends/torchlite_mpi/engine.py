@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._settings import mpich, rank_state
+from torchlite._settings import mpich_shared_memory, rank_state
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -64,10 +64,10 @@ class Engine:
             self._meeting = Meeting(MPI)
         made = self._meeting.wait(limit)
         if made is None:
-            rank_state.tell(rank_state.ALONE)
+            rank_state.write_state(rank_state.ALONE)
             raise TimeoutError(f"not all of the {MPI.COMM_WORLD.size} processes came within {limit} seconds")
         self._meeting = None
-        mpich.unlink_mapped()
+        mpich_shared_memory.unlink_mapped()
         return Communicator(made, range(made.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
@@ -129,10 +129,10 @@ class Engine:
                 from .beginning import Beginning
 
                 self._beginning = Beginning(MPI)
-            rank_state.tell(rank_state.JOINING)
+            rank_state.write_state(rank_state.JOINING)
             if not self._beginning.wait(limit):
-                rank_state.tell(rank_state.ALONE)
-                raise TimeoutError(rank_state.who_joined())
+                rank_state.write_state(rank_state.ALONE)
+                raise TimeoutError(rank_state.count_joined())
         finally:
             for name in self._joined:
                 if name in before:
@@ -140,12 +140,12 @@ class Engine:
                 else:
                     del os.environ[name]
         self._beginning = None
-        rank_state.tell(rank_state.INSIDE)
+        rank_state.write_state(rank_state.INSIDE)
         return MPI
 
     def _begin(self, MPI: Any) -> None:
         self._check_fork()
-        rank_state.tell(rank_state.INSIDE)
+        rank_state.write_state(rank_state.INSIDE)
         if self._process is None:
             self._process = os.getpid()
             atexit.register(self._end, MPI)
@@ -166,7 +166,7 @@ class Engine:
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
-            rank_state.tell(rank_state.WAITING)
+            rank_state.write_state(rank_state.WAITING)
             if self._meeting is None:
                 last = Request(MPI.COMM_WORLD.Ibarrier(), ())
             else:  # another barrier would meet the others' next step
@@ -175,7 +175,7 @@ class Engine:
             if last is not None and last.wait(_FAREWELL if self._joined else None):
                 release_all()
                 MPI.Finalize()
-                rank_state.tell(rank_state.OUTSIDE)
+                rank_state.write_state(rank_state.OUTSIDE)
 
     def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
         """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""

@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from torchlite._settings import cache_files
-from torchlite._settings.mpich import clear_shared_memory
+from torchlite._settings.mpich_shared_memory import clear_shared_memory
 
 
 def join(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[str, str], subprocess.Popen | None]:
@@ -53,7 +53,7 @@ def _folder() -> str:
     folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.geteuid()}")
     why = ""
     try:
-        with cache_files.opened(folder, make=True) as descriptor:
+        with cache_files.open_folder(folder, make=True) as descriptor:
             about = os.fstat(descriptor)
     except cache_files.NotTrustedError as error:
         why = f": {error}"

@@ -26,9 +26,9 @@ from .products import alone, steady_dot, steady_matmul
 # The kernels that add up, or round more than once: half precision runs through them in float32.
 _ROUNDING = """
     _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _batch_norm_eval _col2im
-    _convolution_norm _floor_divide _index_put _lerp_number _lerp_tensor _products_at _rows_extremes _rows_times
+    _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
     _trunc_divide addbmm addcdiv addcmul addmm
-    addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp linear_recurrence logaddexp logaddexp2 logit
+    addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp _linear_recurrence logaddexp logaddexp2 logit
     logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py std_correction
     var_correction xlogy
 """.split()
@@ -66,7 +66,7 @@ class NumpyBackend:
         table.update(lapack_kernels())
         for name in (*_ROUNDING, *(name for name in vars(special) if name in table)):
             table[name] = in_float32(table[name])
-        for name in (*vars(torchlite_array.linalg), "householder_core"):
+        for name in (*vars(torchlite_array.linalg), "_householder_product_core"):
             if name in table:
                 table[name] = alone(table[name])
         for name, kernel in list(table.items()):
@@ -128,7 +128,7 @@ class NumpyBackend:
     def from_dlpack(self, exporter: Any) -> np.ndarray:
         return writable(adopted(np.from_dlpack(exporter)))
 
-    def adopt(self, array: np.ndarray, write: bool = False) -> np.ndarray:
+    def from_foreign_array(self, array: np.ndarray, write: bool = False) -> np.ndarray:
         """A raw array on the memory of any NumPy array; with `write` it may be written in spite of the array's flag."""
         return writable(adopted(array)) if write else adopted(array)
 
@@ -144,7 +144,7 @@ class NumpyBackend:
 
             _copy_(target, source)
 
-    def owns(self, raw: np.ndarray) -> bool:
+    def is_sole_owner(self, raw: np.ndarray) -> bool:
         return raw.base is None
 
     def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from torchlite._settings.threads import get_threads
+from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
 from .blocks import buffer, share

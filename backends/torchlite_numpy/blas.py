@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings import forks
-from torchlite._settings.threads import get_threads
+from torchlite._settings import fork_locks
+from torchlite._settings.thread_count import get_threads
 
 try:
     import resource
@@ -180,7 +180,7 @@ class _SingleThreaded:
     """
 
     def __init__(self) -> None:
-        self._lock = forks.hold(threading.RLock())  # BLAS has locks of its own while it makes threads
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())  # BLAS has locks of its own while it makes threads
         self._entered: set[int] = set()  # by these threads
         self._before = 1  # how many threads BLAS gets again
 

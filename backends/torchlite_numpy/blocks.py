@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings.threads import get_threads
+from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
 

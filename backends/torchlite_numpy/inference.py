@@ -94,7 +94,7 @@ def _batch_norm_eval(input, weight, bias, mean, var, eps, least, most):
     return Finish(weight, bias, mean, var, eps, least, most).over(x, np.empty(x.shape, x.dtype))
 
 
-def _convolution_norm(
+def _fused_conv_bn(
     input, filters, offset, stride, padding, dilation, transposed, output_padding, groups, weight, bias, mean, var, eps,
     least, most,
 ):  # fmt: skip

@@ -22,7 +22,7 @@ _BLOCK = 64  # columns of workspace
 def lapack_kernels() -> dict[str, Any]:
     """The kernels that there is a library for."""
     if all(map(lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
-        return {"householder_core": _householder_core, "ldl_core": _ldl_core}
+        return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core}
     return {}
 
 

@@ -19,7 +19,7 @@ _GATHERED, _PART, _SHARED = 1 << 12, 1 << 15, 1 << 17
 _clip = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", np.clip)
 
 
-def _norm_of_all(arrays):
+def _total_norm(arrays):
     parts, small = [], []
     for array in arrays:
         if array.size <= _GATHERED:

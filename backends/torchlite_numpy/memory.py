@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from torchlite._dispatch.leases import lease_of
+from torchlite._dispatch.copy_on_write import new_cow_reference
 from torchlite_array.strides import block, owner
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -31,9 +31,9 @@ def keep_freed_memory() -> bool:
     return bool(mallopt(M_TRIM_THRESHOLD, KEEP)) and bool(mallopt(M_MMAP_THRESHOLD, MAPPED))
 
 
-def _leased(input):
+def _cow_clone(input):
     """The array, over memory that it has in common with its copy until one is written."""
     whole = owner(input)
     flat = np.ndarray((block(whole).nbytes,), np.uint8, block(whole))
     offset = input.__array_interface__["data"][0] - flat.__array_interface__["data"][0] if input.size else 0
-    return np.ndarray(input.shape, input.dtype, lease_of(whole, flat), offset, input.strides)
+    return np.ndarray(input.shape, input.dtype, new_cow_reference(whole, flat), offset, input.strides)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 
 WORDS = 624
 STATE_BYTES = 5056
@@ -51,7 +51,7 @@ class Engine:
     """
 
     def __init__(self, seed: int = 5489) -> None:
-        self.lock = forks.hold(threading.RLock())
+        self.lock = fork_locks.acquire_before_fork(threading.RLock())
         self._twister = np.random.MT19937(0)
         self._draw = np.random.Generator(self._twister).integers
         self.manual_seed(seed)

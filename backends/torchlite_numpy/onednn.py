@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 
 from . import winograd
 from .blocks import buffer, share
@@ -41,7 +41,7 @@ def _convolutions() -> Convolutions | None:
 
 def _serving(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, Geometry] | None:
     """What serves a pass over these arrays and the convolution's geometry, if oneDNN does."""
-    if not SWITCHES.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
+    if not FLAGS.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
         return None
     if (serving := _convolutions()) is None or (geometry := _chosen(kind, plan)) is None:
         return None

@@ -250,7 +250,7 @@ def _left_out(grads, grad_scale, found_inf):
     return False
 
 
-def _unscale_alike(grads, found_inf, inv_scale):
+def _unscale_homogeneous(grads, found_inf, inv_scale):
     factor = inv_scale.item()
     small = [grad for grad in grads if grad.size <= _GATHERED]
     if small and not _all_finite(np.concatenate(small, axis=None)):

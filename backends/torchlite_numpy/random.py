@@ -81,7 +81,7 @@ def _affine(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.g
     return span * SCALE24, start, end if np.float32((1.0 - SCALE24) * span + start).astype(kind) >= end else None
 
 
-def random_uniform(size, dtype, low, high, generator: Engine):
+def _random_uniform(size, dtype, low, high, generator: Engine):
     kind = dtype.np
     if kind is DOUBLE:
         out = np.empty(size, kind)
@@ -125,7 +125,7 @@ def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine)
         part[part >= high] = low
 
 
-def random_normal(size, dtype, mean, std, serial, generator: Engine):
+def _random_normal(size, dtype, mean, std, serial, generator: Engine):
     """`serial` says that PyTorch would draw one by one whatever the size: the tensor to fill is not contiguous."""
     count = math.prod(size)
     kind = dtype.np
@@ -157,7 +157,7 @@ def _narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return values.astype(np.float32) if dtype.itemsize < 4 else values
 
 
-def random_integers(size, dtype, low, span, generator: Engine):
+def _random_integers(size, dtype, low, span, generator: Engine):
     """low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones."""
     count = math.prod(size)
     if span < WIDE:
@@ -179,12 +179,12 @@ def _from_bits(draws: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
     return draws.astype(dtype) if low >= 0 and dtype.kind in "fcV" else draws.view(np.int64).astype(dtype)
 
 
-def random_words(size, dtype, span, generator: Engine):
+def _random_bits(size, dtype, span, generator: Engine):
     """draw % span of 32-bit draws, whatever the span."""
     return (generator.words(math.prod(size)) % np.uint64(span)).astype(dtype.np).reshape(size)
 
 
-def random_permutation(size, dtype, generator: Engine):
+def _random_permutation(size, dtype, generator: Engine):
     """Fisher and Yates: entry i changes places with entry i + draw % (n - i)."""
     n = size[0]
     if n <= 1:
@@ -270,12 +270,12 @@ def _kept(p: float, dtype: np.dtype) -> np.generic:
     return (kind(1) / kind(1.0 - p)).astype(dtype)
 
 
-def random_bernoulli(size, dtype, p, generator: Engine):
+def _random_bernoulli(size, dtype, p, generator: Engine):
     """1 where a 53-bit uniform lies below `p`, else 0."""
     return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, p))
 
 
-def random_keep(size, dtype, p, generator: Engine):
+def _random_keep_mask(size, dtype, p, generator: Engine):
     """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
     scale = _kept(p, dtype.np)
     return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, 1.0 - p) * scale)
@@ -294,7 +294,7 @@ def _by_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
     return out.reshape(size)
 
 
-def random_bernoulli_each(p, dtype, generator: Engine):
+def _random_bernoulli_each(p, dtype, generator: Engine):
     """1 where a uniform lies below the entry of `p`: a 53-bit one for float64 probabilities, else one of 24 bits."""
     if p.size and not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -319,7 +319,7 @@ def _by_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None
     return np.array([function(v) for v in values.tolist()])
 
 
-def random_exponential(size, dtype, lambd, generator: Engine):
+def _random_exponential(size, dtype, lambd, generator: Engine):
     values = -doubles(generator, math.prod(size))
     logs = _by_libm(math.log1p, values, dtype.np)
     if logs is None:
@@ -328,19 +328,19 @@ def random_exponential(size, dtype, lambd, generator: Engine):
     return _finished(logs, size, dtype.np)
 
 
-def random_cauchy(size, dtype, median, sigma, generator: Engine):
+def _random_cauchy(size, dtype, median, sigma, generator: Engine):
     angle = (doubles(generator, math.prod(size)) - 0.5) * math.pi
     values = _by_libm(math.tan, angle, dtype.np)
     return _finished(_fused(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np)
 
 
-def random_geometric(size, dtype, p, generator: Engine):
+def _random_geometric(size, dtype, p, generator: Engine):
     uniform = doubles(generator, math.prod(size))
     with np.errstate(divide="ignore"):
         return _finished(np.ceil(np.log(uniform) / math.log1p(-float(p))), size, dtype.np)
 
 
-def random_log_normal(size, dtype, mean, std, generator: Engine):
+def _random_log_normal(size, dtype, mean, std, generator: Engine):
     values = _fused(serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean))
     with np.errstate(over="ignore"):
         result = _by_libm(_exp, values, dtype.np)
@@ -351,7 +351,7 @@ def _exp(x: float) -> float:
     return math.exp(x) if x < 709.0 else float(np.exp(x))
 
 
-def random_multinomial(weights, num_samples, generator: Engine):
+def _random_multinomial(weights, num_samples, generator: Engine):
     """Draws with replacement from the rows of `weights`: bisection of the running sum."""
     rows = weights.reshape(-1, weights.shape[-1])
     kind = np.float32 if rows.dtype.itemsize < 4 else rows.dtype
@@ -366,7 +366,7 @@ def random_multinomial(weights, num_samples, generator: Engine):
     return np.array(out, np.int64).reshape(*weights.shape[:-1], num_samples)
 
 
-def random_slopes(input, lower, upper, generator: Engine):
+def _random_slopes(input, lower, upper, generator: Engine):
     """Drawn only for the elements that are not positive, in row-major order."""
     drawn = input <= 0
     out = np.ones(input.shape, input.dtype)

@@ -143,7 +143,7 @@ def _binomial(count: float, p: float, uniform: _Uniforms) -> float:
     return drawn if p <= 0.5 else count - drawn
 
 
-def random_poisson(rate, generator: Engine):
+def _random_poisson(rate, generator: Engine):
     if rate.size and rate.min() < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     if rate.size >= BULK and float(rate.max()) < LARGEST_RATE and (sampler := numpys_sampler()):
@@ -155,7 +155,7 @@ def random_poisson(rate, generator: Engine):
     return np.array(values).reshape(rate.shape).astype(rate.dtype)
 
 
-def random_binomial(count, prob, generator: Engine):
+def _random_binomial(count, prob, generator: Engine):
     counts, probs = np.broadcast_arrays(count.astype(np.float64), prob.astype(np.float64))
     pairs = zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)
     with generator.lock:

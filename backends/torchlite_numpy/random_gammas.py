@@ -112,13 +112,13 @@ def _walk(rest, ahead, kept: float | None, cubes: list[float], before: list[floa
     return at, kept
 
 
-def random_gamma(concentration, generator: Engine):
+def _random_gamma(concentration, generator: Engine):
     kind = concentration.dtype
     values = _drawn(concentration.ravel(), generator)
     return np.fmax(values.astype(kind), np.finfo(kind).tiny).reshape(concentration.shape)
 
 
-def random_dirichlet(concentration, generator: Engine):
+def _random_dirichlet(concentration, generator: Engine):
     kind = concentration.dtype
     values = _drawn(concentration.astype(np.float64).ravel(), generator)
     values = np.fmax(values, np.finfo(np.float64).tiny).reshape(concentration.shape)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlite._dispatch.layouts import laid_out
-from torchlite._dispatch.shapes import expanded, wrap_dims
+from torchlite._dispatch.memory_layout import mark_strides_applied
+from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
 from torchlite_array.matmul import matmul as _shared_matmul
 from torchlite_array.reduce import sum as _shared_sum
 from torchlite_array.strides import strided_view
@@ -30,7 +30,7 @@ def expand(input, size):
         input = np.asarray(input)
     if not input.ndim and (not size or min(size) >= 0):  # a number
         return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))
-    shape, strides = expanded(input.shape, input.strides, size)
+    shape, strides = infer_expand_geometry(input.shape, input.strides, size)
     if not input.flags.forc:
         return strided_view(input, shape, strides)
     return np.ndarray(shape, input.dtype, input, 0, strides)
@@ -91,7 +91,7 @@ def _axes(input, dim):
     return dim if dim.__class__ is int else tuple(dim) or None
 
 
-@laid_out
+@mark_strides_applied
 def matmul(input, other):
     # An array's own `dot` starts BLAS in a third of the time of np.matmul, and two thirds of that of np.dot.
     kind = input.dtype

@@ -24,7 +24,7 @@ def _rows_in_order(rows, size):
     return order_of(rows, size), starts
 
 
-def _rows_times(columns, starts, values, dense):
+def _csr_mm(columns, starts, values, dense):
     out = np.zeros((starts.size - 1, dense.shape[1]), dense.dtype)
     _inside(columns, dense.shape[0])
     counts, dense = np.diff(starts), np.ascontiguousarray(dense)
@@ -72,7 +72,7 @@ def _gathered(first, count, columns, dense):
     return places, dense.take(columns[places], 0, mode="clip")
 
 
-def _rows_extremes(columns, starts, values, dense, largest):
+def _csr_mm_extremes(columns, starts, values, dense, largest):
     out = np.full((starts.size - 1, dense.shape[1]), values.size)
     _inside(columns, dense.shape[0])
     dense = np.ascontiguousarray(dense)
@@ -86,7 +86,7 @@ def _rows_extremes(columns, starts, values, dense, largest):
     return out
 
 
-def _products_at(rows, columns, left, right):
+def _sampled_mm(rows, columns, left, right):
     _inside(rows, left.shape[0])
     _inside(columns, right.shape[0])
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)

@@ -59,13 +59,13 @@ class OpenCLBackend(DeviceBackend):
 
         return recorded(self.device(index), function, given, mode)
 
-    def product_with(self, name: str, then: str) -> Any:
+    def fused_matmul(self, name: str, then: str) -> Any:
         """The kernel of a product and the elementwise op behind it; see `torchlite._dispatch.backend.Backend`."""
         from torchlite_device.nn.conv import with_op
 
         return with_op(name, then)
 
-    def reading_last(self, kernel: Any) -> Any:
+    def consume_last_use(self, kernel: Any) -> Any:
         """A kernel whose first array nobody reads later; see `torchlite._dispatch.backend.Backend`."""
 
         def run(x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from torchlite._settings import cache_files, forks, temporary
+from torchlite._settings import cache_files, fork_locks, temporary_folders
 from torchlite_device.machinery.binaries import folder
 
 from . import trial
@@ -42,7 +42,7 @@ INSTALL = (
     "install one: your GPU vendor's; for CPUs, on x86-64 Linux pip install intel-opencl-rt intel-cmplr-lib-rt, on "
     "Debian apt install pocl-opencl-icd"
 )
-_lock = forks.renew(threading.RLock())
+_lock = fork_locks.reinit_after_fork(threading.RLock())
 
 
 def cache_folder() -> Path:
@@ -144,7 +144,7 @@ class _Folder:
 
     def __enter__(self) -> str:
         try:
-            self.path = tempfile.mkdtemp(dir=temporary.process_folder())
+            self.path = tempfile.mkdtemp(dir=temporary_folders.process_folder())
             for i, driver in enumerate(self.drivers):
                 Path(self.path, f"{i:02}.icd").write_text(driver.library + "\n")
         except OSError:
@@ -175,7 +175,7 @@ def _for_drivers() -> dict[str, str]:
     place = str(cache_folder() / "pocl")
     if not _usable_cache(place):
         try:
-            place = tempfile.mkdtemp(dir=temporary.process_folder())
+            place = tempfile.mkdtemp(dir=temporary_folders.process_folder())
         except OSError:
             return {}
     return {"POCL_CACHE_DIR": place}

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from torchlite._settings import forks
-from torchlite._settings.threads import get_threads
+from torchlite._settings import fork_locks
+from torchlite._settings.thread_count import get_threads
 
 from . import drivers
 
@@ -28,7 +28,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}  # by the number of threads
-        self._lock = forks.renew(threading.RLock())
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())
         self._forked = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)

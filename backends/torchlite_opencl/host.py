@@ -16,7 +16,7 @@ import numpy as np
 import pyopencl as cl
 from pyopencl._cl import enqueue_nd_range_kernel
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_array.strides import block, start_of
 from torchlite_device.machinery.device import pack_offset
 from torchlite_device.machinery.host import HostMemory
@@ -83,7 +83,7 @@ class Device(HostMemory, device.Device):
         self._joins = joins  # whether the thread that waits may compute meanwhile: drivers have it do so
         self.units = units  # of the whole device: kernels cut their work by it, and results are to be the same
         self.allocate = self._allocate
-        self.using = forks.renew(threading.RLock())
+        self.using = fork_locks.reinit_after_fork(threading.RLock())
         self._blocks: list[Block] = []  # of the call under way: kept alive until its kernels have run
         self._set_address = _by_address() if takes_addresses(cl_device) else None
 

@@ -18,14 +18,14 @@ from typing import Any
 from pyopencl._cl import enqueue_nd_range_kernel
 
 from torchlite._dispatch.backend import owner_of
-from torchlite._dispatch.recording import Unrecordable
-from torchlite._settings import forks
+from torchlite._dispatch.kernel_recorder import UnrecordableError
+from torchlite._settings import fork_locks
 from torchlite_device.elements.random import Drawn
 from torchlite_device.linalg.tuning import tuned
 from torchlite_device.machinery.array import Array, like
 
 _LEAST = 256  # elements from which on ops by themselves are computed in vectors, as chains are
-_recording = forks.renew(threading.RLock())  # one recorder at a time
+_recording = fork_locks.reinit_after_fork(threading.RLock())  # one recorder at a time
 
 
 class Listening:
@@ -97,7 +97,7 @@ class Recorder:
         device = self.device
         device.waiting.start()
         if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
-            raise Unrecordable("this thread records")
+            raise UnrecordableError("this thread records")
         _recording.acquire()
         device.waiting.hold(_LEAST)
         for function in list(device.functions.values()):
@@ -162,7 +162,7 @@ class Recorder:
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
             if self.is_here():
-                raise Unrecordable(f"the host's part in it ({name})")
+                raise UnrecordableError(f"the host's part in it ({name})")
             return method(*args, **kwargs)
 
         return refuse

@@ -27,7 +27,7 @@ def lower(kind):
 def _left_as_found():
     yield
     assert not any(torch.is_autocast_enabled(name) for name in ("cpu", "cuda", "opencl"))
-    assert torch._dispatch.GLOBALS["ACTIVE"] == 0
+    assert torch._dispatch.GLOBALS["INTERCEPTORS"] == 0
 
 
 def operands(device):

@@ -146,13 +146,13 @@ def test_which_input_was_not_used():
 
 def test_parameters_and_copies_are_not_watched():
     """Leaves do not make ops look at their inputs twice."""
-    from torchlite._dispatch.runtime import GLOBALS
+    from torchlite._dispatch.dispatch_state import GLOBALS
 
-    before = len(GLOBALS["WATCHED"])
+    before = len(GLOBALS["STALE_VIEW_CHECKS"])
     module = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LSTM(3, 3))
     x = torch.ones(3, requires_grad=True)
     leaves = [x.detach().requires_grad_(), torch.nn.Parameter(x.detach()), torch.ones(3).requires_grad_(), module]
-    assert len(GLOBALS["WATCHED"]) == before and leaves
+    assert len(GLOBALS["STALE_VIEW_CHECKS"]) == before and leaves
 
 
 @pytest.mark.parametrize("reduced", ["scatter", "without self", "index", "segments"])

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 from torchlite_numpy import blocks
 from torchlite_numpy.activation import relu
 
@@ -13,7 +13,7 @@ from torchlite_numpy.activation import relu
 @pytest.mark.parametrize("within", ["run", "share"])
 @pytest.mark.parametrize("outside", ["run", "share"])
 def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, within):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
     main, started, finished = threading.current_thread(), threading.Event(), threading.Event()
     waited, inner = [], []
 
@@ -43,7 +43,7 @@ def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, w
 
 @pytest.mark.parametrize("how", ["run", "share"])
 def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
     count = max(1, blocks._workers.count)
     begun, hold = threading.Barrier(count + 1), threading.Event()
     busy = blocks._workers.submit(lambda: (begun.wait(20), hold.wait(20)), count)
@@ -62,7 +62,7 @@ def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
 
 
 def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
     main, other = threading.current_thread(), threading.Event()
 
     def body(k):
@@ -80,7 +80,7 @@ def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
 
 
 def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
     submitted, submit = [], blocks._workers.submit
     monkeypatch.setattr(blocks._workers, "submit", lambda *task: submitted.append(task) or submit(*task))
     done = []

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from torchlite._settings import threads
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings import thread_count
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_cc import build, convolution
 from torchlite_numpy import compiled, conv
 
@@ -20,8 +20,8 @@ def program():
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
-    monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
+    monkeypatch.setattr(thread_count, "_count", 2)
+    monkeypatch.setattr(FLAGS, "mkldnn_enabled", False)
     # All shapes, however little of what is computed is used, and on two threads however small.
     for name in ("_USED", "_LEAST", "_WORK", "_MOVED"):
         monkeypatch.setattr(convolution, name, 0)
@@ -120,9 +120,9 @@ def test_bias_gradient(program, shape, monkeypatch):
 @pytest.mark.parametrize("plan", PLANS[::2], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}-{p.kernel}")
 def test_threads_change_no_bit(program, plan, monkeypatch):
     two, _ = passes(program, plan)
-    monkeypatch.setattr(threads, "_count", 1)
+    monkeypatch.setattr(thread_count, "_count", 1)
     one, _ = passes(program, plan)
-    monkeypatch.setattr(threads, "_count", 3)
+    monkeypatch.setattr(thread_count, "_count", 3)
     monkeypatch.setattr(program, "_sharing", None)  # Python's threads
     three, _ = passes(program, plan)
     for a, b, c in zip(one, two, three, strict=True):

@@ -216,12 +216,12 @@ def _sparse(draw):
     return draw.rng.integers(0, height, count), starts, height
 
 
-def _rows_times(draw):
+def _csr_mm(draw):
     columns, starts, height = _sparse(draw)
     return columns, starts, draw.floats(len(columns)), draw.floats(height, draw.size())
 
 
-def _products_at(draw):
+def _sampled_mm(draw):
     columns, starts, height = _sparse(draw)
     rows, width = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), draw.size(1)
     return rows, columns, draw.floats(len(starts) - 1, width), draw.floats(height, width)
@@ -243,7 +243,7 @@ DRAWN = {
     "topk": _topk, "_layer_norm": _layer_norm, "_layer_norm_backward": _layer_norm_backward, "gelu": _gelu,
     "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
-    "_relu_backward": _relu_backward, "_rows_times": _rows_times, "_products_at": _products_at,
+    "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,
     "_rows_in_order": _rows_in_order, "add": _pair, "sub": _pair, "mul": _pair,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.

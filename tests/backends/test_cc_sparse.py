@@ -32,16 +32,16 @@ def test_products(engine, dtype, near, width):
         rows, at, starts, values = _matrix(rng, height, columns, count, dtype)
         left, right = (rng.standard_normal((n, width)).astype(dtype) for n in (height, columns))
         for dense in (right, right.T.copy().T):
-            out = native_sparse._rows_times(engine, at, starts, values, dense)
-            np.testing.assert_allclose(out, sparse._rows_times(at, starts, values, right), near, 20 * near)
-            out = native_sparse._products_at(engine, rows, at, left, dense)
-            np.testing.assert_allclose(out, sparse._products_at(rows, at, left, right), 10 * near, 10 * near)
+            out = native_sparse._csr_mm(engine, at, starts, values, dense)
+            np.testing.assert_allclose(out, sparse._csr_mm(at, starts, values, right), near, 20 * near)
+            out = native_sparse._sampled_mm(engine, rows, at, left, dense)
+            np.testing.assert_allclose(out, sparse._sampled_mm(rows, at, left, right), 10 * near, 10 * near)
 
 
 def test_of_nan_and_infinity(engine):
     dense = np.array([[np.nan, np.inf], [1, -np.inf], [0, 2]], "f4")
     columns, starts, values = np.array([0, 1, 2]), np.array([0, 0, 2, 3]), np.array([0, 1, np.inf], "f4")
-    out = native_sparse._rows_times(engine, columns, starts, values, dense)
+    out = native_sparse._csr_mm(engine, columns, starts, values, dense)
     np.testing.assert_array_equal(out, [[0, 0], [np.nan, np.nan], [np.nan, np.inf]])
 
 
@@ -59,11 +59,11 @@ def test_order(engine):
 def test_indices_that_do_not_fit_are_refused(engine, bad):
     dense, values = np.ones((4, 3), "f4"), np.ones(2, "f4")
     good, wrong, starts = np.array([1, 3]), np.array([1, bad]), np.array([0, 1, 2])
-    assert native_sparse._rows_times(engine, wrong, starts, values, dense) is None
-    assert native_sparse._rows_times(engine, good, np.array([0, 1, bad]), values, dense) is None
-    assert native_sparse._rows_times(engine, good, np.array([bad, 1, 2]), values, dense) is None
-    assert native_sparse._products_at(engine, wrong, good, dense, dense) is None
-    assert native_sparse._products_at(engine, good, wrong, dense, dense) is None
+    assert native_sparse._csr_mm(engine, wrong, starts, values, dense) is None
+    assert native_sparse._csr_mm(engine, good, np.array([0, 1, bad]), values, dense) is None
+    assert native_sparse._csr_mm(engine, good, np.array([bad, 1, 2]), values, dense) is None
+    assert native_sparse._sampled_mm(engine, wrong, good, dense, dense) is None
+    assert native_sparse._sampled_mm(engine, good, wrong, dense, dense) is None
     assert native_sparse._rows_in_order(engine, wrong, 4) is None
 
 
@@ -75,7 +75,7 @@ def test_what_is_left_to_others(engine):
         (at, starts, values[:1], dense),
         (at, starts, values.astype("c8"), dense.astype("c8")),
     ):
-        assert native_sparse._rows_times(engine, *given) is None
-    assert native_sparse._products_at(engine, at, at, dense.astype("f2"), dense) is None
-    assert native_sparse._products_at(engine, at, at[:1], dense, dense) is None
+        assert native_sparse._csr_mm(engine, *given) is None
+    assert native_sparse._sampled_mm(engine, at, at, dense.astype("f2"), dense) is None
+    assert native_sparse._sampled_mm(engine, at, at[:1], dense, dense) is None
     assert native_sparse._rows_in_order(engine, at.astype("i4"), 4) is None

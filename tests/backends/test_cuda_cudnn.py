@@ -14,7 +14,7 @@ import torchlite.nn.functional as F
 from tests.cuda.fake import installed
 from tests.cuda_simulator import cudnn as stand_in
 from tests.cuda_simulator import engine
-from torchlite._dispatch import registry
+from torchlite._dispatch import backend_registry
 from torchlite.backends import cudnn as switches
 from torchlite_cupy import cudnn as module
 from torchlite_cupy import cudnn_attention, cudnn_conv
@@ -232,7 +232,7 @@ def test_plans_are_kept(cudnn, rng):
     compare(rng, (1, 3, 6, 6), (4, 3, 3, 3))
     assert len(cudnn.graphs) == 6 and cudnn.handles == 1
     assert (
-        registry.backend_of("cuda").runtime(0).cudnn_statistics()
+        backend_registry.backend_of("cuda").runtime(0).cudnn_statistics()
         == library().statistics()
         == {"runs": 9, "plans": 6, "refused": 0}
     )
@@ -426,8 +426,8 @@ def test_attention_that_cudnn_refuses(cudnn, rng, monkeypatch):
 @simulated
 def test_the_front_end_knows(cudnn):
     assert switches.is_available() and switches.version() == stand_in.VERSION
-    assert registry.backend_of("cuda").describe(0).endswith(f"cuDNN {stand_in.VERSION}")
-    assert registry.backend_of("cuda").runtime(0).cudnn_statistics() == {"runs": 0, "plans": 0, "refused": 0}
+    assert backend_registry.backend_of("cuda").describe(0).endswith(f"cuDNN {stand_in.VERSION}")
+    assert backend_registry.backend_of("cuda").runtime(0).cudnn_statistics() == {"runs": 0, "plans": 0, "refused": 0}
 
 
 class Old(stand_in.Cudnn):

@@ -18,7 +18,7 @@ import torchlite as torch
 from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_cupy import cublas as blas
 from torchlite_cupy import cusolver as solver
 from torchlite_cupy.backend import CUDABackend
@@ -208,7 +208,7 @@ def test_functions_that_are_missing(backend):
     """CuPy lacks some of NumPy's functions, and those of SciPy that PyTorch has are in another package. None is asked
     for: each of these ops has a kernel of its own.
     """
-    from torchlite._dispatch.registry import has_kernel, table_of
+    from torchlite._dispatch.backend_registry import has_kernel, table_of
 
     table = table_of(torch.device("cuda:0"))
     for name in (
@@ -449,8 +449,8 @@ def test_batches(cublas):
 
 def test_tf32_only_when_it_is_asked_for(cublas, monkeypatch):
     """CuPy's switch for TF32 is private, and read once; PyTorch's can be set at any time."""
-    monkeypatch.setattr(SWITCHES, "precisions", dict(SWITCHES.precisions))
-    monkeypatch.setattr(SWITCHES, "matmul_precision", SWITCHES.matmul_precision)
+    monkeypatch.setattr(FLAGS, "precisions", dict(FLAGS.precisions))
+    monkeypatch.setattr(FLAGS, "matmul_precision", FLAGS.matmul_precision)
     x = torch.full((1, 1), 1 + 2.0**-12, device="cuda")
     assert (x @ x).item() == pytest.approx((1 + 2.0**-12) ** 2, rel=1e-7)
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -461,7 +461,7 @@ def test_tf32_only_when_it_is_asked_for(cublas, monkeypatch):
 
 
 def test_reduced_sums_can_be_forbidden(cublas, monkeypatch):
-    monkeypatch.setattr(SWITCHES, "allow_fp16_reduced_precision_reduction", True)
+    monkeypatch.setattr(FLAGS, "allow_fp16_reduced_precision_reduction", True)
     x = torch.ones(2, 2, device="cuda", dtype=torch.float16)
     x @ x
     assert set(cublas.modes.values()) <= {0}

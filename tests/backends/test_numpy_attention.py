@@ -6,7 +6,7 @@ import pytest
 import torchlite as torch
 import torchlite.nn.functional as F
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 from torchlite_numpy import attention
 
 CPU = table_of(torch.device("cpu"))
@@ -158,7 +158,7 @@ def test_tiles_cover_everything_once():
 def test_memory_does_not_grow_with_the_square(monkeypatch):
     import tracemalloc
 
-    monkeypatch.setattr(threads, "_count", 1)  # of others' scratch memory some is new whenever they first come to work
+    monkeypatch.setattr(thread_count, "_count", 1)  # of others' scratch memory some is new whenever they first come to work
     peaks = []
     for length in (1000, 4000):
         x = torch.zeros(1, 1, length, 16, requires_grad=True)

@@ -5,15 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from torchlite._settings import threads
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings import thread_count
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_numpy import compiled, conv, conv_bands, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
-    monkeypatch.setattr(SWITCHES, "mkldnn_enabled", False)
+    monkeypatch.setattr(thread_count, "_count", 2)
+    monkeypatch.setattr(FLAGS, "mkldnn_enabled", False)
     monkeypatch.setattr(compiled, "_convolutions", lambda: None)
 
 
@@ -202,7 +202,7 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
     two = all_of(x, w, g)
     assert all_of(*last) == two == all_of(*turned)
     for count in (1, 3):
-        monkeypatch.setattr(threads, "_count", count)
+        monkeypatch.setattr(thread_count, "_count", count)
         assert all_of(x, w, g) == two
 
 
@@ -297,7 +297,7 @@ def test_depthwise(request, rng, monkeypatch, bands, batch, channels, size, kern
     assert again.tobytes() == two[0].tobytes()
     g = rng.standard_normal(two[0].shape).astype(dtype)
     grads = conv._convolution_backward(g, x, w, *arguments, (True, True, False))[:2]
-    monkeypatch.setattr(threads, "_count", 1)
+    monkeypatch.setattr(thread_count, "_count", 1)
     assert conv.convolution(x, w, bias, *arguments).tobytes() == two[0].tobytes()
     alone = conv._convolution_backward(g, x, w, *arguments, (True, True, False))[:2]
     assert [a.tobytes() for a in alone] == [a.tobytes() for a in grads]
@@ -330,7 +330,7 @@ def test_the_gradient_of_a_bias(rng, monkeypatch, shape, last, dtype):
     wanted = g.astype("c16" if dtype == "c8" else "f8").sum((0, *range(2, g.ndim)))
     got = conv._bias_gradient(g)
     assert got.dtype == g.dtype and np.abs(got - wanted).max() < 1e-3
-    monkeypatch.setattr(threads, "_count", 1)
+    monkeypatch.setattr(thread_count, "_count", 1)
     assert conv._bias_gradient(g).tobytes() == got.tobytes()
 
 
@@ -356,9 +356,9 @@ def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, strid
     x, w = case(rng, batch, channels, filters, size, kernel, dtype=dtype)
     found = check(rng, x, w, stride, bias=rng.standard_normal(filters).astype(dtype))
     assert sorted(calls) == ["correlate", "spread", "weight_gradient"]
-    monkeypatch.setattr(threads, "_count", 1)
+    monkeypatch.setattr(thread_count, "_count", 1)
     again = conv.convolution(x, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
-    monkeypatch.setattr(threads, "_count", 3)
+    monkeypatch.setattr(thread_count, "_count", 3)
     other = conv.convolution(x, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
     assert np.array_equal(again, other) and again.shape == found[0].shape
     turned = np.asfortranarray(x)

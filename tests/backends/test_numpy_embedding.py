@@ -5,7 +5,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 
 CPU = table_of(torch.device("cpu"))
 
@@ -87,6 +87,6 @@ def test_gradients_of_nothing_and_for_any_number_of_threads(monkeypatch):
     rng, found = np.random.default_rng(0), []
     indices, grad = rng.integers(0, 70000, 9000), rng.standard_normal((9000, 60)).astype("f4")
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "_count", count)
+        monkeypatch.setattr(thread_count, "_count", count)
         found.append(CPU._embedding_backward(grad, indices, 70000, -1, False).tobytes())
     assert found[0] == found[1] == found[2]

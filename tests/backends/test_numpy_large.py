@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 from torchlite_array import scatter, sort
 from torchlite_numpy import activation, copies, normalisation, picking, scans, softmax, sorting, sums
 
@@ -15,7 +15,7 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40]
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
 
 
 def numbers(rng, shape, dtype, ties=False, special=False):
@@ -127,7 +127,7 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
     x = rng.standard_normal(shape).astype(np.float32)
     found = []
     for count in (1, 2, 5):
-        monkeypatch.setattr(threads, "_count", count)
+        monkeypatch.setattr(thread_count, "_count", count)
         found.append([sums.large_sum(x, axes).tobytes() for axes in (None, 0, -1)] + [scans.cumsum(x, -1).tobytes()])
     assert found[0] == found[1] == found[2]
 
@@ -279,7 +279,7 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
         return [out, *grads, softmax._softmax(x, 1), softmax._softmax_backward(g, out, 1), sums.large_sum(x, 0)]
 
     two = results()
-    monkeypatch.setattr(threads, "_count", count)
+    monkeypatch.setattr(thread_count, "_count", count)
     for first, second in zip(two, results(), strict=True):
         np.testing.assert_array_equal(first, second)
 

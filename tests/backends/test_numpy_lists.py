@@ -6,7 +6,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._ops import lists
+from torchlite._ops import multi_tensor
 
 CPU = table_of(torch.device("cpu"))
 SIZES = [[(3,)], [(2, 3), (), (5, 1, 2)], [(300,)] * 40, [(5000,), (7,), (400, 300), (1 << 15,), (0, 4)]]
@@ -20,11 +20,11 @@ def arrays_of(shapes, dtype="float32", seed=0):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shapes", SIZES)
 def test_kernels_and_composites(shapes, dtype):
-    norm = CPU._norm_of_all(arrays_of(shapes, dtype))
+    norm = CPU._total_norm(arrays_of(shapes, dtype))
     want = np.sqrt(sum((a.astype("f8") ** 2).sum() for a in arrays_of(shapes, dtype)))
     assert norm.dtype == dtype
     np.testing.assert_allclose(norm, want, rtol=1e-6)
-    np.testing.assert_allclose(REGISTRY["_norm_of_all"].composite(CPU, arrays_of(shapes, dtype)), want, rtol=1e-5)
+    np.testing.assert_allclose(REGISTRY["_total_norm"].composite(CPU, arrays_of(shapes, dtype)), want, rtol=1e-5)
     for name, arguments, plain in (
         ("_scale_all", (np.asarray(0.3, dtype),), lambda a: a * np.asarray(0.3, dtype)),
         ("_clamp_all", (-0.5, 0.7), lambda a: np.minimum(np.maximum(a, -0.5), 0.7).astype(dtype)),
@@ -42,7 +42,7 @@ def test_kernels_and_composites(shapes, dtype):
 def test_numbers_that_are_none(odd, size):
     arrays = [np.ones(3, "f4"), np.ones(size, "f4")]
     arrays[1][size // 2] = odd
-    assert str(float(CPU._norm_of_all(arrays))) == str(abs(odd))
+    assert str(float(CPU._total_norm(arrays))) == str(abs(odd))
     CPU._clamp_all(arrays, -2.0, 2.0)
     assert str(arrays[1][size // 2]) == str(np.clip(np.float32(odd), -2, 2))
     CPU._scale_all(arrays, np.float32("nan"))
@@ -55,7 +55,7 @@ def test_the_same_for_any_number_of_threads():
         for count in (1, 2, 3):
             torch.set_num_threads(count)
             arrays = arrays_of(SIZES[-1] + [(999, 1001)])
-            norm = CPU._norm_of_all(arrays)
+            norm = CPU._total_norm(arrays)
             CPU._scale_all(arrays, norm)
             found.append([norm.tobytes(), *(a.tobytes() for a in arrays)])
     finally:
@@ -110,7 +110,7 @@ def test_what_goes_one_by_one(kind):
         params[0].grad = params[0].grad.as_subclass(Own)
     elif kind == "wants a gradient":
         params[0].grad.requires_grad_()
-        assert lists.norm_of_all([p.grad for p in params]) is None
+        assert multi_tensor.norm_of_all([p.grad for p in params]) is None
     norms = [p.grad.detach().double().norm() for p in params]
     wanted = torch.stack(norms).norm()
     if kind == "mode":

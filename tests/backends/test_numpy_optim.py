@@ -7,7 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._ops import optim
+from torchlite._ops import fused_optim
 from torchlite_numpy import optim as kernels
 
 CPU = table_of(torch.device("cpu"))
@@ -70,13 +70,13 @@ def test_the_same_for_any_number_of_threads(case):
 
 def test_large_parameters_are_packed_among_themselves():
     def packs(*sizes):
-        return optim._partition([torch.empty(size) for size in sizes])
+        return fused_optim._partition([torch.empty(size) for size in sizes])
 
-    small, large = optim.SMALL, optim.SMALL + 1
+    small, large = fused_optim.SMALL, fused_optim.SMALL + 1
     assert packs(5, large, 7, large) == [[1, 3], [0, 2]]
-    assert packs(optim.LARGE_TOGETHER, large, large) == [[0], [1, 2]]
+    assert packs(fused_optim.LARGE_TOGETHER, large, large) == [[0], [1, 2]]
     assert packs(*[small] * 5) == [[0, 1, 2, 3], [4]]
-    assert kernels._GATHERED_TOGETHER >= optim.TOGETHER  # what is packed as small is gathered
+    assert kernels._GATHERED_TOGETHER >= fused_optim.TOGETHER  # what is packed as small is gathered
 
 
 def test_states_of_packed_parameters_are_saved_and_loaded():

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 import torchlite_numpy
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 from torchlite_numpy import blocks, large, parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -42,7 +42,7 @@ LAYOUTS = {
 
 @pytest.fixture(autouse=True, params=[2])
 def some_threads(request, monkeypatch):
-    monkeypatch.setattr(threads, "_count", request.param)
+    monkeypatch.setattr(thread_count, "_count", request.param)
 
 
 def numbers(rng, shape=(48, 60, 101), dtype="f4"):

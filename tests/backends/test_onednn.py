@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._settings import threads
+from torchlite._settings import thread_count
 from torchlite_numpy import conv as numpy_conv
 from torchlite_numpy import onednn, winograd
 from torchlite_onednn import cuts, library, rules
@@ -229,7 +229,7 @@ def test_second_derivatives():
 def test_any_number_of_threads_gives_the_same_bits(case, monkeypatch):
     found = []
     for count in (1, 2, 3):
-        monkeypatch.setattr(threads, "_count", count)
+        monkeypatch.setattr(thread_count, "_count", count)
         found.append([a.numpy().tobytes() for a in results(case)])
     assert found[0] == found[1] == found[2]
 
@@ -260,7 +260,7 @@ def _in_a_child(queue):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_forked_children_compute_the_same(monkeypatch):
-    monkeypatch.setattr(threads, "_count", 2)
+    monkeypatch.setattr(thread_count, "_count", 2)
     expected = [a.numpy().tobytes() for a in results(SHAPES[0])]
     context = multiprocessing.get_context("fork")
     queue = context.Queue()

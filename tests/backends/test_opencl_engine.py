@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.registry import backend_of, table_of
+from torchlite._dispatch.backend_registry import backend_of, table_of
 from torchlite_engines import bridge, table
 from torchlite_opencl.engine import Engine, _index, engine
 

@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.recording import Unrecordable
+from torchlite._dispatch.kernel_recorder import UnrecordableError
 
 pytestmark = pytest.mark.usefixtures("opencl", "on_device")
 
@@ -106,7 +106,7 @@ def test_what_asks_the_host_is_refused_and_everything_is_as_before(recorded):
     device = x._data.device
     before = {name: getattr(device, name) for name in ("allocate", "draws")}
     for function in (lambda a: a * a.sum().item(), lambda a: a[a > 0] * 2):
-        with pytest.raises(Unrecordable):
+        with pytest.raises(UnrecordableError):
             recorded(function, x)
     assert {name: getattr(device, name) for name in before} == before
     assert not device.capturing and not device.waiting.takes_rows and not device.waiting.steps

@@ -27,7 +27,7 @@ COUNTED = {
     "nonzero": lambda x: x.relu().nonzero().shape[0] + x,
     "argwhere": lambda x: torch.argwhere(x.relu()).shape[0] * x,
     "unique": lambda x: torch.unique(x.sign()).numel() * x,
-    "unique_rows": lambda x: torch.unique(x.sign().reshape(3, 2), dim=0).shape[0] * x,
+    "_unique_rows": lambda x: torch.unique(x.sign().reshape(3, 2), dim=0).shape[0] * x,
     "unique_consecutive": lambda x: torch.unique_consecutive(x.sign()).numel() * x,
     "bincount": lambda x: torch.bincount((x.abs() * 3).long()).numel() * x,
     "repeat_interleave": lambda x: torch.repeat_interleave(x, (x > 0).long()).numel() * x,

@@ -8,7 +8,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dispatch.recording import table_of
+from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.frames import Frame
 from torchlite.nn import functional as F
 
@@ -65,7 +65,7 @@ def test_convolutions_with_what_follows(kind, normed, bias):
                 return limit(y if norm is None else norm(y)) * 2
 
         text, found, want = replayed(function, shape)
-        assert text.count("= _convolution_norm(") == 1
+        assert text.count("= _fused_conv_bn(") == 1
         assert not re.search(r"= (convolution|relu\w*|hardtanh|_batch_norm_eval)\(|copy_into\(", text)
         bound = 1e-5 if normed or not NUMPY else 0
         torch.testing.assert_close(found, want, rtol=bound, atol=bound)
@@ -83,7 +83,7 @@ def test_what_is_seen_in_between_stays():
             return y, z.relu(), z.sum()
 
     text, found, want = replayed(function, (2, 3, 9, 9))
-    assert "_convolution_norm(" not in text and "relu(" in text
+    assert "_fused_conv_bn(" not in text and "relu(" in text
     assert all(torch.equal(a, b) for a, b in zip(found, want, strict=True))
 
 
@@ -99,7 +99,7 @@ def test_gradients_of_what_is_joined():
         return (out * 2).detach(), *grads
 
     text, found, want = replayed(step, (2, 3, 9, 9))
-    assert "_convolution_norm(" in text
+    assert "_fused_conv_bn(" in text
     for a, b in zip(found, want, strict=True):
         torch.testing.assert_close(a, b, rtol=0 if NUMPY else 1e-6, atol=0 if NUMPY else 1e-5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.recording import table_of
+from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.chains import is_ufunc, with_chains
 from torchlite._dynamo.frames import Frame
 from torchlite._dynamo.grouping import Group, grouped
@@ -24,11 +24,11 @@ def test_dead_code_goes_and_writes_stay():
     a, b, c = map(Slot, range(3))
     program = Program(
         [step("exp", 3, a), step("add", 4, b, c), step("sin", 5, Slot(3)), Step("add_", TABLE.add_, (a, b), {}, None),
-         Step("random_uniform", TABLE.random_uniform, ((2,), torch.float32, 0.0, 1.0, None), {}, Slot(6))],
+         Step("_random_uniform", TABLE._random_uniform, ((2,), torch.float32, 0.0, 1.0, None), {}, Slot(6))],
         [0, 1, 2], {7: np.zeros(2)}, [4],
     )  # fmt: skip
     found = without_dead_code(program)
-    assert [one.name for one in found.steps] == ["add", "add_", "random_uniform"] and not found.constants
+    assert [one.name for one in found.steps] == ["add", "add_", "_random_uniform"] and not found.constants
     assert same_program(without_dead_code(found), found)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.recording import table_of
+from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.frames import Frame
 from torchlite._dynamo.memory import Memory, with_reuse
 from torchlite._dynamo.passes import (
@@ -53,7 +53,7 @@ def test_repeated_steps_stay_where_someone_could_tell(why):
     if why == "between":
         steps.insert(1, step("add_", None, Slot(0), 1.0))
     if why == "drawn":
-        steps = [Step("random_uniform", TABLE.random_uniform, ((2,),), {}, Slot(n)) for n in (1, 2)]
+        steps = [Step("_random_uniform", TABLE._random_uniform, ((2,),), {}, Slot(n)) for n in (1, 2)]
     steps.append(step("add", 3, Slot(1), Slot(2)))
     found = without_repetition(Program(steps, [0], {}, outputs), apart(*range(4)))
     assert len(found.steps) == len(steps)
@@ -182,7 +182,7 @@ class Joining:
     def __getattr__(self, name):
         return self if name == "backend" else (name,)
 
-    def product_with(self, name, then):
+    def fused_matmul(self, name, then):
         return (name, then) if then == "relu" else None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dispatch.recording import table_of
+from torchlite._dispatch.kernel_recorder import table_of
 from torchlite._dynamo.frames import Frame
 from torchlite.nn import functional as F
 from torchlite_numpy.blas import can_limit

@@ -138,7 +138,7 @@ class Runtime:
     def synchronize_stream(self, handle: Handle) -> None:
         handle.finish()
 
-    def stream_idle(self, handle: Handle) -> bool:
+    def is_stream_idle(self, handle: Handle) -> bool:
         return handle.done == len(handle.log)
 
     def marker(self, timing: bool, stream: Handle | None = None) -> Marker:
@@ -214,7 +214,7 @@ class Runtime:
     def can_access(self, peer: int) -> bool:
         return peer != self.index
 
-    def limit_memory(self, nbytes: int) -> None:
+    def set_memory_limit(self, nbytes: int) -> None:
         self.limits.append(nbytes)
 
     def pinned(self, nbytes: int):
@@ -252,7 +252,7 @@ class Engine:
         return self.offset
 
 
-def random_uniform(size, dtype, low, high, generator):
+def _random_uniform(size, dtype, low, high, generator):
     generator.offset += 1
     return ToyArray(
         np.random.default_rng((generator.initial_seed, generator.offset)).uniform(low, high, size).astype(dtype.np)
@@ -274,7 +274,7 @@ class Backend(TOY["ToyBackend"]):
 
     def kernels(self, index: int) -> dict:
         runtime = self.runtime(index)
-        found = {**super().kernels(index), "random_uniform": random_uniform}
+        found = {**super().kernels(index), "_random_uniform": _random_uniform}
         return {
             name: (lambda *args, _function=function, **options: runtime.ran(_function, args, options))
             for name, function in found.items()
@@ -328,13 +328,13 @@ class Backend(TOY["ToyBackend"]):
 def installed(count: int = 2, other=None):
     """The fake, or another, as the process's CUDA backend; what was there before comes back."""
     from torchlite._device import generators as _random
-    from torchlite._dispatch import registry
+    from torchlite._dispatch import backend_registry
     from torchlite.cuda import graphs, memory
     from torchlite.cuda._device import cuda
 
     def forget():
-        for where in [w for w in registry._tables if w.type == "cuda"]:
-            _random._defaults.pop(registry._tables.pop(where), None)
+        for where in [w for w in backend_registry._tables if w.type == "cuda"]:
+            _random._defaults.pop(backend_registry._tables.pop(where), None)
         for kept in (
             _random._seeds_of_later_devices,
             cuda._accumulated,
@@ -343,16 +343,16 @@ def installed(count: int = 2, other=None):
             memory._fractions,
         ):
             kept.clear()
-        registry._current.indices.pop("cuda", None)
+        backend_registry._current.indices.pop("cuda", None)
 
-    before, tables = registry.ADDED.get("cuda"), {w: t for w, t in registry._tables.items() if w.type == "cuda"}
+    before, tables = backend_registry.REGISTERED.get("cuda"), {w: t for w, t in backend_registry._tables.items() if w.type == "cuda"}
     forget()
-    backend = registry.ADDED["cuda"] = other or Backend(count)
+    backend = backend_registry.REGISTERED["cuda"] = other or Backend(count)
     try:
         yield backend
     finally:
         forget()
-        del registry.ADDED["cuda"]
+        del backend_registry.REGISTERED["cuda"]
         if before is not None:
-            registry.ADDED["cuda"] = before
-        registry._tables.update(tables)
+            backend_registry.REGISTERED["cuda"] = before
+        backend_registry._tables.update(tables)

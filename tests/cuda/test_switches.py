@@ -9,16 +9,16 @@ import copy
 import pytest
 
 import torchlite as torch
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 
 backends = torch.backends
 
 
 @pytest.fixture(autouse=True)
 def restored():
-    before = copy.deepcopy(vars(SWITCHES))
+    before = copy.deepcopy(vars(FLAGS))
     yield
-    vars(SWITCHES).update(before)
+    vars(FLAGS).update(before)
 
 
 def precisions():
@@ -68,15 +68,15 @@ def test_precision_goes_from_the_general_to_the_special():
 
 def test_tf32_switches():
     backends.cuda.matmul.allow_tf32 = True
-    assert precisions()[1] == "tf32" and torch.get_float32_matmul_precision() == "high" and SWITCHES.tf32("matmul")
+    assert precisions()[1] == "tf32" and torch.get_float32_matmul_precision() == "high" and FLAGS.tf32("matmul")
     backends.cuda.matmul.allow_tf32 = False
     assert (
-        precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not SWITCHES.tf32("matmul")
+        precisions()[1] == "ieee" and torch.get_float32_matmul_precision() == "highest" and not FLAGS.tf32("matmul")
     )
     backends.cudnn.allow_tf32 = False
-    assert precisions()[3:5] == ("none", "none") and not SWITCHES.tf32("conv")
+    assert precisions()[3:5] == ("none", "none") and not FLAGS.tf32("conv")
     backends.cudnn.allow_tf32 = True
-    assert precisions()[3:5] == ("tf32", "tf32") and SWITCHES.tf32("rnn")
+    assert precisions()[3:5] == ("tf32", "tf32") and FLAGS.tf32("rnn")
 
 
 def test_float32_matmul_precision():
@@ -127,7 +127,7 @@ def test_cudnn_flags():
             True,
             False,
         )
-        assert (SWITCHES.cudnn_enabled, SWITCHES.cudnn_benchmark, SWITCHES.cudnn_deterministic) == (False, True, True)
+        assert (FLAGS.cudnn_enabled, FLAGS.cudnn_benchmark, FLAGS.cudnn_deterministic) == (False, True, True)
     assert (cudnn.enabled, cudnn.benchmark, cudnn.benchmark_limit, cudnn.deterministic, cudnn.allow_tf32) == (
         True,
         False,
@@ -158,10 +158,10 @@ def test_preferred_libraries():
     cuda = backends.cuda
     assert (
         repr(cuda.preferred_linalg_library("cusolver")) == "<_LinalgBackend.Cusolver: 1>"
-        and SWITCHES.linalg_library == "cusolver"
+        and FLAGS.linalg_library == "cusolver"
     )
     assert cuda.preferred_linalg_library("default") == cuda.preferred_linalg_library()
-    assert cuda.preferred_blas_library("cublaslt").name == "Cublaslt" and SWITCHES.blas_library == "cublaslt"
+    assert cuda.preferred_blas_library("cublaslt").name == "Cublaslt" and FLAGS.blas_library == "cublaslt"
     with pytest.raises(RuntimeError, match=r"Unknown input value. Choose from: default, cusolver, magma."):
         cuda.preferred_linalg_library("lapack")
     with pytest.raises(RuntimeError, match="MAGMA"):
@@ -186,7 +186,7 @@ def test_attention():
     assert enabled() == (True, True, True, True)
     for enable in (cuda.enable_flash_sdp, cuda.enable_mem_efficient_sdp, cuda.enable_cudnn_sdp):
         enable(False)
-    assert enabled() == (False, False, True, False) and SWITCHES.sdp["math"] and not SWITCHES.sdp["flash"]
+    assert enabled() == (False, False, True, False) and FLAGS.sdp["math"] and not FLAGS.sdp["flash"]
     cuda.enable_math_sdp(False)
     assert not any(enabled())
     with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
@@ -196,14 +196,14 @@ def test_attention():
         assert enabled() == (True, False, True, False)
     assert not any(enabled()) and not cuda.fp16_bf16_reduction_math_sdp_allowed()
     cuda.allow_fp16_bf16_reduction_math_sdp(True)
-    assert cuda.fp16_bf16_reduction_math_sdp_allowed() and SWITCHES.sdp_math_reduction
+    assert cuda.fp16_bf16_reduction_math_sdp_allowed() and FLAGS.sdp_math_reduction
 
 
 def test_deterministic_algorithms():
     torch.use_deterministic_algorithms(True, warn_only=True)
-    assert SWITCHES.deterministic and SWITCHES.deterministic_warn_only and torch.get_deterministic_debug_mode() == 1
+    assert FLAGS.deterministic and FLAGS.deterministic_warn_only and torch.get_deterministic_debug_mode() == 1
     torch.set_deterministic_debug_mode("default")
-    assert not torch.are_deterministic_algorithms_enabled() and not SWITCHES.deterministic
+    assert not torch.are_deterministic_algorithms_enabled() and not FLAGS.deterministic
 
 
 def test_other_libraries():
@@ -224,7 +224,7 @@ def test_other_libraries():
 
 
 def test_switches_that_are_frozen(monkeypatch):
-    monkeypatch.setattr("torchlite._settings.switches.SWITCHES.flags_frozen", False)
+    monkeypatch.setattr("torchlite._settings.backend_flags.SWITCHES.flags_frozen", False)
     backends = torch.backends
     backends.disable_global_flags()
     for module, name in ((backends.cudnn, "benchmark"), (backends.mkldnn, "enabled")):

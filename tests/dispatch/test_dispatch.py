@@ -14,8 +14,8 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, Interceptor, function_for, register_backend
-from torchlite._dispatch.record import parse
-from torchlite._dispatch.shapes import broadcast, infer_size, reduced, wrap_dim, wrap_dims
+from torchlite._dispatch.op_record import parse
+from torchlite._dispatch.shapes import broadcast_shapes, infer_size, reduced_shape, wrap_dim, wrap_dims
 
 
 def test_schemas_parse_to_signatures():
@@ -68,7 +68,7 @@ def test_an_unknown_op_on_a_device_says_what_to_do():
         dtype_of = staticmethod(lambda raw: torch.from_numpy(raw).dtype)
         offset_between = staticmethod(lambda raw, base: 0)
         copy_into = staticmethod(np.copyto)
-        owns = staticmethod(lambda raw: True)
+        is_sole_owner = staticmethod(lambda raw: True)
         random_engine = staticmethod(lambda index: None)
 
     register_backend("nothing", Nothing())
@@ -217,8 +217,8 @@ def test_zero_dim_results_are_tensors(device):
 
 def test_shape_rules():
     assert (
-        broadcast((3, 1), (4,)) == (3, 4)
-        and reduced((2, 3, 4), (0, -1), True) == (1, 3, 1)
+        broadcast_shapes((3, 1), (4,)) == (3, 4)
+        and reduced_shape((2, 3, 4), (0, -1), True) == (1, 3, 1)
         and wrap_dims(None, 2) == (0, 1)
     )
     assert infer_size((2, -1), 6) == (2, 3) and wrap_dim(-1, 3) == 2
@@ -231,7 +231,7 @@ def test_shape_rules():
         (lambda: wrap_dims((0, -2), 2), RuntimeError, "dim 0 appears multiple times in the list of dims"),
         (lambda: infer_size((4, -1), 6), RuntimeError, r"shape '\[4, -1\]' is invalid for input of size 6"),
         (
-            lambda: broadcast((2, 3), (3, 2)),
+            lambda: broadcast_shapes((2, 3), (3, 2)),
             RuntimeError,
             r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1",
         ),

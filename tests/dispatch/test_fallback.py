@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch import has_kernel, registry
+from torchlite._dispatch import has_kernel, backend_registry
 from torchlite._types import devices
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backend.md"
@@ -22,9 +22,9 @@ def partial(monkeypatch):
     a name of its own.
     """
     names: dict = {}
-    monkeypatch.setattr(registry, "ADDED", dict(registry.ADDED))
-    monkeypatch.setattr(devices, "ADDED", registry.ADDED)
-    monkeypatch.setattr(registry, "_tables", dict(registry._tables))
+    monkeypatch.setattr(backend_registry, "REGISTERED", dict(backend_registry.REGISTERED))
+    monkeypatch.setattr(devices, "REGISTERED", backend_registry.REGISTERED)
+    monkeypatch.setattr(backend_registry, "_tables", dict(backend_registry._tables))
     for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         if ">>>" not in block:
             exec(compile(block, str(PAGE), "exec"), names)
@@ -34,7 +34,7 @@ def partial(monkeypatch):
             def kernels(self, index):
                 return {op: kernel for op, kernel in super().kernels(index).items() if op not in lacks}
 
-        registry.register_backend(name, Partial())
+        backend_registry.register_backend(name, Partial())
         return name
 
     return make

@@ -13,16 +13,16 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import GLOBALS, INPLACE, REGISTRY, function_for
-from torchlite._dispatch.codegen import direct_for, fast_in_place, operator_for
-from torchlite._dispatch.writing.backward import backward_function, backward_text
-from torchlite._dispatch.writing.functions import function_text, operator_text, reflected_text
-from torchlite._dispatch.writing.in_place import has_short_way, in_place_text
-from torchlite._dispatch.writing.source import WIDTH, Listing, Source, text_of, tuple_of
+from torchlite._dispatch.op_functions import unintercepted_function_for, in_place_fast_path, binary_operator_for
+from torchlite._dispatch.op_functions.backward import backward_function, backward_text
+from torchlite._dispatch.op_functions.functions import function_text, operator_text, reflected_text
+from torchlite._dispatch.op_functions.in_place import has_fast_path, in_place_text
+from torchlite._dispatch.op_functions.source import WIDTH, Listing, Source, generated_text, tuple_literal
 
 # Lines that begin a step of the generated text.
 STEPS = (
     "try:", "if data_.__class__", "result_ = new(Tensor)", "node_.edges", "node_.saved", "node_.out", "node_.shape",
-    "if NODE_MADE", "return general(", "return below(", "return finish(", "bump(",
+    "if NODE_CREATED_HOOK", "return general(", "return below(", "return finish(", "bump(",
     "if saved is None", "raw_ = raw_of_alike",
 )  # fmt: skip
 
@@ -34,7 +34,7 @@ def texts() -> dict[str, str]:
         found[op.name] = function_text(op, "f", {})
         found[f"{op.name} below interceptors"] = function_text(op, "f", {}, intercepted=False)
         found[f"{op.name} backward"] = backward_text(op)
-        if has_short_way(op):
+        if has_fast_path(op):
             found[f"{op.name}_"] = in_place_text(op)
     for name in ("add", "div", "pow", "eq", "matmul"):
         found[f"{name} operator"] = operator_text(REGISTRY[name], "__op__")
@@ -74,7 +74,7 @@ def test_local_variables_cannot_be_arguments():
 
 def test_saved_values_have_names_of_their_own():
     for op in REGISTRY.values():
-        plan = op.plan
+        plan = op.saved_variables
         (function,) = ast.parse(backward_text(op)).body
         assigned = [n.targets[0].id for n in function.body if isinstance(n, ast.Assign) and len(n.targets) == 1
                     and isinstance(n.targets[0], ast.Name)]  # fmt: skip
@@ -93,9 +93,9 @@ def test_the_text_is_the_same_each_time():
 
 
 def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
-    text = text_of(direct_for(REGISTRY["mul"]))
-    assert "ACTIVE" not in text and "return below(" in text and "return general(" not in text
-    assert "not ACTIVE" in text_of(function_for(REGISTRY["mul"]))
+    text = generated_text(unintercepted_function_for(REGISTRY["mul"]))
+    assert "INTERCEPTORS" not in text and "return below(" in text and "return general(" not in text
+    assert "not INTERCEPTORS" in generated_text(function_for(REGISTRY["mul"]))
     # An op that is written in other ops and has no argument to ask for its class.
     assert "if True:" in function_text(REGISTRY["rand"], "rand", {}, intercepted=False)
 
@@ -111,30 +111,30 @@ def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
         pass
 
     x = torch.ones(2).as_subclass(Plain)
-    assert direct_for(op)(x, torch.float64).dtype is torch.float64
+    assert unintercepted_function_for(op)(x, torch.float64).dtype is torch.float64
 
 
 def test_each_function_of_an_op_shows_its_own_text():
     op = REGISTRY["pow"]
     functions = [
-        function_for(op), direct_for(op), operator_for(op, "__op__"),
-        operator_for(op, "__rop__", reflected=True), backward_function(op)
+        function_for(op), unintercepted_function_for(op), binary_operator_for(op, "__op__"),
+        binary_operator_for(op, "__rop__", reflected=True), backward_function(op)
     ]  # fmt: skip
-    found = [text_of(function) for function in functions]
+    found = [generated_text(function) for function in functions]
     assert [text.partition("(")[0] for text in found] == [
         "def pow", "def pow", "def operator", "def operator", "def backward",
     ]  # fmt: skip
     assert len(set(found)) == 5 and "def operator(exponent, input):" in found[3]
     assert inspect.getsource(function_for(op)) == found[0]
     linecache.checkcache()
-    assert text_of(function_for(op)) == found[0]
-    assert text_of(print) == text_of(test_the_text_is_the_same_each_time) == ""
+    assert generated_text(function_for(op)) == found[0]
+    assert generated_text(print) == generated_text(test_the_text_is_the_same_each_time) == ""
 
 
 @pytest.mark.parametrize("name", ["add", "exp"])
 def test_the_short_way_in_place(device, name):
     """It writes where nothing is in the way, and leaves everything else alone."""
-    fast = fast_in_place(REGISTRY[name])
+    fast = in_place_fast_path(REGISTRY[name])
     others = () if name == "exp" else (2.0,)
     x = torch.ones(3, device=device)
     want = getattr(torch, name)(x, *others)
@@ -157,7 +157,7 @@ def test_the_short_way_in_place(device, name):
 
 
 def test_ops_without_a_short_way_have_none():
-    assert fast_in_place(REGISTRY["clamp"]) is None and fast_in_place(REGISTRY["_add"]) is None
+    assert in_place_fast_path(REGISTRY["clamp"]) is None and in_place_fast_path(REGISTRY["_add"]) is None
     assert REGISTRY["clamp"].tags & INPLACE
 
 
@@ -166,9 +166,9 @@ def test_the_writer_breaks_lines_where_they_are_too_long():
     with source.block("def f():"):
         source.expression("x = ", ["a" * 60, "if " + "b" * 60, "else c"])
         source.write(Listing("g(", ["a" * 60, "b" * 30, "c" * 60]))
-        source.write(tuple_of(["d" * 130], "t = "))
-        source.write(tuple_of(["e"], "t = "))
-        source.write(tuple_of([], "t = "))
+        source.write(tuple_literal(["d" * 130], "t = "))
+        source.write(tuple_literal(["e"], "t = "))
+        source.write(tuple_literal([], "t = "))
         with source.condition("if", ["p" * 80, ["q" * 60, "or r"]]):
             source.line("pass")
     assert source.text().splitlines() == [

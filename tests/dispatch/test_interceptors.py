@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import Interceptor, interceptors
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.dispatch_state import GLOBALS
 from torchlite.overrides import TorchFunctionMode
 from torchlite.utils._python_dispatch import TorchDispatchMode
 
@@ -52,9 +52,9 @@ MODES = [Dispatching, Functions, Plain]
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
-    assert interceptors.stack.items == [] and interceptors.stack.active == 0 == GLOBALS["ACTIVE"]
+    assert interceptors.stack.items == [] and interceptors.stack.active == 0 == GLOBALS["INTERCEPTORS"]
     yield
-    assert interceptors.stack.items == [] and interceptors.stack.active == 0 == GLOBALS["ACTIVE"]
+    assert interceptors.stack.items == [] and interceptors.stack.active == 0 == GLOBALS["INTERCEPTORS"]
 
 
 @pytest.mark.parametrize("outer", MODES)
@@ -85,7 +85,7 @@ def test_a_mode_that_is_entered_in_a_handler_stays_entered(outer, inner):
         x.cos()
         x.sin()
     x.exp()
-    assert interceptors.stack.items == [entered] and GLOBALS["ACTIVE"] == 1
+    assert interceptors.stack.items == [entered] and GLOBALS["INTERCEPTORS"] == 1
     entered.__exit__(None, None, None)
     x.exp()
     assert len(entered.seen) == 3
@@ -106,7 +106,7 @@ def test_handlers_within_handlers_leave_and_enter_what_they_hide(depth):
     gone.__enter__()
     x.cos()
     assert gone.seen == ["cos"] and come.seen == ["cos"]
-    assert interceptors.stack.items == [come, *modes] and GLOBALS["ACTIVE"] == depth + 1
+    assert interceptors.stack.items == [come, *modes] and GLOBALS["INTERCEPTORS"] == depth + 1
     x.sin()
     assert gone.seen == ["cos"] and come.seen == ["cos", "sin"]
     for mode in (*modes, come):
@@ -178,7 +178,7 @@ def test_a_hook_of_a_deep_backward_pass_may_end_and_begin_modes():
 
     gone.__enter__()
     within(depth)
-    assert interceptors.stack.items == [come] and GLOBALS["ACTIVE"] == 1
+    assert interceptors.stack.items == [come] and GLOBALS["INTERCEPTORS"] == 1
     come.__exit__(None, None, None)
 
 
@@ -197,7 +197,7 @@ def test_a_mode_of_a_thread_that_has_ended_counts_no_more():
     thread = threading.Thread(target=Plain().__enter__)
     thread.start()
     thread.join()
-    assert GLOBALS["ACTIVE"] == 0
+    assert GLOBALS["INTERCEPTORS"] == 0
 
 
 def test_only_the_functions_of_the_stack_change_it():

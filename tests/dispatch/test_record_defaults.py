@@ -3,7 +3,7 @@
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.record import parse
+from torchlite._dispatch.op_record import parse
 
 
 @pytest.mark.parametrize(

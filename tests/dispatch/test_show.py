@@ -94,9 +94,9 @@ def test_other_devices(capsys, monkeypatch):
 
 
 def test_what_a_device_lacks_is_absent(capsys):
-    from torchlite._dispatch.fallback import Absent
-    from torchlite._dispatch.registry import table_of
+    from torchlite._dispatch.fallback import MissingKernel
+    from torchlite._dispatch.backend_registry import table_of
     from torchlite._types.devices import device
 
-    absent = next(op for op in REGISTRY.values() if isinstance(getattr(table_of(device("meta")), op.name), Absent))
+    absent = next(op for op in REGISTRY.values() if isinstance(getattr(table_of(device("meta")), op.name), MissingKernel))
     assert shown(capsys, absent.name).splitlines()[-1].split() == ["meta", "absent"]

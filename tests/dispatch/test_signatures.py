@@ -9,8 +9,8 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import NAMESPACES, REGISTRY
-from torchlite._dispatch.outputs import check_out_dtype
-from torchlite._dispatch.signatures import _lines, public_name, signatures
+from torchlite._dispatch.out_variants import check_out_dtype
+from torchlite._dispatch.arg_parser import _lines, public_name, signatures
 from torchlite._tensor import foreach
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -87,7 +87,7 @@ def test_gradients_of_a_deprecated_form(device):
 
 
 def test_a_deprecated_form_warns_once_unless_told_to_always(monkeypatch):
-    monkeypatch.setattr("torchlite._dispatch.signatures._warned", False)
+    monkeypatch.setattr("torchlite._dispatch.arg_parser._warned", False)
     x = torch.ones(2)
     with pytest.warns(UserWarning, match=r"This overload of add is deprecated:\n\tadd\(Tensor input, Number alpha, T"):
         torch.add(x, 2, x)

@@ -17,7 +17,7 @@ from datetime import timedelta
 import pytest
 
 import torchlite.distributed as dist
-from torchlite._settings import forks as _forks
+from torchlite._settings import fork_locks as _forks
 from torchlite.distributed import _store_table, _store_wire
 
 SHORT = timedelta(seconds=0.05)

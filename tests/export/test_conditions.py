@@ -8,9 +8,9 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import interceptors
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.dispatch_state import GLOBALS
 from torchlite._functorch import predispatch
-from torchlite._symbolic import read
+from torchlite._symbolic_shapes import read
 from torchlite.export import Dim, export
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 

@@ -28,7 +28,7 @@ REFUSED = {
     "set_": "other memory",
     "_move": "Cannot access data pointer",
     **dict.fromkeys(
-        ("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad", "_norm_of_all"), r"requires_grad_\(\)"
+        ("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad", "_total_norm"), r"requires_grad_\(\)"
     ),
 }
 # What is written into is a tensor that does not differ from example to example.

@@ -61,7 +61,7 @@ def test_what_was_captured_gives_what_the_op_gives(name):
 
 
 # Ops of torchlite's alone that get arrays or functions, which no graph holds.
-UNHELD = frozenset(("_copy_slices", "_index", "random_slopes"))
+UNHELD = frozenset(("_copy_slices", "_index", "_random_slopes"))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any
 
 import torchlite.distributed as dist
-from torchlite._settings import forks as _forks
+from torchlite._settings import fork_locks as _forks
 
 _LIMIT = 30.0  # seconds of the store's timeout
 _SLOW = 15.0  # of a call that only a lost lock or connection delays

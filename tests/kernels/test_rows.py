@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._types.dtypes import ALL
+from torchlite._types.dtypes import BY_NAME
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 # Relative and absolute limits. Half precision is compared with the composite in single, so they are those of one
@@ -47,7 +47,7 @@ class Checker:
 
         how = self.rng.integers(4) if shape else 0
         made = [1 if how == 3 and d == 0 else n for d, n in enumerate(shape)]
-        values = (self.rng.standard_normal(made) * scale).astype(ALL[self.dtype].np)
+        values = (self.rng.standard_normal(made) * scale).astype(BY_NAME[self.dtype].np)
         if how == 1:
             return views.permute(
                 transfer.from_numpy(np.ascontiguousarray(values.transpose()), self.device),

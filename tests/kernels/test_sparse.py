@@ -36,13 +36,13 @@ def test_rows_times(check):
     ):
         starts, at = places(check, rows, columns, count, kind)
         values, dense = check.numbers((count,)), check.numbers((columns, width))
-        check.agree("_rows_times", at, starts, values, dense, slack=8)
-        check.agree("_rows_extremes", at, starts, values, dense, bool(check.rng.integers(2)))
+        check.agree("_csr_mm", at, starts, values, dense, slack=8)
+        check.agree("_csr_mm_extremes", at, starts, values, dense, bool(check.rng.integers(2)))
     for rows, columns, count, width in ((0, 3, 0, 2), (3, 3, 0, 2), (3, 3, 4, 0)):
         starts, at = places(check, rows, columns, count, kind)
-        out = check.table._rows_times(at, starts, check.numbers((count,)), check.numbers((columns, width)))
+        out = check.table._csr_mm(at, starts, check.numbers((count,)), check.numbers((columns, width)))
         assert out.shape == (rows, width) and not to_numpy(out).any()
-        best = check.table._rows_extremes(at, starts, check.numbers((count,)), check.numbers((columns, width)), True)
+        best = check.table._csr_mm_extremes(at, starts, check.numbers((count,)), check.numbers((columns, width)), True)
         assert best.shape == (rows, width) and (to_numpy(best) == count).all()
 
 
@@ -50,7 +50,7 @@ def test_products_at(check):
     kind = "int32" if check.dtype == "float32" else "int64"
     for left, right, count, width in ((5, 7, 20, 1), (3, 4, 9, 33), (2, 90, 300, 100), (4, 4, 0, 3)):
         rows, columns = (check.integers(high, count, kind) for high in (left, right))
-        check.agree("_products_at", rows, columns, check.numbers((left, width)), check.numbers((right, width)), slack=8)
+        check.agree("_sampled_mm", rows, columns, check.numbers((left, width)), check.numbers((right, width)), slack=8)
 
 
 def test_indices_that_do_not_fit_read_nothing(laid, opencl):
@@ -58,11 +58,11 @@ def test_indices_that_do_not_fit_read_nothing(laid, opencl):
     ones = from_numpy(np.ones((3, 2), np.float32), laid)
     far = from_numpy(np.array([0, 1 << 40, -1, 2]), laid)
     starts = from_numpy(np.array([-5, 2, 1 << 40]), laid)
-    out = table._rows_times(far, starts, from_numpy(np.ones(4, np.float32), laid), ones)
+    out = table._csr_mm(far, starts, from_numpy(np.ones(4, np.float32), laid), ones)
     assert to_numpy(out).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    best = table._rows_extremes(far, starts, from_numpy(np.ones(4, np.float32), laid), ones, True)
+    best = table._csr_mm_extremes(far, starts, from_numpy(np.ones(4, np.float32), laid), ones, True)
     assert to_numpy(best).tolist() == [[0, 0], [3, 3]]
-    assert to_numpy(table._products_at(far, far, ones, ones)).tolist() == [2.0, 0.0, 0.0, 2.0]
+    assert to_numpy(table._sampled_mm(far, far, ones, ones)).tolist() == [2.0, 0.0, 0.0, 2.0]
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "int64", "complex64"])
@@ -74,8 +74,8 @@ def test_other_types(laid, opencl, kind):
     if kind == "complex64":
         values, dense = values * 1j + 2, dense - 3j
     for name, given in (
-        ("_rows_times", (columns, starts, values, dense)),
-        ("_products_at", (columns % 3, columns, dense, dense)),
+        ("_csr_mm", (columns, starts, values, dense)),
+        ("_sampled_mm", (columns % 3, columns, dense, dense)),
     ):
         mine = getattr(table, name)(*(from_numpy(a, laid) for a in given))
         np.testing.assert_array_equal(to_numpy(mine), getattr(cpu, name)(*given))

@@ -166,4 +166,4 @@ def test_who_observes_sees_the_modules_ops():
     with torch.no_grad(), Names():
         net(torch.randn(2, 3, 5, 5))
     assert [n for n in names if n in ("conv2d", "batch_norm", "relu")] == ["conv2d", "batch_norm", "relu"]
-    assert "_convolution_norm" not in names and "_batch_norm_eval" not in names
+    assert "_fused_conv_bn" not in names and "_batch_norm_eval" not in names

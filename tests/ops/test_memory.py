@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import REGISTRY
 from torchlite._dispatch.backend import owner_of
-from torchlite._dispatch.record import MAYBE_VIEW, VIEW
+from torchlite._dispatch.op_record import MAYBE_VIEW, VIEW
 
 from .table import ROWS, leaves, load_rows, to_tensors
 

@@ -100,13 +100,13 @@ def test_seeds_of_a_program_that_is_exported_stay_in_its_trace():
 
 
 def test_copies_stand_for_the_default_generators_in_one_thread_alone():
-    from torchlite._device.generators import APART, drawing_apart
+    from torchlite._device.generators import THREADS_WITH_COPIES, use_copied_generators
 
     torch.manual_seed(2)
     expected = torch.rand(6)
     torch.manual_seed(2)
     other: list = []
-    with drawing_apart():
+    with use_copied_generators():
         inside = torch.rand(3)
         thread = threading.Thread(target=lambda: other.append(torch.rand(3)))
         thread.start()
@@ -116,7 +116,7 @@ def test_copies_stand_for_the_default_generators_in_one_thread_alone():
         assert torch.equal(torch.rand(3), expected[:3])
         assert torch.equal(torch.rand(3, generator=torch.default_generator), expected[3:])
     assert torch.equal(inside, expected[:3]) and torch.equal(other[0], expected[:3])
-    assert torch.equal(torch.rand(3), expected[3:]) and not APART
+    assert torch.equal(torch.rand(3), expected[3:]) and not THREADS_WITH_COPIES
 
 
 def test_chunks_draw_as_one_chunk_does():
@@ -130,7 +130,7 @@ def test_chunks_draw_as_one_chunk_does():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_compiled_functions_draw_on_from_the_default_generator(backend):
     """A program that a first call records draws from the default generator in later calls."""
-    from torchlite._device.generators import APART
+    from torchlite._device.generators import THREADS_WITH_COPIES
 
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: x + torch.rand(3), backend=backend)
@@ -139,13 +139,13 @@ def test_compiled_functions_draw_on_from_the_default_generator(backend):
     after = torch.rand(3)
     torch.manual_seed(8)
     assert torch.equal(torch.stack(found), torch.stack([torch.rand(3) for _ in range(4)]))
-    assert torch.equal(after, torch.rand(3)) and not APART
+    assert torch.equal(after, torch.rand(3)) and not THREADS_WITH_COPIES
 
 
 def test_the_default_generator_is_itself_within_a_trace():
     """`torch.default_generator` is looked up once: a copy that stands for it there must not be what is found."""
     from torchlite._device import generators
 
-    with generators.drawing_apart():
+    with generators.use_copied_generators():
         found, seeded = generators.default_generator, torch.manual_seed(5)
     assert found is seeded is torch.default_generator

@@ -182,7 +182,7 @@ os._exit(0)
 _MODES = """
 import os, threading
 import torchlite as torch
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.dispatch_state import GLOBALS
 inside, done = threading.Event(), threading.Event()
 
 def work():
@@ -194,13 +194,13 @@ thread = threading.Thread(target=work)
 thread.start()
 inside.wait(30)
 with torch.autocast("cpu", torch.bfloat16):
-    own = GLOBALS["ACTIVE"] - 1
+    own = GLOBALS["INTERCEPTORS"] - 1
     child = os.fork()
     if child == 0:
-        os._exit(0 if GLOBALS["ACTIVE"] == own == 1 else 1)
+        os._exit(0 if GLOBALS["INTERCEPTORS"] == own == 1 else 1)
 done.set()
 thread.join()
-print(os.waitpid(child, 0)[1], GLOBALS["ACTIVE"])
+print(os.waitpid(child, 0)[1], GLOBALS["INTERCEPTORS"])
 """
 
 

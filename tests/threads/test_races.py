@@ -98,9 +98,9 @@ def test_modes_belong_to_their_threads():
             assert torch.equal(torch.vmap(lambda x: x * k)(torch.ones(2, 2)), k * torch.ones(2, 2))
 
     in_threads(work)
-    from torchlite._dispatch.runtime import GLOBALS
+    from torchlite._dispatch.dispatch_state import GLOBALS
 
-    assert GLOBALS["ACTIVE"] == 0
+    assert GLOBALS["INTERCEPTORS"] == 0
 
 
 def test_levels_of_forward_differentiation_belong_to_their_threads():

@@ -114,10 +114,10 @@ def test_handlers_work_while_the_thread_does_the_same(name):
 
 def _at_each_instruction(function, handler):
     """Run `function`, and `handler` before each bytecode instruction that the grad modes' own code executes."""
-    from torchlite._dispatch import runtime
+    from torchlite._dispatch import dispatch_state
     from torchlite.autograd import grad_mode
 
-    files = {runtime.__file__, grad_mode.__file__}
+    files = {dispatch_state.__file__, grad_mode.__file__}
     ran = 0
 
     def trace(frame, event, argument):
@@ -147,10 +147,10 @@ def _at_each_instruction(function, handler):
 def test_grad_modes_nest_at_each_instruction(around, outer, inner):
     """A handler that sets a mode and restores it may run between any two instructions of another change of mode."""
     import torchlite as torch
-    from torchlite._dispatch import runtime
+    from torchlite._dispatch import dispatch_state
 
     def states():
-        return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), len(runtime.NO_GRAD), len(runtime.WATCHED)
+        return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), len(dispatch_state.NO_GRAD), len(dispatch_state.STALE_VIEW_CHECKS)
 
     def handler():
         with getattr(torch, inner)():
@@ -173,7 +173,7 @@ _RAISING = """
 import random, signal, time
 import torchlite as torch
 from torchlite._dispatch import interceptors, tracing
-from torchlite._dispatch.runtime import GLOBALS, MODE, NO_GRAD
+from torchlite._dispatch.dispatch_state import GLOBALS, MODE, NO_GRAD
 from torchlite.autograd.engine import CURRENT
 from torchlite.fx.experimental.proxy_tensor import make_fx
 from torchlite.jit._state import STATE
@@ -184,7 +184,7 @@ def work():
     {work}
 
 def state():
-    return (interceptors.stack.items, interceptors.stack.active, GLOBALS["ACTIVE"], tracing.TRACES,
+    return (interceptors.stack.items, interceptors.stack.active, GLOBALS["INTERCEPTORS"], tracing.TRACES,
             tracing.THREAD.trace, tracing._rebound, MODE.grad, MODE.transforms, MODE.forwards, MODE.forward,
             STATE.recorder, STATE.inside, CURRENT.runs)
 

@@ -14,9 +14,9 @@ import weakref
 from typing import Any
 
 from .._dispatch import shapes
-from .._dispatch.interceptors import LEAVES_OPS
+from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
-from .._dispatch.runtime import MODE, set_grad
+from .._dispatch.dispatch_state import MODE, set_grad_mode
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -66,7 +66,7 @@ _PARTS = {"TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
 
-_disabled_torch_function_impl = _disabled_torch_dispatch_impl = LEAVES_OPS
+_disabled_torch_function_impl = _disabled_torch_dispatch_impl = DISABLED_TORCH_FUNCTION
 _TensorMeta = type  # the class of the class Tensor
 has_lapack = True
 has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False
@@ -79,7 +79,7 @@ def _infer_size(a: Any, b: Any) -> Any:
     >>> torch._C._infer_size(torch.Size((2, 1)), torch.Size((1, 3)))
     torch.Size([2, 3])
     """
-    return Size(shapes.broadcast(tuple(a), tuple(b)))
+    return Size(shapes.broadcast_shapes(tuple(a), tuple(b)))
 
 
 def _is_alias_of(a: Any, b: Any) -> bool:
@@ -94,7 +94,7 @@ def _is_cow_tensor(tensor: Any) -> bool:
 
 def _set_grad_enabled(mode: bool) -> None:
     """Say whether ops of this thread get a history; graphs that were captured call it."""
-    set_grad(mode)
+    set_grad_mode(mode)
 
 
 def _set_fwd_grad_enabled(mode: bool) -> None:

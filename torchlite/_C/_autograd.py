@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch.hooks import saved_tensor_hooks
-from .._dispatch.interceptors import activate
-from ..autograd.saved import SavedTensor
+from .._dispatch.interceptors import count_active
+from ..autograd.saved_tensors import SavedTensor
 
 __all__ = [
     "SavedTensor", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks",
@@ -24,14 +24,14 @@ def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
     if saved_tensor_hooks.forbidden is not None:
         raise RuntimeError(saved_tensor_hooks.forbidden)
     saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, (pack_hook, unpack_hook)]
-    activate(1)
+    count_active(1)
 
 
 def _pop_saved_tensors_default_hooks() -> None:
     """Leave the innermost pair."""
     if saved_tensor_hooks.stack:
         saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
-        activate(-1)
+        count_active(-1)
 
 
 def _top_saved_tensors_default_hooks(ignore_is_tracing: bool = False) -> Any:

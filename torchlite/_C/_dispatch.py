@@ -96,7 +96,7 @@ class _AutoDispatchBelowAutograd:
     """Within this, ops are called below autograd: nothing gets a history."""
 
     def __enter__(self) -> None:
-        from .._dispatch.runtime import recording
+        from .._dispatch.dispatch_state import recording
 
         self.off = recording(False)
         self.off.__enter__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch.graph import AccumulateGrad
+from .._dispatch.autograd_graph import AccumulateGrad
 from ..autograd.function import DelayedError, UndefinedGrad
 from ..autograd.graph import Node
 

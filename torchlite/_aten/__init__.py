@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .._dispatch.codegen import function_for, in_place_method
-from .._dispatch.record import REGISTRY, VIEW, Op
+from .._dispatch.op_functions import function_for, in_place_method
+from .._dispatch.op_record import REGISTRY, VIEW, Op
 from .._library.operators import DEFINED, LibraryOp, declare
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema

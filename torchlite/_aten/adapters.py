@@ -11,8 +11,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.codegen import function_for
-from .._dispatch.record import REGISTRY
+from .._dispatch.op_functions import function_for
+from .._dispatch.op_record import REGISTRY
 from .._dispatch.shapes import wrap_dim
 from . import gradients, normalizations, resampling
 
@@ -391,17 +391,17 @@ def _scale_of(self: Any, dim: Sequence[int], normalization: int, sizes: Any = No
 
 
 def _fft_r2c(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
-    return _record("fft_r2c")(self, tuple(dim), _scale_of(self, dim, normalization), onesided)
+    return _record("_fft_r2c_core")(self, tuple(dim), _scale_of(self, dim, normalization), onesided)
 
 
 def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
-    return _record("fft_c2c")(self, tuple(dim), _scale_of(self, dim, normalization), forward) if dim else self.clone()
+    return _record("_fft_c2c_core")(self, tuple(dim), _scale_of(self, dim, normalization), forward) if dim else self.clone()
 
 
 def _fft_c2r(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
     sizes = list(self.shape)
     sizes[dim[-1]] = last_dim_size
-    return _record("fft_c2r")(self, tuple(dim), _scale_of(self, dim, normalization, sizes), last_dim_size)
+    return _record("_fft_c2r_core")(self, tuple(dim), _scale_of(self, dim, normalization, sizes), last_dim_size)
 
 
 def _check_info(info: Any, api_name: str, *, is_matrix: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from .._dispatch.call import Tensor
 from .._library.operators import DEFINED
 from .._library.overloads import OpOverload, OpOverloadPacket
-from .._types.checked import Checked
+from .._types.checked_callable import CheckedCallable
 from . import OWN, ops
 from .packets import AtenOverload
 from .table import entries
@@ -144,7 +144,7 @@ def limited(overload: OpOverload, run: Any) -> Any:
     return checked
 
 
-class BoundedOverload(Checked, AtenOverload):
+class BoundedOverload(CheckedCallable, AtenOverload):
     """An overload in the graph of a file: whole numbers that it repeats its work by are bounded."""
 
     def __init__(self, plain: AtenOverload) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import call
-from .._symbolic import SymInt
+from .._symbolic_shapes import SymInt
 from . import ops
 from .expanding import expanding
 from .table import entries, names

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.record import Op
-from .._dispatch.slots import SLOTS
+from .._dispatch.op_record import Op
+from .._dispatch.callbacks import CALLBACKS
 
 
 class _Expanding(threading.local):
@@ -48,6 +48,6 @@ def parts_of(op: Op, values: list) -> Any:
     if op.is_implicit:
         return call.execute(op, values)
     if op.promote is not None:
-        values = call.promote(op, call.check_tensors(op, values))
-    result = op.composite(SLOTS.F, *values)
-    return result[0] if op.hidden else result
+        values = call.cast_to_common_dtype(op, call.check_tensors(op, values))
+    result = op.composite(CALLBACKS.F, *values)
+    return result[0] if op.aux_outputs else result

@@ -7,8 +7,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.codegen import function_for
-from .._dispatch.record import REGISTRY
+from .._dispatch.op_functions import function_for
+from .._dispatch.op_record import REGISTRY
 
 
 def of(run: Callable, inputs: list, grads: Any, needs: list | None = None) -> list:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.record import Op
+from .._dispatch.op_record import Op
 from .._library.schema import Argument, FunctionSchema
 from .._types.dtypes import bool_, complex64, float64, int64
 from .table import entries
@@ -22,7 +22,7 @@ _RECORDS = {
     "_where": "where", "_where_method": "where", "var_correction": "var", "std_correction": "std", "max_dim": "max",
     "min_dim": "min", "_copy": "copy", "_fill": "fill",
     "_masked_fill_tensor": "masked_fill", "_masked_fill": "masked_fill",
-    "_clamp_tensors": "clamp", "_clamp_numbers": "clamp", "_lerp_tensor": "lerp", "_lerp_number": "lerp",
+    "_clamp_tensors": "clamp", "_clamp_scalars": "clamp", "_lerp_tensor": "lerp", "_lerp_scalar": "lerp",
     "median_dim": "median", "median_all": "median", "nanmedian_dim": "nanmedian", "nanmedian_all": "nanmedian",
     "_var_mean": "var_mean", "_std_mean": "std_mean", "vector_norm_core": "linalg_vector_norm",
     "nonzero_indices": "nonzero", "_im2col": "im2col", "_col2im": "col2im", "_filled": "full", "_new": "empty",
@@ -32,7 +32,7 @@ _RECORDS = {
     "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
     "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
     "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
-    "fft_r2c": "_fft_r2c", "fft_c2c": "_fft_c2c", "fft_c2r": "_fft_c2r", "_unique_and_all": "_unique2",
+    "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r", "_unique_and_all": "_unique2",
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that a record does not have: of the op that it is.

@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.interceptors import dispatching_classes, stack
-from .._dispatch.runtime import GLOBALS, MODE
-from .._dispatch.signatures import NUMBERS_AS_TENSORS
-from .._dispatch.tracing import TRACES, handled
+from .._dispatch.interceptors import torch_dispatch_classes, stack
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.arg_parser import NUMBERS_AS_TENSORS
+from .._dispatch.tracing import TRACES, trace_function
 from .._library.overloads import OpOverload, OpOverloadPacket
 from .._library.schema import FunctionSchema
 from .._library.tags import Tag
@@ -41,11 +41,11 @@ class AtenOverload(OpOverload):
         return [_TAGS[letter] for letter in self.entry.flags if letter in _TAGS]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
-        if GLOBALS["ACTIVE"] and stack.items and not self.is_implicit:
+        if GLOBALS["INTERCEPTORS"] and stack.items and not self.is_implicit:
             top = stack.items[-1]
-            if top.sees_overloads:
+            if top.intercepts_overloads:
                 return top.overload(self, args, kwargs)
         run = self._run or self._found()
         try:
@@ -90,8 +90,8 @@ class AtenOverload(OpOverload):
         @functools.wraps(run)
         def seen(*args: Any, **kwargs: Any) -> Any:
             values = (*args, *kwargs.values())
-            classes = tuple(cls for cls in dispatching_classes(values) if not cls._takes_records)
-            if classes and not (has_record and MODE.grad and call._any_wants(values)):
+            classes = tuple(cls for cls in torch_dispatch_classes(values) if not cls._takes_records)
+            if classes and not (has_record and MODE.grad and call._any_requires_grad(values)):
                 return classes[0].__torch_dispatch__(self, classes, args, kwargs)
             return run(*args, **kwargs)
 
@@ -124,7 +124,7 @@ class AtenPacket(OpOverloadPacket):
         return [*super().__dir__(), *self._entries]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
         return self.resolved(args, kwargs)(*args, **kwargs)
 

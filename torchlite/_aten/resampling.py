@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._dispatch.codegen import function_for
-from .._dispatch.record import REGISTRY
+from .._dispatch.op_functions import function_for
+from .._dispatch.op_record import REGISTRY
 
 _MODES = {
     "upsample_nearest{}d": ("nearest", False, (1, 2, 3)),

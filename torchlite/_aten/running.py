@@ -8,8 +8,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.codegen import function_for
-from .._dispatch.record import NAMESPACES, REGISTRY, Op
+from .._dispatch.op_functions import function_for
+from .._dispatch.op_record import NAMESPACES, REGISTRY, Op
 from .._library.schema import FunctionSchema
 from .adapters import ADAPTERS
 from .table import entries

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         Path(options.list).write_text(json.dumps(programs()))
         return 0
-    from torchlite._dispatch.registry import backend_of
+    from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
     why = backend.why_no_kernels()
@@ -74,7 +74,7 @@ def _bar(done: int, of: int) -> None:
 
 def programs() -> list[str]:
     """The texts of the programs, where the process began with this engine chosen (`TORCHLITE_CPU_KERNELS=cc`)."""
-    from torchlite._dispatch.registry import backend_of
+    from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
     return backend.kernels_for(_run_all)

@@ -31,13 +31,13 @@ def devices() -> dict[str, str]:
     raises.
     """
     from .. import __torchlite_version__
-    from .._dispatch.registry import table_of
-    from .._types.devices import ADDED, EXTRAS, device, installed_backends, known_types
+    from .._dispatch.backend_registry import table_of
+    from .._types.devices import REGISTERED, PIP_EXTRAS, device, installed_backends, known_types
 
     out = {}
     for name in known_types():
-        runtime = f"pip install 'torchlite-nd[{EXTRAS[name]}]' and {_DRIVERS[name]}" if EXTRAS.get(name) else ""
-        if name not in installed_backends() and name not in ADDED:
+        runtime = f"pip install 'torchlite-nd[{PIP_EXTRAS[name]}]' and {_DRIVERS[name]}" if PIP_EXTRAS.get(name) else ""
+        if name not in installed_backends() and name not in REGISTERED:
             out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
             if runtime:
                 out[name] = (
@@ -56,7 +56,7 @@ def devices() -> dict[str, str]:
 
 def usable_devices() -> list[str]:
     """Devices that can compute, by name: "cpu", then "cuda:0", "opencl:0" … one entry a device."""
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     out = []
     for name, missing in devices().items():
@@ -79,7 +79,7 @@ def _blas() -> str:
 
 
 def _onednn() -> str:
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     found = backend_of("cpu").onednn()
     return f"{found.library.version} in {found.library.path}" if found.library else f"absent: {found.why_not}"
@@ -94,7 +94,7 @@ def _blas_threads() -> str:
 
 
 def _device_lines() -> list[tuple[str, str]]:
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     left_out = _left_out()  # first: it tries again what failed before
     lines = []
@@ -120,11 +120,11 @@ def _device_lines() -> list[tuple[str, str]]:
 
 def _left_out() -> dict[str, list[str]]:
     """Of each backend that can tell, the drivers and devices that it found but cannot use."""
-    from .._dispatch.registry import backend_of
-    from .._types.devices import ADDED, installed_backends
+    from .._dispatch.backend_registry import backend_of
+    from .._types.devices import REGISTERED, installed_backends
 
     out = {}
-    for name in {**installed_backends(), **ADDED}:
+    for name in {**installed_backends(), **REGISTERED}:
         try:
             problems = getattr(backend_of(name), "problems", None)
             out[name] = problems() if callable(problems) else []
@@ -148,7 +148,7 @@ def report() -> str:
     """The text of `python -m torchlite info`."""
     import torchlite
 
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     sections: list[tuple[str, list[tuple[str, str]]]] = [
         (

@@ -153,29 +153,29 @@ def _derivative(op: Op) -> str:
 
 def generated(op: Op) -> dict[str, str]:
     """The texts that are generated for an op: of its function, its short way in place and its backward function."""
-    from .._dispatch.codegen import fast_in_place
-    from .._dispatch.writing.backward import backward_function
-    from .._dispatch.writing.source import text_of
+    from .._dispatch.op_functions import in_place_fast_path
+    from .._dispatch.codegen.backward import backward_function
+    from .._dispatch.codegen.source_builder import generated_text
 
-    texts = {op.name: text_of(function_for(op))}
+    texts = {op.name: generated_text(function_for(op))}
     simple = _in_place(op)
-    short_way = None if simple is None else fast_in_place(simple)
+    short_way = None if simple is None else in_place_fast_path(simple)
     if simple is not None:
         texts[_in_place_name(op)] = (
             "# No text of its own: the op is computed, and its result written into the tensor.\n"
             if short_way is None
-            else text_of(short_way)
+            else generated_text(short_way)
         )
     if op.formulas:
-        texts["backward"] = text_of(backward_function(op))
+        texts["backward"] = generated_text(backward_function(op))
     return texts
 
 
 def _in_place(op: Op) -> Op | None:
     """The record whose in-place kernel `op_` runs; None where there is no such method."""
-    from .._dispatch.codegen import without_keyword
+    from .._dispatch.op_functions import op_without_alpha
 
-    return without_keyword(op) if op.tags & INPLACE else None
+    return op_without_alpha(op) if op.tags & INPLACE else None
 
 
 def _in_place_name(op: Op) -> str:
@@ -188,7 +188,7 @@ def _in_place_name(op: Op) -> str:
 
 def kind_on(op: Op, name: str) -> str:
     """What a device has for an op: a kernel, a composite, a way over the host, nothing."""
-    from .._dispatch.registry import table_of
+    from .._dispatch.backend_registry import table_of
     from .._types.devices import device
 
     try:
@@ -202,11 +202,11 @@ def kind_on(op: Op, name: str) -> str:
 
 
 def _kind(op: Op, entry: Any) -> str:
-    from .._dispatch.fallback import Absent, OnHost
+    from .._dispatch.fallback import MissingKernel, HostFallback
 
-    if isinstance(entry, Absent):
+    if isinstance(entry, MissingKernel):
         return "absent"
-    if isinstance(entry, OnHost):
+    if isinstance(entry, HostFallback):
         return "absent: runs on the host"
     entry = getattr(entry, "__wrapped__", entry)  # behind it the layout of its results
     if isinstance(entry, functools.partial) and entry.func is op.composite:

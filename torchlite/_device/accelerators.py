@@ -11,14 +11,14 @@ import threading
 from collections import OrderedDict
 from typing import Any, Protocol
 
-from .._dispatch import registry
+from .._dispatch import backend_registry
 from .._types.devices import device as device_type
-from .._types.names import root
+from .._types.package_name import package_name
 from . import generators
 from .streams import ACCELERATORS, Event, Stream, StreamContext
 
 
-class Marker(Protocol):
+class EventMarker(Protocol):
     """A place in a device's queue."""
 
     def done(self) -> bool:
@@ -32,7 +32,7 @@ class Marker(Protocol):
         ...
 
 
-class Runtime(Protocol):
+class DeviceRuntime(Protocol):
     """One device, as its backend shows it to the functions below. Memory is counted in bytes."""
 
     name: str
@@ -45,7 +45,7 @@ class Runtime(Protocol):
         """Whether everything has run."""
         ...
 
-    def marker(self, timing: bool) -> Marker: ...
+    def marker(self, timing: bool) -> EventMarker: ...
 
     def memory_stats(self) -> dict[str, int]:
         """ "allocated_bytes.all.current" and ".peak", "reserved_bytes.all.current" and ".peak", and what else is
@@ -62,13 +62,13 @@ class Runtime(Protocol):
         ...
 
 
-class Handle(Protocol):
+class StreamHandle(Protocol):
     """A stream, as its runtime knows it."""
 
     ptr: int  # its address: for `ExternalStream` and other libraries
 
 
-class Graph(Protocol):
+class CapturedGraph(Protocol):
     """What was recorded between `begin_capture` and `end_capture`."""
 
     pool: Any  # the memory of what it computes
@@ -82,14 +82,14 @@ class Graph(Protocol):
         ...
 
 
-class Streams(Runtime, Protocol):
+class StreamRuntime(DeviceRuntime, Protocol):
     """A device with streams. "The stream waits" means that the caller does not."""
 
-    def new_stream(self, priority: int) -> Handle: ...
+    def new_stream(self, priority: int) -> StreamHandle: ...
 
-    def default_stream(self) -> Handle: ...
+    def default_stream(self) -> StreamHandle: ...
 
-    def stream_from(self, ptr: int) -> Handle:
+    def stream_from(self, ptr: int) -> StreamHandle:
         """A stream that another library made."""
         ...
 
@@ -97,13 +97,13 @@ class Streams(Runtime, Protocol):
         """Let the calling thread's work go there."""
         ...
 
-    def current_stream(self) -> Handle: ...
+    def current_stream(self) -> StreamHandle: ...
 
     def synchronize_stream(self, handle: Any) -> None: ...
 
-    def stream_idle(self, handle: Any) -> bool: ...
+    def is_stream_idle(self, handle: Any) -> bool: ...
 
-    def marker(self, timing: bool, stream: Any = None) -> Marker: ...
+    def marker(self, timing: bool, stream: Any = None) -> EventMarker: ...
 
     def wait_for(self, marker: Any, stream: Any) -> None:
         """The stream waits for the marker, of this or another device."""
@@ -117,7 +117,7 @@ class Streams(Runtime, Protocol):
         """Record what the calling thread starts in its stream, instead of running it; results live in `pool`."""
         ...
 
-    def end_capture(self) -> Graph: ...
+    def end_capture(self) -> CapturedGraph: ...
 
     def is_capturing(self) -> bool: ...
 
@@ -129,7 +129,7 @@ class Streams(Runtime, Protocol):
         """Whether this device reads the memory of another one."""
         ...
 
-    def limit_memory(self, nbytes: int) -> None:
+    def set_memory_limit(self, nbytes: int) -> None:
         """The most bytes that may be held; 0: no limit but the device's."""
         ...
 
@@ -142,7 +142,7 @@ class Streams(Runtime, Protocol):
         ...
 
 
-class _Selected(threading.local):
+class _SelectedStream(threading.local):
     """The stream that each thread has chosen on a device."""
 
     def __init__(self):
@@ -156,16 +156,16 @@ class Accelerator:
 
     def __init__(self, name: str):
         self.name = name
-        self._selected = _Selected()
+        self._selected = _SelectedStream()
         self._accumulated: dict[
             int, dict[str, int]
         ] = {}  # by device: counts at the last `reset_accumulated_memory_stats`
         ACCELERATORS[name] = accelerator = self
         self.Stream: Any = type(
-            "Stream", (Stream,), {"_of": self, "__module__": f"{root()}.{name}", "__doc__": Stream.__doc__}
+            "Stream", (Stream,), {"_of": self, "__module__": f"{package_name()}.{name}", "__doc__": Stream.__doc__}
         )
         self.Event: Any = type(
-            "Event", (Event,), {"_of": self, "__module__": f"{root()}.{name}", "__doc__": Event.__doc__}
+            "Event", (Event,), {"_of": self, "__module__": f"{package_name()}.{name}", "__doc__": Event.__doc__}
         )
 
         class device:
@@ -197,7 +197,7 @@ class Accelerator:
     def why_not(self) -> str:
         """ "" when a device can be used, else one sentence saying what is missing and what to install."""
         try:
-            return registry.backend_of(self.name).why_not()
+            return backend_registry.backend_of(self.name).why_not()
         except Exception as error:  # whatever a driver does, this is a question
             return str(error) or type(error).__name__
 
@@ -211,17 +211,17 @@ class Accelerator:
 
     def device_count(self) -> int:
         """How many devices can be used; 0 when none."""
-        return registry.backend_of(self.name).device_count() if self.is_available() else 0
+        return backend_registry.backend_of(self.name).device_count() if self.is_available() else 0
 
     def is_initialized(self) -> bool:
         """Whether a device of this type is in use."""
-        return bool(registry.tables(self.name))
+        return bool(backend_registry.tables(self.name))
 
     def init(self) -> None:
         """Take the current device into use; this happens by itself where one is needed. RuntimeError saying what is
         missing when there is none.
         """
-        registry.table_of(device_type(self.name, self.current_device()))
+        backend_registry.table_of(device_type(self.name, self.current_device()))
 
     def has_streams(self, runtime: Any) -> bool:
         """Whether the device has streams of its own, and not one queue."""
@@ -229,7 +229,7 @@ class Accelerator:
 
     def runtime(self, index: int) -> Any:
         """The backend's side of a device, a `Runtime` or `Streams`. RuntimeError when it is not there."""
-        where = registry.table_of(device_type(self.name, index))
+        where = backend_registry.table_of(device_type(self.name, index))
         return where.backend.runtime(index)
 
     def index(self, device: Any = None) -> int:
@@ -254,7 +254,7 @@ class Accelerator:
 
     def current_device(self) -> int:
         """The index of the calling thread's current device, the one that a name without an index means."""
-        return registry.current_index(self.name)
+        return backend_registry.current_index(self.name)
 
     def set_device(self, device: Any) -> None:
         """Choose the calling thread's current device; nothing changes for a negative index. RuntimeError for one that
@@ -262,8 +262,8 @@ class Accelerator:
         """
         index = self.index(device)
         if index >= 0:
-            registry.table_of(device_type(self.name, index))
-            registry.set_current_index(self.name, index)
+            backend_registry.table_of(device_type(self.name, index))
+            backend_registry.set_current_index(self.name, index)
 
     def get_device_name(self, device=None) -> str:
         """The device's name."""
@@ -349,7 +349,7 @@ class Accelerator:
 
     def empty_cache(self) -> None:
         """Give memory that no tensor takes back to the devices in use."""
-        for table in registry.tables(self.name):
+        for table in backend_registry.tables(self.name):
             table.backend.runtime(table.device.index or 0).empty_cache()
 
     def mem_get_info(self, device=None) -> tuple[int, int]:
@@ -361,7 +361,7 @@ class Accelerator:
     # -- random numbers --
 
     def _generator(self, device=None) -> generators.Generator:
-        return generators.default_of(registry.table_of(device_type(self.name, self.index(device))))
+        return generators.default_of(backend_registry.table_of(device_type(self.name, self.index(device))))
 
     def default_generators(self) -> tuple:
         """The default generators of all devices; none before a device is in use."""

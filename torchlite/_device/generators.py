@@ -14,11 +14,11 @@ import warnings
 import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
-from .._dispatch.checks import wanting
-from .._dispatch.overlap import check_written
-from .._dispatch.recording import seen
-from .._dispatch.slots import SLOTS
-from .._settings import forks
+from .._dispatch.argument_checks import set_requires_grad
+from .._dispatch.memory_overlap import check_no_internal_overlap
+from .._dispatch.kernel_recorder import call_recorded
+from .._dispatch.callbacks import CALLBACKS
+from .._settings import fork_locks
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import uint8
@@ -79,7 +79,7 @@ class Generator:
     def get_state(self):
         """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
         table = table_of(device_type("cpu"))
-        raw = seen("get_state", _state_of, self)
+        raw = call_recorded("get_state", _state_of, self)
         return call.wrap(table, raw, uint8)
 
     def set_state(self, new_state) -> Generator:
@@ -89,7 +89,7 @@ class Generator:
         """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
-        seen("set_state", _go_to, self, new_state.detach().cpu()._data)
+        call_recorded("set_state", _set_engine_state, self, new_state.detach().cpu()._data)
         return self
 
     def clone_state(self) -> Generator:
@@ -117,7 +117,7 @@ class Generator:
         return self._engine
 
     def __reduce__(self):
-        return _restored, (str(self._device), self._engine.get_state().tobytes())
+        return _engine_from_state, (str(self._device), self._engine.get_state().tobytes())
 
     def __repr__(self) -> str:
         return f"<torch._C.Generator object at {id(self):#x}>"
@@ -131,23 +131,23 @@ def _state_of(generator: Generator):
     return table_of(device_type("cpu")).from_numpy(generator._engine.get_state())
 
 
-def _go_to(generator: Generator, state) -> None:
+def _set_engine_state(generator: Generator, state) -> None:
     generator._engine.set_state(np.ascontiguousarray(table_of(device_type("cpu")).to_numpy(state)).ravel())
 
 
-def _restored(device: str, state: bytes) -> Generator:
+def _engine_from_state(device: str, state: bytes) -> Generator:
     generator = Generator(device)
     generator._engine.set_state(np.frombuffer(state, np.uint8))
     return generator
 
 
-_lock = forks.hold(threading.RLock())  # a handler of a signal may come in between
+_lock = fork_locks.acquire_before_fork(threading.RLock())  # a handler of a signal may come in between
 _defaults: dict = {}  # kernel table -> the device's default generator
 _seed_of_later_devices = DEFAULT_SEED
 _seeds_of_later_devices: dict[device_type, int] = {}  # of those that were seeded one by one before their first use
 
 
-APART: list[None] = []  # one for each block of `drawing_apart` that is under way, in any thread
+THREADS_WITH_COPIES: list[None] = []  # one for each block of `drawing_apart` that is under way, in any thread
 
 
 class _Thread(threading.local):
@@ -158,38 +158,38 @@ _THREAD = _Thread()
 
 
 @contextlib.contextmanager
-def drawing_apart(start: dict | None = None):
+def use_copied_generators(start: dict | None = None):
     """Inside, copies stand for the default generators in this thread: these stay where they are, and other threads draw
     from them. The copies begin where the default generators are when first used, or where those of `start` are
     (`default_copies`).
     """
     before = _THREAD.copies
     copies = {table: generator.clone_state() for table, generator in (start or {}).items()}
-    APART.append(None)
+    THREADS_WITH_COPIES.append(None)
     _THREAD.copies = copies
     try:
         yield
     finally:
         _THREAD.copies = before
-        APART.pop()
+        THREADS_WITH_COPIES.pop()
 
 
-def default_copies() -> dict:
+def copy_default_generators() -> dict:
     """The default generators in use, by kernel table, as they are now."""
     return {table: default_of(table).clone_state() for table in list(_defaults)}
 
 
 @contextlib.contextmanager
-def drawing_alone(copies: dict):
+def exclusive_default_generators(copies: dict):
     """Inside, other threads do not draw from the default generators in use, whose copies `copies` gets at first."""
     with contextlib.ExitStack() as held:
         for table in list(_defaults):
             held.enter_context(getattr(default_of(table)._engine, "lock", contextlib.nullcontext()))
-        copies.update(default_copies())
+        copies.update(copy_default_generators())
         yield
 
 
-def lasting(value):
+def original_engine(value):
     """A value that a recorded program keeps: the engine of a default generator in the place of a copy's."""
     for table, generator in (_THREAD.copies or {}).items():
         if generator._engine is value:
@@ -207,7 +207,7 @@ def _copy_of(table, copies: dict) -> Generator:
 
 def default_of(table) -> Generator:
     """The generator that a device's random functions use when none is given."""
-    if APART and _THREAD.copies is not None:
+    if THREADS_WITH_COPIES and _THREAD.copies is not None:
         return _copy_of(table, _THREAD.copies)
     return _default_of(table)
 
@@ -234,7 +234,7 @@ def engine_of(table, generator: Generator | None):
     """The engine that a random op on the table's device draws from."""
     if generator is None:
         found = _defaults.get(table)
-        if found is not None and not APART:
+        if found is not None and not THREADS_WITH_COPIES:
             return found._engine
         return None if table.device.type == "meta" else default_of(table)._engine
     if not isinstance(generator, Generator):
@@ -243,27 +243,27 @@ def engine_of(table, generator: Generator | None):
         raise RuntimeError(
             f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'"
         )
-    if APART and generator is _defaults.get(table):
+    if THREADS_WITH_COPIES and generator is _defaults.get(table):
         return default_of(table)._engine
     return generator._engine
 
 
-def draw(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
+def new_random_tensor(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
     """A new tensor from a random kernel `kernel(size, dtype, *parameters, engine)`."""
     where = get_default_device() if device is None else call._device(device)
     table = table_of(where)
     engine = engine_of(table, generator)
-    if GLOBALS["ACTIVE"]:
+    if GLOBALS["INTERCEPTORS"]:
         return call.create(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
     try:
         out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
     except Exception as error:
         values = [size, dtype, *parameters, engine]
-        raise call.explained(call.REGISTRY[kernel], error, values) from error.__cause__
-    return wanting(out, requires_grad)
+        raise call.translate_error(call.REGISTRY[kernel], error, values) from error.__cause__
+    return set_requires_grad(out, requires_grad)
 
 
-def memory_order(tensor) -> tuple[int, ...]:
+def dims_by_stride(tensor) -> tuple[int, ...]:
     """The tensor's dimensions from the one with the largest stride to the one with the smallest: the order in which it
     is filled.
     """
@@ -271,35 +271,35 @@ def memory_order(tensor) -> tuple[int, ...]:
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
-def fill(record, tensor, kernel: str, *parameters, generator=None):
+def fill_random(record, tensor, kernel: str, *parameters, generator=None):
     """Fill a tensor in place, in the order of its memory, from a random kernel."""
-    check_target(tensor)
-    check_written(tensor)
+    check_in_place_random(tensor)
+    check_no_internal_overlap(tensor)
     table = tensor._table
     engine = engine_of(table, generator)
     draws = getattr(table, kernel)
     if tensor.is_contiguous():
         values = draws(tensor._data.shape, tensor.dtype, *parameters, engine)
     else:
-        order = memory_order(tensor)
+        order = dims_by_stride(tensor)
         values = draws(tuple(tensor._data.shape[d] for d in order), tensor.dtype, *parameters, engine)
         values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
-    return drawn_into(record, tensor, call.wrap(table, values, tensor.dtype))
+    return write_random_values(record, tensor, call.wrap(table, values, tensor.dtype))
 
 
-def check_target(tensor) -> None:
+def check_in_place_random(tensor) -> None:
     """RuntimeError for a tensor that may not be drawn into: before anything is drawn."""
-    if call.GLOBALS["GUARDED"]:
-        call.guarded(tensor)
+    if call.GLOBALS["WRITE_CHECKS"]:
+        call.check_before_write(tensor)
     if call.MODE.grad and tensor.requires_grad:
-        call.check_writable(tensor)
+        call.check_in_place_autograd(tensor)
 
 
-def drawn_into(record, tensor, values):
+def write_random_values(record, tensor, values):
     """Write what was drawn for an in-place method into its tensor; the history before that gets a gradient of zero."""
     if call.MODE.grad and tensor.requires_grad:
-        values = SLOTS.F._drawn_over(tensor, values, record.name)
-    return call.assign(record, tensor, values, tensor)
+        values = CALLBACKS.F._random_fill(tensor, values, record.name)
+    return call.write_result_in_place(record, tensor, values, tensor)
 
 
 def manual_seed(seed) -> Generator:
@@ -307,7 +307,7 @@ def manual_seed(seed) -> Generator:
     global _seed_of_later_devices
     value = _unsigned(int(seed))
     first = _default_of(table_of(device_type("cpu")))
-    if APART and _THREAD.copies is not None:
+    if THREADS_WITH_COPIES and _THREAD.copies is not None:
         for table in list(_defaults):
             default_of(table)._engine.manual_seed(value)
         return first
@@ -329,30 +329,30 @@ def seed_device(where: device_type, seed: int) -> None:
             default_of(table)._engine.manual_seed(_unsigned(seed))
 
 
-def _of_cpu() -> Generator:
+def _cpu_generator() -> Generator:
     return default_of(table_of(device_type("cpu")))
 
 
 def seed() -> int:
     """Seed the default generators from the operating system; returns the seed."""
-    value = _of_cpu().seed()
+    value = _cpu_generator().seed()
     manual_seed(value)
     return value
 
 
 def initial_seed() -> int:
     """The seed of the CPU's default generator."""
-    return _of_cpu().initial_seed()
+    return _cpu_generator().initial_seed()
 
 
 def get_rng_state():
     """The state of the CPU's default generator as a uint8 tensor."""
-    return _of_cpu().get_state()
+    return _cpu_generator().get_state()
 
 
 def set_rng_state(new_state) -> None:
     """Set the state of the CPU's default generator."""
-    _of_cpu().set_state(new_state)
+    _cpu_generator().set_state(new_state)
 
 
 @contextlib.contextmanager
@@ -374,14 +374,14 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
             )
     else:
         chosen = [table_of(call._device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices]
-    cpu = _of_cpu()
+    cpu = _cpu_generator()
     forked = {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()
-    saved = [(g, seen("get_state", _state_of, g)) for g in forked]
+    saved = [(g, call_recorded("get_state", _state_of, g)) for g in forked]
     try:
         yield
     finally:
         for generator, state in saved:
-            seen("set_state", _go_to, generator, state)
+            call_recorded("set_state", _set_engine_state, generator, state)
 
 
 def __getattr__(name: str):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._types.devices import device as device_type
 
 if TYPE_CHECKING:
-    from .accelerators import Accelerator, Marker
+    from .accelerators import Accelerator, EventMarker
 
 ACCELERATORS: dict[str, Accelerator] = {}  # by device type; accelerators.py fills it
 CAPTURES: list[Any] = []  # the graphs that are being recorded, in all threads
@@ -26,7 +26,7 @@ def accelerator_of(name: str) -> Accelerator:
     return ACCELERATORS[name]
 
 
-def available() -> Accelerator | None:
+def first_available_accelerator() -> Accelerator | None:
     """The first Accelerator that has a device that can be used: CUDA before OpenCL."""
     return next((ACCELERATORS[name] for name in ("cuda", "opencl") if ACCELERATORS[name].is_available()), None)
 
@@ -35,7 +35,7 @@ def accelerator_for(device: Any = None) -> Accelerator:
     """That of a device, or the machine's when none is given. RuntimeError when there is none."""
     if device is not None and not isinstance(device, int):
         return accelerator_of(device_type(device).type)
-    found = available()
+    found = first_available_accelerator()
     if found is None:
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return found
@@ -129,7 +129,7 @@ class Stream(metaclass=_Generic):
 
     def query(self) -> bool:
         """Whether everything that was given to the stream has run."""
-        return self._runtime.idle() if self._handle is None else self._runtime.stream_idle(self._handle)
+        return self._runtime.idle() if self._handle is None else self._runtime.is_stream_idle(self._handle)
 
     def is_capturing(self) -> bool:
         """Whether what is given to the stream is being recorded for a graph."""
@@ -193,7 +193,7 @@ class Event(metaclass=_Generic):
             raise RuntimeError(f"{self._of.name} events cannot be shared between processes")
         self.enable_timing = enable_timing
         self.device: Any = None
-        self._marker: Marker | None = None
+        self._marker: EventMarker | None = None
 
     def record(self, stream=None) -> None:
         """Record the event in a stream, the current one when none is given."""

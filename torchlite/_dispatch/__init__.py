@@ -1,8 +1,8 @@
 """Records, the registry, promotion, kernel tables and the interceptor stack."""
 
-from .codegen import F, function_for, namespace_function
+from .op_functions import F, function_for, namespace_function
 from .interceptors import Interceptor
-from .record import (
+from .op_record import (
     ALWAYS_BOOL,
     DEFAULT,
     INPLACE,
@@ -19,8 +19,8 @@ from .record import (
     composite,
     op,
 )
-from .registry import backend_of, has_kernel, register_backend, table_of
-from .runtime import GLOBALS, LEAF, MODE
+from .backend_registry import backend_of, has_kernel, register_backend, table_of
+from .dispatch_state import GLOBALS, LEAF, MODE
 
 __all__ = [
     "ALWAYS_BOOL", "DEFAULT", "F", "GLOBALS", "INPLACE", "INT_TO_FLOAT", "Interceptor", "KEEPS_DTYPE", "LEAF",

@@ -9,7 +9,7 @@ import numpy as np
 from .._settings.cached import cached_property
 from .._types.devices import device
 from .._types.dtypes import dtype, float16, float32, float64
-from .runtime import GLOBALS
+from .dispatch_state import GLOBALS
 
 _REAL = frozenset((float32, float64, float16))
 
@@ -57,8 +57,8 @@ class Backend(Protocol):
 
     # Where the host has the device's memory:
 
-    def lend(self, raw: Any, write: bool) -> Any:
-        """`with lend(raw, write) as a:` gives a contiguous array's memory as a NumPy array, without a copy. None where
+    def host_view(self, raw: Any, write: bool) -> Any:
+        """`with host_view(raw, write) as a:` gives a contiguous array's memory as a NumPy array, without a copy. None where
         it has to be copied.
         """
         ...
@@ -81,7 +81,7 @@ class Backend(Protocol):
         """Write `source`, broadcast and cast, into `target` in place."""
         ...
 
-    def owns(self, raw: Any) -> bool:
+    def is_sole_owner(self, raw: Any) -> bool:
         """Whether nothing else can hold this array's memory, so that it may become a `.grad` without a copy."""
         ...
 
@@ -115,7 +115,7 @@ class Backend(Protocol):
         """A node's backward function likewise."""
         ...
 
-    def adopt(self, array: np.ndarray, write: bool = False) -> Any:
+    def from_foreign_array(self, array: np.ndarray, write: bool = False) -> Any:
         """A raw array on the memory of any NumPy array, which owns what lies from its first to its last element, and
         may be written in spite of the array's flag if `write`.
         """
@@ -145,14 +145,14 @@ class Backend(Protocol):
         """
         ...
 
-    def product_with(self, name: str, then: str) -> Any:
+    def fused_matmul(self, name: str, then: str) -> Any:
         """A kernel, with the arguments of `name`, of a product (or a convolution) and an elementwise op of its result,
         with the bits of the two; None where there is none. A backend that has this method adds a matrix or a vector in
         `addmm` with the bits of `mm` and `add`.
         """
         ...
 
-    def reading_last(self, kernel: Any) -> Any:
+    def consume_last_use(self, kernel: Any) -> Any:
         """A kernel that need not write what waits to be its first argument: nobody reads that later. Of backends that
         have `records`.
         """
@@ -192,7 +192,7 @@ def is_view(raw: Any, of: Any) -> bool:
     return raw is of or (base is not None and (base is of or base is of.base))
 
 
-class Table:
+class KernelTable:
     """The kernels of one device, frozen when its backend loads: for each op its kernel, else its composite, else a
     function that says what is missing.
     """
@@ -217,18 +217,18 @@ class Table:
         # Set by the registry, which knows other tables: no backend's business.
         self._move: Any = None
         self._larger: Any = None
-        for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "copy_into", "owns"):
+        for name in ("as_array", "to_numpy", "dtype_of", "offset_between", "copy_into", "is_sole_owner"):
             setattr(self, name, getattr(backend, name))
 
     def __repr__(self) -> str:
         return f"<kernel table of {self.device}>"
 
     @cached_property
-    def large(self) -> Table:
+    def large(self) -> KernelTable:
         """The kernels for large arrays, made when they are first asked for. Tensors never name it as their table."""
         return self._larger()
 
-    def suited(self, raw: Any) -> Table:
+    def for_size(self, raw: Any) -> KernelTable:
         """The table whose kernels suit an array's size; of a list of arrays the first one's."""
         if (raw.__class__ is list or raw.__class__ is tuple) and raw:
             raw = raw[0]
@@ -237,7 +237,7 @@ class Table:
     def from_numpy(self, array: np.ndarray) -> Any:
         return self.backend.from_numpy(array, self.device.index or 0)
 
-    def move_to(self, target: Table, raw: Any) -> Any:
+    def move_to(self, target: KernelTable, raw: Any) -> Any:
         """A raw array of this device on another one."""
         if target.device.type == "meta":
             return (

@@ -9,11 +9,11 @@ import warnings
 from typing import Any
 
 from .._types.devices import device
-from .backend import Table
-from .record import VIEW, Op
+from .backend import KernelTable
+from .op_record import VIEW, Op
 
 
-class Absent:
+class MissingKernel:
     """In the place of a kernel that a backend lacks: says so when called."""
 
     def __init__(self, name: str, where: device):
@@ -26,10 +26,10 @@ class Absent:
         )
 
 
-class OnHost:
+class HostFallback:
     """In the place of a kernel that a backend lacks: runs the op on "cpu" and brings the results back."""
 
-    def __init__(self, name: str, table: Table, host: Table):
+    def __init__(self, name: str, table: KernelTable, host: KernelTable):
         self.name, self.table, self.host = name, table, host
         self.warned = False
 
@@ -43,14 +43,14 @@ class OnHost:
                 stacklevel=3,
             )
         run = getattr(self.host, self.name)
-        return self._back(run(*map(self._there, args), **{name: self._there(value) for name, value in kwargs.items()}))
+        return self._back(run(*map(self._to_host, args), **{name: self._to_host(value) for name, value in kwargs.items()}))
 
-    def _there(self, value: Any) -> Any:
+    def _to_host(self, value: Any) -> Any:
         """An argument with the device's arrays as the host's."""
         if isinstance(value, self.table.array):
             return self.host.from_numpy(self.table.to_numpy(value))
         if value.__class__ in (tuple, list):
-            return type(value)(map(self._there, value))
+            return type(value)(map(self._to_host, value))
         return value
 
     def _back(self, value: Any) -> Any:
@@ -62,7 +62,7 @@ class OnHost:
         return self.table.from_numpy(self.host.to_numpy(self.host.as_array(value)))
 
 
-def stand_in(op: Op, table: Table, host) -> Any:
+def fallback_kernel(op: Op, table: KernelTable, host) -> Any:
     """What to put in a table for an op that its backend lacks. `host` gives the table of "cpu"."""
     wanted = os.environ.get("TORCHLITE_FALLBACK", "") not in ("", "0")
     # A view made on the host would not share the device's memory.
@@ -70,7 +70,7 @@ def stand_in(op: Op, table: Table, host) -> Any:
         wanted
         and table.device.type not in ("cpu", "meta")
         and not op.tags & VIEW
-        and not isinstance(getattr(host(), op.name), Absent)
+        and not isinstance(getattr(host(), op.name), MissingKernel)
     ):
-        return OnHost(op.name, table, host())
-    return Absent(op.name, table.device)
+        return HostFallback(op.name, table, host())
+    return MissingKernel(op.name, table.device)

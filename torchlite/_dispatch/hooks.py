@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from .interceptors import activate
+from .interceptors import count_active
 
 
-def _reference(hooks: Any) -> Callable[[], Any]:
+def _weak_reference(hooks: Any) -> Callable[[], Any]:
     """A way to a dictionary of hooks that does not keep it, where its class allows that."""
     try:
         return weakref.ref(hooks)
@@ -30,11 +30,11 @@ class RemovableHandle:
     next_id = 0
 
     def __init__(self, hooks_dict: Any, hook: Callable[..., Any] | None = None, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref = _reference(hooks_dict)
+        self.hooks_dict_ref = _weak_reference(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
         extra = extra_dict if isinstance(extra_dict, list) else [extra_dict] if extra_dict is not None else []
-        self.extra_dict_ref = tuple(map(_reference, extra))
+        self.extra_dict_ref = tuple(map(_weak_reference, extra))
         if hook is not None:
             hooks_dict[self.id] = hook
 
@@ -53,7 +53,7 @@ class RemovableHandle:
     def __setstate__(self, state: Any) -> None:
         hooks, self.id, *rest = state
         extra = rest[0] if rest and rest[0] is not None else ()
-        self.hooks_dict_ref, *others = (_reference(OrderedDict() if d is None else d) for d in (hooks, *extra))
+        self.hooks_dict_ref, *others = (_weak_reference(OrderedDict() if d is None else d) for d in (hooks, *extra))
         self.extra_dict_ref = tuple(others)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
@@ -67,7 +67,7 @@ class RemovableHandle:
 RemovableHandle.__module__ = "torchlite.utils.hooks"  # where programs and pickles find it
 
 
-class Packed:
+class PackedTensor:
     """A saved tensor that saved-tensor hooks packed. `edge` is where the tensor's gradient goes: None, a leaf, a node
     or an output of one; a number stands for an output of the node that saved it, -1 for its only one.
     """
@@ -82,7 +82,7 @@ class Packed:
         before = saved_tensor_hooks.stack
         found = self.unpack(self.value)
         if saved_tensor_hooks.stack is not before:  # what it entered or left is so for itself alone
-            activate(len(before) - len(saved_tensor_hooks.stack))
+            count_active(len(before) - len(saved_tensor_hooks.stack))
             saved_tensor_hooks.stack = before
         if not hasattr(found, "_data"):
             raise TypeError(
@@ -102,14 +102,14 @@ class _SavedTensorHooks(threading.local):
 saved_tensor_hooks = _SavedTensorHooks()
 
 
-def pack(tensor, edge) -> Packed | None:
+def pack_saved_tensor(tensor, edge) -> PackedTensor | None:
     """What the innermost saved-tensor hooks make of a tensor that a node saves; None when there are none."""
     if not saved_tensor_hooks.stack:
         return None
-    return packed_by(*saved_tensor_hooks.stack[-1], tensor, edge)
+    return pack_with(*saved_tensor_hooks.stack[-1], tensor, edge)
 
 
-def packed_by(pack_hook, unpack_hook, tensor, edge) -> Packed:
+def pack_with(pack_hook, unpack_hook, tensor, edge) -> PackedTensor:
     """What these hooks make of a tensor. RuntimeError where the pack hook writes to it."""
     handed = tensor.detach()
     counts = not handed.is_inference()
@@ -121,4 +121,4 @@ def packed_by(pack_hook, unpack_hook, tensor, edge) -> Packed:
             "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
             "you need to perform in-place operations on the input to a pack hook."
         )
-    return Packed(value, unpack_hook, edge)
+    return PackedTensor(value, unpack_hook, edge)

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from .._settings import forks
-from .runtime import GLOBALS, MODE
+from .._settings import fork_locks
+from .dispatch_state import GLOBALS, MODE
 
-_lock = forks.hold(threading.RLock())
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 class _Share:
-    """One thread's part of ACTIVE, which ends with the thread."""
+    """One thread's part of INTERCEPTORS, which ends with the thread."""
 
     def __init__(self) -> None:
         self.active = 0
@@ -22,7 +22,7 @@ class _Share:
     def __del__(self, lock: Any = _lock, counts: dict = GLOBALS) -> None:
         if self.active:
             with lock:
-                counts["ACTIVE"] -= self.active
+                counts["INTERCEPTORS"] -= self.active
 
 
 class _Stack(threading.local):
@@ -36,7 +36,7 @@ class _Stack(threading.local):
 
     @property
     def active(self) -> int:
-        """This thread's part of ACTIVE."""
+        """This thread's part of INTERCEPTORS."""
         return self.share.active
 
 
@@ -54,16 +54,16 @@ class _View(list):
 stack = _Stack()
 
 
-def activate(change: int) -> None:
+def count_active(change: int) -> None:
     """Count the things, in all threads, that need the general path. The hot path tests this one number."""
     with _lock:
-        GLOBALS["ACTIVE"] += change
+        GLOBALS["INTERCEPTORS"] += change
         stack.share.active += change
 
 
 def _after_in_child() -> None:
     """The threads that the others' share was of are not there."""
-    GLOBALS["ACTIVE"] = max(stack.active, 0)
+    GLOBALS["INTERCEPTORS"] = max(stack.active, 0)
 
 
 if hasattr(os, "register_at_fork"):
@@ -88,9 +88,9 @@ class Interceptor:
     """
 
     batches = False  # whether it stands for `vmap`, and then has a method `custom` for custom Functions
-    sees_library = True  # whether ops that programs added come here as one
-    sees_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
-    sees_functions = False  # whether functions that are no op come here too, by `called`
+    intercepts_library = True  # whether ops that programs added come here as one
+    intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
+    intercepts_functions = False  # whether functions that are no op come here too, by `called`
     casts = False  # whether ops run in other dtypes than they are called in, which `cast` says
     is_forward = False  # whether it is a level of forward-mode differentiation
     is_scoped = False  # whether it never outlives the function of the library that entered it
@@ -120,10 +120,10 @@ def enter(item: Interceptor, place: int | None = None) -> None:
     items = _as(now, [*now[:place], item, *now[place:]])
     counted = stack.share.active
     try:
-        activate(1)
+        count_active(1)
         stack.items = items  # the last step: an interrupt finds it entered, or not at all
     except BaseException:
-        activate(counted - stack.share.active)
+        count_active(counted - stack.share.active)
         raise
 
 
@@ -134,7 +134,7 @@ def leave(item: Interceptor) -> bool:
     if not _taken(item):
         return False
     with _lock:  # `activate` without a call, which an interrupt may forestall
-        GLOBALS["ACTIVE"] -= 1
+        GLOBALS["INTERCEPTORS"] -= 1
         stack.share.active -= 1
     return True
 
@@ -235,7 +235,7 @@ def _close(view: Any) -> None:
 def take_over(items: list, active: int = 0) -> None:
     """Go on with the stack of another thread, which waits or has ended, and with what it counted."""
     stack.items = items
-    activate(active)
+    count_active(active)
 
 
 class showing:
@@ -251,14 +251,14 @@ class showing:
         put_back(self.view)
 
 
-class Resumed(showing):
+class ReenabledInterceptor(showing):
     """While an op is handled: the interceptor is in force again, for the op's parts."""
 
     def __init__(self, item: Any):
         super().__init__([*stack.items, item])
 
 
-def intercepted(op, function, args, kwargs):
+def call_interceptor(op, function, args, kwargs):
     """Hand the call to the topmost interceptor with the stack below it in force."""
     items = stack.items
     view = show(items[:-1])
@@ -271,7 +271,7 @@ def intercepted(op, function, args, kwargs):
             put_back(view)
 
 
-def custom(function, args, kwargs):
+def vmap_custom_function(function, args, kwargs):
     """What a custom Function gives inside `vmap`; None where no argument stands for one example of a batch."""
     items = stack.items
     for position in range(len(items) - 1, -1, -1):
@@ -281,61 +281,61 @@ def custom(function, args, kwargs):
     return None
 
 
-def batching() -> bool:
+def is_inside_vmap() -> bool:
     """Whether this thread is inside `vmap`."""
-    return bool(GLOBALS["ACTIVE"]) and any(item.batches for item in stack.items)
+    return bool(GLOBALS["INTERCEPTORS"]) and any(item.batches for item in stack.items)
 
 
-def intercepted_above(op, function, args, kwargs):
+def call_library_interceptor(op, function, args, kwargs):
     """As `intercepted`, by the topmost that sees the ops that programs add, with the others still in force;
     NotImplemented where there is none.
     """
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
-        if items[place].sees_library:
+        if items[place].intercepts_library:
             with showing([*items[:place], *items[place + 1 :]]):
                 return items[place].intercept(op, function, args, kwargs)
     return NotImplemented
 
 
 # What parameters are called that take any number of tensors.
-TENSORS = frozenset(("matrices", "operands", "tensors"))
+TENSOR_VARARGS = frozenset(("matrices", "operands", "tensors"))
 
 
 # What PyTorch writes in Python: from which argument on it hands them on by their names.
-_IN_PYTHON = {"cdist": 2, "norm": 1, "split": 2, "tensordot": 2, "unique": 1, "unique_consecutive": 1}
+_KEYWORDS_FROM = {"cdist": 2, "norm": 1, "split": 2, "tensordot": 2, "unique": 1, "unique_consecutive": 1}
 
 
-def as_called(op, args, kwargs):
+def strip_default_args(op, args, kwargs):
     """The arguments of a call as a program writes it: without those that are a parameter's default."""
     defaults = {p.name: p.default for p in op.params}
     places = [p for p in op.params if not p.kwonly]
     args = tuple(args)
     while args and len(args) <= len(places) and args[-1] is places[len(args) - 1].default:
         args = args[:-1]
-    if args and places[len(args) - 1].kind == "varargs" and places[len(args) - 1].name in TENSORS:
+    if args and places[len(args) - 1].kind == "varargs" and places[len(args) - 1].name in TENSOR_VARARGS:
         args = *args[:-1], *args[-1]  # any number of tensors, each an argument
-    elif len(args) > _IN_PYTHON.get(op.name, len(places)):
-        first = _IN_PYTHON[op.name]
+    elif len(args) > _KEYWORDS_FROM.get(op.name, len(places)):
+        first = _KEYWORDS_FROM[op.name]
         kwargs = {p.name: value for p, value in zip(places[first:], args[first:], strict=False)} | kwargs
         args = args[:first]
     return args, {name: value for name, value in kwargs.items() if value is not defaults.get(name, NotImplemented)}
 
 
-def called(function, args, kwargs):
+def call_function_mode(function, args, kwargs):
     """What the innermost mode that sees functions makes of a call of one that is no op, with the others still in force;
     NotImplemented where there is none.
     """
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
-        if items[place].sees_functions:
+        if items[place].intercepts_functions:
             given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
             with showing([*items[:place], *items[place + 1 :]]):
                 return items[place].called(function, args, given)
     return NotImplemented
 
 
-class Writing:
+class InPlaceCall:
     """What an interceptor calls to let an op in place go on."""
 
     __slots__ = ("run", "record")
@@ -347,7 +347,7 @@ class Writing:
         return self.run(self.record, args, kwargs)
 
 
-def overriding(values):
+def find_torch_function_override(values):
     """The first argument whose class overrides `__torch_function__`."""
     if MODE.plain:
         return None
@@ -359,7 +359,7 @@ def overriding(values):
     return None
 
 
-def overridden(function, values, args, kwargs):
+def call_torch_function(function, values, args, kwargs):
     """What the classes among `values` that override `__torch_function__` make of a call: each is asked once, subclasses
     before what they derive from. TypeError where all return NotImplemented.
     """
@@ -367,7 +367,7 @@ def overridden(function, values, args, kwargs):
     for value in values:
         for item in value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
-            if overriding((item,)) is None or any(cls is other.__class__ for other in asked):
+            if find_torch_function_override((item,)) is None or any(cls is other.__class__ for other in asked):
                 continue
             place = next((i for i, other in enumerate(asked) if issubclass(cls, other.__class__)), len(asked))
             asked.insert(place, item)
@@ -385,17 +385,17 @@ def overridden(function, values, args, kwargs):
     )
 
 
-def any_sparse(values) -> bool:
+def has_sparse(values) -> bool:
     """Whether there is a sparse tensor among values, or in a list of them."""
     return any(
-        any_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) is True
+        has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_sparse", False) is True
         for value in values
     )
 
 
-def dispatching_classes(values) -> tuple:
+def torch_dispatch_classes(values) -> tuple:
     """The classes among the arguments whose `__torch_dispatch__` runs ops."""
-    if MODE.undispatched:
+    if MODE.torch_dispatch_disabled:
         return ()
     found: dict = {}
     for value in values:
@@ -416,16 +416,16 @@ class torch_function_disabled:
         MODE.plain = self.before
 
 
-class _LeavesOps:
+class _DisabledTorchFunction:
     """As `__torch_function__` or `__torch_dispatch__` of a class: leaves ops as they are, and results plain Tensors. An
     object, since a function would be bound where it is asked of a tensor.
     """
 
-    leaves_ops = True
+    is_disabled_torch_function = True
 
     def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with torch_function_disabled():
             return func(*args, **(kwargs or {}))
 
 
-LEAVES_OPS = _LeavesOps()
+DISABLED_TORCH_FUNCTION = _DisabledTorchFunction()

@@ -30,7 +30,7 @@ def wrap_dims(dims, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def broadcast(*shapes) -> tuple[int, ...]:
+def broadcast_shapes(*shapes) -> tuple[int, ...]:
     """The common shape of broadcasting. RuntimeError when there is none."""
     result: tuple[int, ...] = ()
     for shape in shapes:
@@ -49,7 +49,7 @@ def broadcast(*shapes) -> tuple[int, ...]:
     return result
 
 
-def reduced(shape, dim, keepdim: bool = False) -> tuple[int, ...]:
+def reduced_shape(shape, dim, keepdim: bool = False) -> tuple[int, ...]:
     """The shape after a reduction over `dim` (an int, several, or None for all)."""
     dims = set(wrap_dims(dim, len(shape)))
     if keepdim:
@@ -81,7 +81,7 @@ def infer_size(shape, numel: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
-def triangle(rows: int, columns: int, offset: int) -> int:
+def tril_size(rows: int, columns: int, offset: int) -> int:
     """How many elements of a matrix lie on and below its diagonal `offset`.
 
     >>> triangle(3, 3, 0), triangle(3, 3, -1), triangle(2, 4, 1)
@@ -101,7 +101,7 @@ def contiguous_strides(shape) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def strides_in(shape, name: str) -> tuple[int, ...]:
+def memory_format_strides(shape, name: str) -> tuple[int, ...]:
     """Strides in elements of the memory format of that name: contiguous_format, channels_last or channels_last_3d."""
     shape = tuple(shape)
     if name == "contiguous_format":
@@ -114,7 +114,7 @@ def strides_in(shape, name: str) -> tuple[int, ...]:
     return tuple([steps[order.index(d)] for d in range(wanted)])
 
 
-def expanded(shape, steps, size) -> tuple[list[int], list[int]]:
+def infer_expand_geometry(shape, steps, size) -> tuple[list[int], list[int]]:
     """The shape and the steps (of any unit) of elements that are repeated to a size; -1 keeps a length. The errors of
     PyTorch's `expand`.
 

@@ -14,7 +14,7 @@ import threading
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .._settings import forks
+from .._settings import fork_locks
 
 # The traces that are open in any thread. Hot paths ask whether there is one (append and remove are atomic).
 TRACES: list[Trace] = []
@@ -106,7 +106,7 @@ class _Rebound:
         self.names, self.name = names, name
         self.owners: list[Trace] = []
         self.before = names.get(name, _ABSENT)
-        self.value = view_of(value) if isinstance(value, ModuleType) else _stand_in(value)
+        self.value = module_view(value) if isinstance(value, ModuleType) else _stand_in(value)
         names[name] = self.value
 
     def release(self, owner: Trace) -> None:
@@ -122,7 +122,7 @@ class _Rebound:
                 self.names[self.name] = self.before
 
 
-_lock = forks.hold(threading.RLock())
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 _rebound: dict[tuple[int, str], _Rebound] = {}  # by the globals and the name, under the lock
 
 
@@ -167,12 +167,12 @@ class ModuleView(ModuleType):
 
 
 @functools.cache
-def view_of(module: ModuleType) -> ModuleView:
+def module_view(module: ModuleType) -> ModuleView:
     """The view of a module."""
     return ModuleView(module)
 
 
-def original(value: Any) -> Any:
+def unwrap_traced(value: Any) -> Any:
     """A value of a program's globals as the program wrote it."""
     if isinstance(value, ModuleView):
         return value._original
@@ -184,13 +184,13 @@ def original(value: Any) -> Any:
 _CODE = _stand_in(len).__code__
 
 
-def handled(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+def trace_function(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What the thread's trace makes of a call of a function of torchlite's; NotImplemented where it makes nothing."""
     trace = THREAD.trace
     return NotImplemented if trace is None else trace.handle(function, args, kwargs)
 
 
-def handled_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
+def trace_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
     """As `handled`, of a method."""
     trace = THREAD.trace
     return NotImplemented if trace is None else trace.method(name, args, kwargs)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchlite._dispatch import call
-from torchlite._dispatch.graph import Node, OutputOf, edge, freed, root_of
-from torchlite._dispatch.hooks import Packed
+from torchlite._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, raise_freed_error, root_meta_of
+from torchlite._dispatch.hooks import PackedTensor
 from torchlite._dispatch.interceptors import showing
-from torchlite._dispatch.runtime import GLOBALS, SEQUENCE, recording
+from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
 from torchlite._tensor import Tensor
-from torchlite.autograd.engine import RawMode, Run, TensorMode, changed, run_backward
+from torchlite.autograd.engine import RawMode, BackwardPass, TensorMode, raise_modified_error, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
 
 from .exc import Unsupported
@@ -64,7 +64,7 @@ class Backward:
     error: Exception | None = None  # that any backward pass ends with: of an op without a derivative
 
 
-class _Pass(Run):
+class _Pass(BackwardPass):
     """A pass that stops at the call's own nodes, and keeps what reaches leaves away from them and their hooks."""
 
     def __init__(self, inside: set) -> None:
@@ -84,10 +84,10 @@ class Boundary:
         made = [t for t in tensors if results[_place(leaves, t)].outside < 0]
         if not made:
             return None
-        if GLOBALS["NODE_MADE"] is not None:
+        if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
-        inside = self._inside([edge(t) for t in made])
-        places = {key: i for i, t in reversed([*enumerate(self.capture.outside)]) if (key := _key(edge(t))) is not None}
+        inside = self._inside([gradient_edge(t) for t in made])
+        places = {key: i for i, t in reversed([*enumerate(self.capture.outside)]) if (key := _key(gradient_edge(t))) is not None}
         ends = self._ends(inside, places, leaves)
         numbers = [_place(leaves, t) for t in made]
         found = Backward(numbers, [t._data.shape for t in made], ends)
@@ -159,9 +159,9 @@ class Boundary:
                     g = tensor._table._full(tensor._memory.shape, 1, tensor.dtype)
                     capture.depth = 0
                     grads.append(capture.new_slot(g).number)
-                    run.send(edge(tensor), g, tensor._table)
-                run.go()
-            outputs = [self._reached(run, edge(capture.outside[i])) for i in ends]
+                    run.accumulate(gradient_edge(tensor), g, tensor._table)
+                run.run()
+            outputs = [self._reached(run, gradient_edge(capture.outside[i])) for i in ends]
             steps = capture.steps
         finally:
             capture.steps = self.forward_steps
@@ -175,7 +175,7 @@ class Boundary:
         """The slot of the gradient that reached an end."""
         if isinstance(where, Tensor):
             g = run.leaves.get(id(where), (None, None))[1]
-        elif where.__class__ is OutputOf:
+        elif where.__class__ is OutputEdge:
             g = (run.buffers.get(where.node) or {where.index: None})[where.index]
         else:
             g = run.buffers.get(where)
@@ -212,8 +212,8 @@ class _OpOfNode:
 
     name = "CompiledFunction"
     outputs = None
-    several = hidden = False
-    keeps_tensors = True
+    multi_output = aux_outputs = False
+    saves_tensors = True
     nondiff: frozenset = frozenset()
 
 
@@ -232,12 +232,12 @@ class CompiledFunctionBackward(Node):
         """The gradients of the tensors outside."""
         how, mode = self._backward, run.mode
         if self._saved is None:
-            freed(self)
+            raise_freed_error(self)
         if how.error is not None:
             raise type(how.error)(*how.error.args)
         for meta, expected, raw in self._counter or ():
             if meta.n != expected:
-                changed(raw, self, meta.n, expected)
+                raise_modified_error(raw, self, meta.n, expected)
         if mode.differentiable:
             return self._differentiably(g if len(how.outputs) > 1 else [g])
         grads = [x._data if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
@@ -289,7 +289,7 @@ def node_for(how: Backward, table: Any, outside: tuple, saved: tuple, results: l
     """The node of a replay, hung on the results that have a history."""
     node: Any = object.__new__(CompiledFunctionBackward)
     node._op, node._backward, node._table = _OpOfNode, how, table
-    node._edges = tuple([edge(outside[i]) for i in how.wanted])
+    node._edges = tuple([gradient_edge(outside[i]) for i in how.wanted])
     node._versions = ()
     node._out = node._hooks = node._trace = None
     node._saved = None if how.is_freed else (saved or ())
@@ -301,16 +301,16 @@ def node_for(how: Backward, table: Any, outside: tuple, saved: tuple, results: l
     else:
         node._shape = tuple([t._data.shape for t in tensors])
         for i, tensor in enumerate(tensors):
-            tensor._node = OutputOf(node, i)
-    counters = [(root_of(outside[i]), outside[i]._data) for i in how.checked_outside]
-    counters += [(root_of(results[i]), results[i]._data) for i in how.checked_results]
+            tensor._node = OutputEdge(node, i)
+    counters = [(root_meta_of(outside[i]), outside[i]._data) for i in how.checked_outside]
+    counters += [(root_meta_of(results[i]), results[i]._data) for i in how.checked_results]
     node._counter = tuple([(meta, meta.n, raw) for meta, raw in counters])
     return node
 
 
 def _check(node: Any) -> None:
     """Unsupported where a node runs code of the program's that does more than compute."""
-    called = [value.unpack for value in (*(node._saved or ()), *(node._out or ())) if value.__class__ is Packed]
+    called = [value.unpack for value in (*(node._saved or ()), *(node._out or ())) if value.__class__ is PackedTensor]
     if node._is_custom:
         if not isinstance(node, BackwardCFunction) or not issubclass(node._forward_cls, Function):
             raise Unsupported(f"{node.name()} has a part in it")
@@ -343,11 +343,11 @@ def _flat(edges: Any) -> Any:
 
 
 def _node(where: Any) -> Any:
-    return where.node if where.__class__ is OutputOf else where if isinstance(where, Node) else None
+    return where.node if where.__class__ is OutputEdge else where if isinstance(where, Node) else None
 
 
 def _key(where: Any) -> Any:
-    return None if where is None else (id(where.node), where.index) if where.__class__ is OutputOf else id(where)
+    return None if where is None else (id(where.node), where.index) if where.__class__ is OutputEdge else id(where)
 
 
 def _place(leaves: list, tensor: Any) -> int:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._device.generators import APART, lasting
+from torchlite._device.generators import THREADS_WITH_COPIES, original_engine
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
-from torchlite._dispatch.graph import base_of, kind_of, root_of
-from torchlite._dispatch.recording import KernelRecorder, Unrecordable
-from torchlite._dispatch.runtime import LEAF, MODE, SEQUENCE, recording
-from torchlite._settings.compiling import THREAD
+from torchlite._dispatch.autograd_graph import base_of, view_kind_of, root_meta_of
+from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
+from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
+from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
@@ -113,16 +113,16 @@ class Capture(KernelRecorder):
             return Slot(number)
         made, constant = self.made.get(id(raw), (None, None))
         if made is not raw:
-            raise Unrecordable("it computes beside the kernels of its device")
+            raise UnrecordableError("it computes beside the kernels of its device")
         found = self.new_slot(raw)
         self.constants[found.number] = constant
         return found
 
     def keep_constant(self, tensor: Any) -> None:
         """A tensor was made of Python's numbers: what it held then is a constant, if anything asks for it."""
-        self.keep_array(tensor._memory)
+        self.record_constant_array(tensor._memory)
 
-    def keep_array(self, raw: Any) -> None:
+    def record_constant_array(self, raw: Any) -> None:
         is_ours = raw.__class__ is self.table.array
         if (
             not (is_ours or raw.__class__ is np.ndarray)
@@ -154,7 +154,7 @@ class Capture(KernelRecorder):
             return self.slot(value)
         if hasattr(value, "manual_seed"):
             return value
-        raise Unrecordable(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
+        raise UnrecordableError(f"a kernel gets an object of {cls.__module__}.{cls.__name__}")
 
     def decoded(self, result: Any) -> Any:
         """The Slots of what a kernel returned."""
@@ -163,19 +163,19 @@ class Capture(KernelRecorder):
         if result.__class__ in (tuple, list):
             return tuple([self.decoded(item) for item in result])
         if isinstance(result, (bool, int, float, complex, str)):
-            raise Unrecordable("a kernel answers with a number of Python's")
+            raise UnrecordableError("a kernel answers with a number of Python's")
         return self.new_slot(result)
 
     # -- what is recorded ------------------------------------------------------------------------
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
-        if APART:
-            args = tuple(map(lasting, args))
+        if THREADS_WITH_COPIES:
+            args = tuple(map(original_engine, args))
         given = self.encoded(args), {name: self.encoded(value) for name, value in kwargs.items()}
         depends = name in _DEPENDENT or name == "_index" and any(map(_is_mask, args[1]))
         if depends and (self.writes or not self.is_open):
             when = "after something was written or drawn" if self.writes else "in its backward pass"
-            raise Unrecordable(f"the shape of what {name} gives depends on elements, {when}")
+            raise UnrecordableError(f"the shape of what {name} gives depends on elements, {when}")
         out = None if result is None else self.decoded(result)
         step = Step(name, kernel, *given, out, place_of(sys._getframe(3), self.state.codes))
         self.writes = self.writes or not is_pure(step) and self._lasts(step)
@@ -205,11 +205,11 @@ class Capture(KernelRecorder):
     def _look(self, raw: Any, found: Any) -> None:
         """The elements of an array decide what the program does."""
         if not self.is_open:
-            raise Unrecordable("elements are read in its backward pass")
+            raise UnrecordableError("elements are read in its backward pass")
         if self.writes:
-            raise Unrecordable("elements are read after something was written or drawn")
+            raise UnrecordableError("elements are read after something was written or drawn")
         if raw.size > _READ:
-            raise Unrecordable("elements are read")
+            raise UnrecordableError("elements are read")
         self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
 
     def _element(self, number: Any, raw: Any, found: Any) -> Any:
@@ -260,7 +260,7 @@ class Capture(KernelRecorder):
                 return call(owner, *args, **kwargs)
             finally:
                 self.depth -= 1
-        before = [root_of(t).n for t in self.outside], [t._data for t in self.outside]
+        before = [root_meta_of(t).n for t in self.outside], [t._data for t in self.outside]
         grads = []
         for i, tensor in enumerate(self.outside):
             grad = tensor.grad
@@ -278,7 +278,7 @@ class Capture(KernelRecorder):
         if result is not None or any(t._data is not raw for t, raw in zip(self.outside, before[1], strict=True)):
             self.fail("an optimizer's step that does more than write")
         for i, tensor in enumerate(self.outside):
-            self.apart[i] = self.apart.get(i, 0) + root_of(tensor).n - before[0][i]
+            self.apart[i] = self.apart.get(i, 0) + root_meta_of(tensor).n - before[0][i]
         method = getattr(owner, call.__name__)
         self.steps.append(Step(call.__name__, method, args, kwargs, None, kind="object", grads=tuple(grads)))
         self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
@@ -298,21 +298,21 @@ class Capture(KernelRecorder):
 
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, Captured | None]:
         """Call the function; its result, and what was captured, or None where it cannot be replayed (see `failure`)."""
-        before = [(t._node, t._data, root_of(t).n, _fields(t)) for t in self.outside]
-        versions = [0 if t.grad is None else root_of(t.grad).n for t in self.outside]
+        before = [(t._node, t._data, root_meta_of(t).n, _fields(t)) for t in self.outside]
+        versions = [0 if t.grad is None else root_meta_of(t.grad).n for t in self.outside]
         start = next(SEQUENCE)
         with self:
-            THREAD.captures += 1
+            THREAD_STATE.captures += 1
             try:
                 with RecordedWarnings(self, Capture.run.__code__), self.watcher:
                     result = function(*args, **kwargs)
             finally:
-                THREAD.captures -= 1
+                THREAD_STATE.captures -= 1
             captured, self.is_open = None, False
             if self.failure is None:
                 try:
                     captured = self._finished(result, before, versions, start)
-                except (Unrecordable, Unsupported) as error:
+                except (UnrecordableError, Unsupported) as error:
                     self.fail(str(error))
                 except Exception as error:  # a derivative that there is not, say: nobody asked for it yet
                     self.fail(f"its backward pass cannot be recorded: {error}")
@@ -360,14 +360,14 @@ class Capture(KernelRecorder):
                     grads[i] = number
         firsts = firsts_alike(self.outside)
         bumps = {
-            i: root_of(t).n - n - self.apart.get(i, 0)
+            i: root_meta_of(t).n - n - self.apart.get(i, 0)
             for i, (t, (_, _, n, _)) in enumerate(zip(self.outside, before, strict=True))
-            if root_of(t).n != n + self.apart.get(i, 0) and firsts[i] == i
+            if root_meta_of(t).n != n + self.apart.get(i, 0) and firsts[i] == i
         }
         for i, (first, n) in enumerate(zip(self.first_grads, versions, strict=True)):
             grad = None if first is None else first()
-            if grad is not None and root_of(grad).n != n:
-                bumps[-1 - i] = root_of(grad).n - n
+            if grad is not None and root_meta_of(grad).n != n:
+                bumps[-1 - i] = root_meta_of(grad).n - n
         boundary = Boundary(self, start)
         backward = boundary.captured(
             [t for t in leaves if isinstance(t, Tensor) and t._node is not None and t._node is not LEAF],
@@ -400,7 +400,7 @@ class Capture(KernelRecorder):
                 return Result(outside=i)
         if tensor.__class__ is not Tensor and not tensor._signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
-        found = Result(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=kind_of(tensor), signs=tensor._signs)
+        found = Result(self.slot(tensor._memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._signs)
         if tensor._table is not self.table:  # a constant on the host
             found.table = tensor._table
         found.is_view = base_of(tensor) is not None
@@ -432,7 +432,7 @@ class Capture(KernelRecorder):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
         alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._memory) is owner]
         if len(alike) > 1 and found.shares < 0:
-            if any(t._node is not None and kind_of(t) != "multi_output" for t in alike):
+            if any(t._node is not None and view_kind_of(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
             found.group = self.slot(alike[0]._memory).number
         return found
@@ -456,7 +456,7 @@ def _fields(tensor: Any) -> dict:
 
 def firsts_alike(tensors: list) -> list[int]:
     """Of each tensor the first whose changes are counted with its own."""
-    roots = [root_of(tensor) for tensor in tensors]
+    roots = [root_meta_of(tensor) for tensor in tensors]
     first: dict[int, int] = {}
     return [first.setdefault(id(root), i) for i, root in enumerate(roots)]
 
@@ -468,14 +468,14 @@ def _is_mask(index: Any) -> bool:
 
 # Kernels whose results have shapes that depend on elements.
 _DEPENDENT = frozenset((
-    "nonzero_indices", "masked_select", "unique_flat", "unique_rows", "unique_runs", "bincount",
-    "repeat_interleave_index",
+    "nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
+    "_repeat_interleave_indices",
 ))  # fmt: skip
 
 
 def table_for(tensors: list) -> Any:
     """The kernel table of the device that tensors are on; None where there are several, or it cannot be recorded."""
-    from torchlite._dispatch.recording import table_of
+    from torchlite._dispatch.kernel_recorder import table_of
     from torchlite._types.devices import get_default_device
 
     found = {id(t._table): t._table for t in tensors}

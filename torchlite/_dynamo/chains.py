@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from torchlite._dispatch.runtime import GLOBALS
+from torchlite._dispatch.dispatch_state import GLOBALS
 
 from .grouping import Group, grouped
 from .program import Layouts, Program, Slot, Step, filled

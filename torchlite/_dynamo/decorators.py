@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .._settings.compiling import THREAD
+from .._settings.compiler_state import THREAD_STATE
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, set_stance, substitute_in_graph
 
 __all__ = [
@@ -105,10 +105,10 @@ class error_on_graph_break:
         return inside
 
     def __enter__(self) -> None:
-        self.before, THREAD.fails = THREAD.fails, self.error
+        self.before, THREAD_STATE.fails = THREAD_STATE.fails, self.error
 
     def __exit__(self, *error: Any) -> None:
-        THREAD.fails = self.before
+        THREAD_STATE.fails = self.before
 
 
 def graph_break(msg: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._settings.compiling import THREAD
+from torchlite._settings.compiler_state import THREAD_STATE
 
 from .profiling import Profile
 
@@ -37,12 +37,12 @@ class Discovery:
             if event == "call":
                 codes.add(frame.f_code)
 
-        THREAD.captures += 1  # programs that ask take the way that they take when they are captured
+        THREAD_STATE.captures += 1  # programs that ask take the way that they take when they are captured
         try:
             with Profile(note):
                 return function(*args, **kwargs)
         finally:
-            THREAD.captures -= 1
+            THREAD_STATE.captures -= 1
 
     def lacks(self, codes: set) -> bool:
         """Whether a capture met code that no call before it ran; then one more call shows it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch.record import RANDOM, REGISTRY
+from torchlite._dispatch.op_record import RANDOM, REGISTRY
 
 from .program import Step
 
@@ -17,7 +17,7 @@ def is_pure(step: Step) -> bool:
         and op is not None
         and step.name[-1] != "_"
         and not op.tags & RANDOM
-        and not step.name.startswith(("random_", "_fused_", "_amp_"))
+        and not step.name.startswith(("_random_", "_fused_", "_amp_"))
         and step.name not in _WRITING
     )
 
@@ -25,9 +25,9 @@ def is_pure(step: Step) -> bool:
 def only_writes(step: Step) -> bool:
     """Whether all that a step does is to write into arrays that it gets."""
     op = REGISTRY.get(step.name.rstrip("_"))
-    draws = step.name.startswith("random_") or op is not None and op.tags & RANDOM
+    draws = step.name.startswith("_random_") or op is not None and op.tags & RANDOM
     return step.kind == "kernel" and (step.name[-1] == "_" or step.name in _WRITING) and not draws
 
 
 # Kernels that write into what they get, whatever their names.
-_WRITING = frozenset(("copy_into", "_scale_all", "_clamp_all", "_unscale_alike", "_drawn_over"))
+_WRITING = frozenset(("copy_into", "_scale_all", "_clamp_all", "_unscale_homogeneous", "_random_fill"))

@@ -11,7 +11,7 @@ from .effects import is_pure
 from .memory import Memory
 from .program import Layouts, Program, Slot, Step
 
-_JOINED, _NONE = "_convolution_norm", (-math.inf, math.inf)
+_JOINED, _NONE = "_fused_conv_bn", (-math.inf, math.inf)
 _FIRST = frozenset(("convolution", "_batch_norm_eval", _JOINED))
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from torchlite._dispatch.hooks import saved_tensor_hooks
 from torchlite._dispatch.interceptors import stack
-from torchlite._dispatch.recording import RECORDERS, Unrecordable
-from torchlite._dispatch.runtime import GLOBALS, MODE
-from torchlite._settings.compiling import THREAD
-from torchlite._settings.switches import SWITCHES
-from torchlite._settings.threads import get_threads
+from torchlite._dispatch.kernel_recorder import RECORDERS, UnrecordableError
+from torchlite._dispatch.dispatch_state import GLOBALS, MODE
+from torchlite._settings.compiler_state import THREAD_STATE
+from torchlite._settings.backend_flags import FLAGS
+from torchlite._settings.thread_count import get_threads
 from torchlite._types.devices import get_default_device
 from torchlite._types.dtypes import get_default_dtype
-from torchlite._types.source import is_identifier
+from torchlite._types.python_source import is_identifier
 from torchlite.amp.autocast_mode import in_force as autocast_in_force
 from torchlite.amp.autocast_mode import only_autocast, without_casts
 from torchlite.nn.modules import module as modules
@@ -44,14 +44,14 @@ def _modes() -> tuple:
     """What of the thread and the process decides how ops run."""
     return (
         MODE.grad, MODE.inference, MODE.plain, MODE.transforms, get_default_dtype(), get_default_device(),
-        SWITCHES.deterministic, SWITCHES.cudnn_enabled,
+        FLAGS.deterministic, FLAGS.cudnn_enabled,
         autocast_in_force() if stack.items else None,
     )  # fmt: skip
 
 
 def _settings() -> tuple:
     """What a call has to leave as it was."""
-    return (*_modes(), get_threads(), tuple(map(id, stack.items)), repr(vars(SWITCHES)))
+    return (*_modes(), get_threads(), tuple(map(id, stack.items)), repr(vars(FLAGS)))
 
 
 class Variant:
@@ -127,8 +127,8 @@ class Frame:
             (self.gave_up and not self.variants)
             or (RECORDERS and threading.get_ident() in RECORDERS)
             or config.disable
-            or THREAD.stance == "force_eager"
-            or GLOBALS["ACTIVE"]
+            or THREAD_STATE.stance == "force_eager"
+            or GLOBALS["INTERCEPTORS"]
             and (saved_tensor_hooks.stack or stack.items and not only_autocast())
         ):
             return self.function(*args, **kwargs)
@@ -167,7 +167,7 @@ class Frame:
             if found is not _UNKNOWN:
                 return found
         variants = len(self.variants.get(place, ()))
-        if place in self.eager or THREAD.stance in _NOTHING_NEW or variants >= self._limit():
+        if place in self.eager or THREAD_STATE.stance in _NOTHING_NEW or variants >= self._limit():
             return self.function(*args, **kwargs)
         if not variants and not sizes.is_frequent(place):
             return self.function(*args, **kwargs)
@@ -188,11 +188,11 @@ class Frame:
     def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before."""
         limit = self._limit()
-        if self.gave_up or key in self.eager or THREAD.stance == "eager_on_recompile":
+        if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
                 self._missed(key)
             return self.function(*args, **kwargs)
-        if THREAD.stance == "fail_on_recompile":
+        if THREAD_STATE.stance == "fail_on_recompile":
             raise RuntimeError(
                 f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
             )
@@ -297,7 +297,7 @@ class Frame:
         try:
             with without_casts():
                 result, captured = capture.run(self.function, args, kwargs)
-        except Unrecordable:  # another thread records
+        except UnrecordableError:  # another thread records
             return self.function(*args, **kwargs), None
         if captured is not None and not all(held.is_same() for held in given.values()):
             capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
@@ -365,7 +365,7 @@ class Frame:
                     self.structures[self.kind_of(key)].remove(variant.sizes)
             self.eager.add(key)
         self.reasons.append(reason)
-        if self.fullgraph if THREAD.fails is None else THREAD.fails:
+        if self.fullgraph if THREAD_STATE.fails is None else THREAD_STATE.fails:
             raise Unsupported(reason)
         if is_new:
             logs.write("graph_breaks", f"{self.name}: {reason}")

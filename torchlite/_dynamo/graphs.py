@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlite._device.generators import default_copies, drawing_apart
-from torchlite._dispatch.graph import nodes_since
-from torchlite._dispatch.runtime import SEQUENCE
+from torchlite._device.generators import copy_default_generators, use_copied_generators
+from torchlite._dispatch.autograd_graph import nodes_created_since
+from torchlite._dispatch.dispatch_state import SEQUENCE
 from torchlite._tensor import Tensor
 from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
@@ -48,7 +48,7 @@ class GraphFrame(Frame):
 
     def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """A call unlike those before: it runs once as it is written, to see what it does, and as a graph."""
-        copies, start = default_copies(), next(SEQUENCE)
+        copies, start = copy_default_generators(), next(SEQUENCE)
         result = super()._recorded(key, tensors, objects, modes, args, kwargs)
         variants = self.variants.get(key)
         if not variants or variants[-1].captured is None or variants[-1].replay is not None:
@@ -56,7 +56,7 @@ class GraphFrame(Frame):
         variant, captured = variants[-1], variants[-1].captured
         outside = self._outside(variant, tensors)
         written = [outside[i] for i in captured.bumps if i >= 0]
-        why = _why_not(captured) or _own_gradients(nodes_since(start, _tensors(result)))
+        why = _why_not(captured) or _own_gradients(nodes_created_since(start, _tensors(result)))
         graph = None if why else self._graph(tensors, args, kwargs, written)
         if graph is None:
             self._give_up(key, why or "it cannot be recorded as a graph of PyTorch's library", self._definition())
@@ -73,7 +73,7 @@ class GraphFrame(Frame):
         variant.replay = replay
         if written:
             return result
-        with drawing_apart(copies):  # the numbers that the first run drew
+        with use_copied_generators(copies):  # the numbers that the first run drew
             return replay((self.function, args, kwargs), *tensors)
 
     def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
@@ -90,7 +90,7 @@ class GraphFrame(Frame):
         contents = [t.detach().clone() for t in written]
         with _unsafe_preserve_version_counter(tuple(written)):
             try:
-                with drawing_apart():
+                with use_copied_generators():
                     graph = make_fx(flat, pre_dispatch=True)(*tensors)
             except Exception:  # the program ran before, so that it is the recording that failed
                 return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from torchlite._dispatch.record import POINTWISE, REGISTRY, VIEW
+from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
 
 from .effects import is_pure
 from .program import Layouts, Program, Slot, Step

@@ -6,9 +6,9 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-from torchlite._dispatch.record import RANDOM, REGISTRY
-from torchlite._dispatch.recording import Unrecordable
-from torchlite._settings import forks
+from torchlite._dispatch.op_record import RANDOM, REGISTRY
+from torchlite._dispatch.kernel_recorder import UnrecordableError
+from torchlite._settings import fork_locks
 
 from .effects import is_pure
 from .grouping import Group, grouped
@@ -25,7 +25,7 @@ class Part:
 
     def __init__(self, program: Program, table: Any, mode: str) -> None:
         self.program, self.table, self.mode = program, table, mode
-        self._lock = forks.renew(threading.RLock())
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())
         self._launches: Any = None
         self._parts: Any = None  # a function over parts
         self._plain: Any = None  # the kernels one by one
@@ -51,7 +51,7 @@ class Part:
         steps = _Steps(self.program)
         try:
             self._launches = self.table.backend.recorded(self.table.device.index or 0, steps, given, self.mode)
-        except Unrecordable:
+        except UnrecordableError:
             self._launches = None
             self._parts = lowered("parts", self._apart(steps.place), self.table, set())
 
@@ -87,7 +87,7 @@ class _Steps:
 def _may_write(step: Step) -> bool:
     """Whether a kernel may change what it gets: those that only draw numbers do not."""
     op = REGISTRY.get(step.name)
-    draws = step.name.startswith("random_") or op is not None and op.tags & RANDOM and step.name[-1] != "_"
+    draws = step.name.startswith("_random_") or op is not None and op.tags & RANDOM and step.name[-1] != "_"
     return not is_pure(step) and not draws
 
 
@@ -123,8 +123,8 @@ def side_by_side(program: Program, layouts: Layouts, backend: Any) -> Program:
         if isinstance(one, Group):
             steps += one.all()
             ending = one.ending
-            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "reading_last"):
-                steps[-1] = replace(ending, kernel=backend.reading_last(ending.kernel))
+            if ending is not None and ending.args[0].number not in one.outs and hasattr(backend, "consume_last_use"):
+                steps[-1] = replace(ending, kernel=backend.consume_last_use(ending.kernel))
         else:
             steps.append(one)
     return replace(program, steps=steps)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._types.source import is_identifier
+from torchlite._types.python_source import is_identifier
 
 from .program import Program, Slot, Step, variable
 from .texts import compiled

@@ -19,7 +19,7 @@ class Memory:
         self.written: set[int] = set()
         for step in program.steps:
             seen.update(slot.number for _, slot in step.grads if slot is not None)
-            if step.name == "_leased" or step.kind != "kernel":  # who has it in common writes nothing that we see
+            if step.name == "_cow_clone" or step.kind != "kernel":  # who has it in common writes nothing that we see
                 seen.update((*step.uses(), *step.makes()))
             if not is_pure(step):
                 self.written.update(map(self.of, step.uses()))

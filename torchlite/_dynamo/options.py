@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .._types.source import literal
+from .._types.python_source import literal
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},

@@ -206,7 +206,7 @@ def _with_op(product: Step, step: Step, table: Any) -> Step | None:
     if step.args[:1] != (product.out,) or step.kwargs or product.kwargs or step.out.__class__ is not Slot:
         return None
     name = _LIMITING.get(limits_of(step)) or (step.name if len(step.args) == 1 else "")
-    kernel = table.backend.product_with(product.name, name) if name else None
+    kernel = table.backend.fused_matmul(product.name, name) if name else None
     if kernel is None:
         return None
     return replace(step, name=product.name, kernel=kernel, args=product.args)

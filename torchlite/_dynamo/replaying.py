@@ -9,9 +9,9 @@ from typing import Any
 from torchlite._dispatch import call
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Tensor
-from torchlite._dispatch.graph import alias_meta, bump, meta_of, root_of, view_meta
-from torchlite._dispatch.runtime import LEAF
-from torchlite._tensor.signs import on_memory
+from torchlite._dispatch.autograd_graph import alias_meta, bump_version, autograd_meta_of, root_meta_of, view_meta
+from torchlite._dispatch.dispatch_state import LEAF
+from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
 from .backwards import Pass, node_for
 from .capturing import firsts_alike
@@ -110,7 +110,7 @@ def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
 
 def _root_tests(k: int, firsts: list[int], sources: list[Source], space: dict) -> list[str]:
     """Tests that tensors whose changes were counted together still are, and others not."""
-    space["root_of"], name = root_of, sources[k].text(k)
+    space["root_of"], name = root_meta_of, sources[k].text(k)
     first = firsts[k]
     if first < k:
         return [f"root_of({name}) is root_of({sources[first].text(first)})"]
@@ -140,13 +140,13 @@ def _publish(owners: tuple, grads: tuple) -> None:
     """Give tensors outside their gradients."""
     for i, raw in grads:
         tensor = owners[i]
-        meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
+        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._table, raw, tensor.dtype)
 
 
 def _forget(owners: tuple, places: tuple) -> None:
     """Let go of gradients that will be replaced: the new ones can have their memory."""
     for i in places:
-        meta_of(owners[i]).grad = None
+        autograd_meta_of(owners[i]).grad = None
 
 
 def _replaced_gradients(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
@@ -167,7 +167,7 @@ def optimized(program: Program, captured: Captured, table: Any, mode: str) -> Pr
     program = with_constants(program, memory, table)
     program = without_repetition(program, memory)
     program = without_dead_code(with_short_views(program, layouts, memory, table.reshape))
-    if hasattr(table.backend, "product_with"):
+    if hasattr(table.backend, "fused_matmul"):
         program = with_joined_products(program, layouts, memory, table)
     if hasattr(table.backend, "records") and table.backend.records(mode):
         return with_parts(side_by_side(program, layouts, table.backend), table, mode)
@@ -251,7 +251,7 @@ class _Finish:
     def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:
         captured, table = self.captured, self.table
         for i, count in captured.bumps.items():
-            root_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
+            root_meta_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
         made: list[Any] = []
         groups: dict[int, Any] = {}
         place = 0
@@ -269,10 +269,10 @@ class _Finish:
         for i, has in self.set:
             tensor = outside[i]
             if has:
-                meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
+                autograd_meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
                 place += 1
             else:
-                meta_of(tensor).grad = None
+                autograd_meta_of(tensor).grad = None
         if captured.backward is not None:
             node = node_for(captured.backward, table, outside, raws[place : place + self.saved], made)
             node._again = None if self.is_single else (*again, outside)
@@ -280,11 +280,11 @@ class _Finish:
 
     def _related(self, result: Result, raw: Any, outside: tuple, groups: dict) -> Any:
         """A tensor that shares memory with another, or that is a leaf."""
-        tensor = on_memory(result.signs, result.table or self.table, raw, result.dtype)
+        tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
             tensor._node = LEAF
         if result.is_inference:
-            meta_of(tensor).inference = True
+            autograd_meta_of(tensor).inference = True
         if result.shares >= 0:
             source = outside[result.shares]
             tensor._meta = view_meta(source, result.kind) if result.is_view else alias_meta(source)

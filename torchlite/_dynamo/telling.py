@@ -7,7 +7,7 @@ import threading
 import warnings
 from typing import Any
 
-from torchlite._dispatch.tracing import Trace, original, view_of
+from torchlite._dispatch.tracing import Trace, unwrap_traced, module_view
 
 
 class RecordedWarnings(Trace):
@@ -28,7 +28,7 @@ class RecordedWarnings(Trace):
         _own_names()
         for space, names in self.capture.state.spaces:
             for name in names:
-                if original(space.get(name)) is warnings:
+                if unwrap_traced(space.get(name)) is warnings:
                     self.rebind(space, name, warnings)
         return self
 
@@ -51,7 +51,7 @@ class RecordedWarnings(Trace):
 
 def _own_names() -> None:
     """Let torchlite's own modules warn through a view, for good: it is the module itself where nothing is recorded."""
-    view = view_of(warnings)
+    view = module_view(warnings)
     for name, module in list(sys.modules.items()):
         if name.startswith("torchlite") and name != __name__ and vars(module).get("warnings") is warnings:
             vars(module)["warnings"] = view

@@ -6,7 +6,7 @@ import itertools
 import types
 from typing import Any
 
-from .._types.source import compile_function
+from .._types.python_source import compile_function
 
 _numbers = itertools.count()
 

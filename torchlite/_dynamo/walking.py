@@ -29,7 +29,7 @@ import numpy as np
 from torchlite._device.generators import Generator
 from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
-from torchlite._dispatch.record import Op
+from torchlite._dispatch.op_record import Op
 from torchlite._library.custom_ops import CustomOpDef
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
@@ -184,7 +184,7 @@ def _names(place: Any) -> tuple[None, list]:
     space, names = place
     found = [space.get(name, _ABSENT) for name in names]
     return None, [
-        getattr(builtins, name, _ABSENT) if value is _ABSENT else tracing.original(value)
+        getattr(builtins, name, _ABSENT) if value is _ABSENT else tracing.unwrap_traced(value)
         for name, value in zip(names, found, strict=True)
     ]
 

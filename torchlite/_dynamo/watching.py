@@ -14,7 +14,7 @@ from collections import OrderedDict, defaultdict, deque
 from contextvars import ContextVar
 from typing import Any
 
-from torchlite._settings.compiling import PROCESS
+from torchlite._settings.compiler_state import PROCESS_STATE
 
 from .profiling import Profile
 from .walking import LIBRARIES, own_name
@@ -28,9 +28,9 @@ _ROOMS = tuple(f"torchlite.{name}" for name in (
 ))  # fmt: skip
 # Of these rooms what reads elements without a kernel's table, or keeps something.
 _REFUSED_ROOMS = tuple(f"torchlite.{name}" for name in (
-    "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.capsules", "_tensor.pickling",
+    "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
     "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._scheduler", "optim.swa_utils",
-    "autograd.profiler", "autograd.anomaly", "_device.accelerators", "_device.streams", "autograd.gradcheck",
+    "autograd.profiler", "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck",
     "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
 ))  # fmt: skip
 _REFUSED_NAMES = frozenset((
@@ -101,7 +101,7 @@ class Watcher:
         elif event == "c_call":
             if code in self.codes:
                 self.capture.look_at_all()
-                why = None if id(argument) in PROCESS.allowed else _of_c(argument)
+                why = None if id(argument) in PROCESS_STATE.allowed else _of_c(argument)
                 if why is not None:
                     self._refuse(why, frame)
             elif argument is _WARN:

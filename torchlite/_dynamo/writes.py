@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from torchlite._dispatch.record import ALWAYS_BOOL, POINTWISE, RANDOM, REGISTRY
+from torchlite._dispatch.op_record import ALWAYS_BOOL, POINTWISE, RANDOM, REGISTRY
 
 from .effects import is_pure
 from .grouping import broadcasts
@@ -55,7 +55,7 @@ class _Writes:
         self.slots = {n for step in steps for n in (*step.uses(), *step.makes())} | {*program.inputs, *program.outputs}
         members = Counter(map(memory.of, self.slots))
         others = {*program.inputs, *program.constants, *program.held}
-        others |= {n for step in steps if step.kind != "kernel" or step.name == "_leased" for n in step.uses()}
+        others |= {n for step in steps if step.kind != "kernel" or step.name == "_cow_clone" for n in step.uses()}
         own = {n for step in steps if is_pure(step) for n in step.makes()} - others
         self.own = {n for n in own if members[memory.of(n)] == 1 and n in layouts and layouts[n][2] and layouts[n][0]}
         self.copies: set[int] = set()

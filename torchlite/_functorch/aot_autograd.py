@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._device.generators import drawing_apart
+from .._device.generators import use_copied_generators
 from .._tensor import Tensor
 from ..autograd.function import Function, once_differentiable
 from ..autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -70,9 +70,9 @@ class _Compilers:
     def made(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
         """What computes a function of tensors that gives a list."""
         with enable_grad() if is_grad_enabled() else no_grad():
-            with drawing_apart():
+            with use_copied_generators():
                 results = function(*_copies(tensors))
-            with drawing_apart():
+            with use_copied_generators():
                 if not any(r.requires_grad for r in results):
                     with no_grad():
                         return self._without_gradients(function, tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._symbolic import SymBool
+from .._symbolic_shapes import SymBool
 from .._tensor import Tensor
 from . import capturing
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.runtime import recording
+from .._dispatch.dispatch_state import recording
 from .operators import LibraryOp, tensors_in
 
 

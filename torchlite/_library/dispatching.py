@@ -16,14 +16,14 @@ from .._aten import ops, without_name
 from .._aten.expanding import is_expanding, parts_of, taken_apart
 from .._aten.matching import matched
 from .._dispatch import call
-from .._dispatch.graph import OutputOf
-from .._dispatch.hooks import Packed
-from .._dispatch.interceptors import Interceptor, Writing, dispatching_classes, put_back, show, showing, stack
-from .._dispatch.meta import MetaArray
-from .._dispatch.record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
-from .._dispatch.registry import table_of
-from .._dispatch.runtime import MODE, NOWHERE, WRAPPED, recording
-from .._dispatch.slots import SLOTS
+from .._dispatch.autograd_graph import OutputEdge
+from .._dispatch.hooks import PackedTensor
+from .._dispatch.interceptors import Interceptor, InPlaceCall, torch_dispatch_classes, put_back, show, showing, stack
+from .._dispatch.meta_backend import MetaArray
+from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._dispatch.backend_registry import table_of
+from .._dispatch.dispatch_state import MODE, REQUIRES_GRAD_DETACHED, HAS_WRAPPERS, recording
+from .._dispatch.callbacks import CALLBACKS
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
 from .._types.layouts import contiguous_format
@@ -76,7 +76,7 @@ def _through_matmul(F: Any, input: Any, other: Any) -> Any:
         return _unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
     if a == 1:
         return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
-    lead = call.broadcast(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
+    lead = call.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
     n, k, m = input.shape[-2], input.shape[-1], other.shape[-1]
     count = math.prod(lead)
     left = input.expand(*lead, n, k).reshape(count, n, k)
@@ -253,16 +253,16 @@ def handled(handler: Handler, types: tuple, op: Op, values: list, writes: bool =
         values = [values[0], steps[0] if steps else (slice(None),)]
     if op.name in DECOMPOSED:
         with _going_on(handler):
-            return DECOMPOSED[op.name](SLOTS.F, *values)
+            return DECOMPOSED[op.name](CALLBACKS.F, *values)
     if op.name == "_setitem":
         with _going_on(handler):
             return _put(handler, values[0] if writes else values[0].clone(), *values[1:])
     func, args, kwargs = presented(op, values, writes)
-    wants = MODE.grad and not op.tags & NONDIFF and call._any_wants(values)
+    wants = MODE.grad and not op.tags & NONDIFF and call._any_requires_grad(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flat(values))
     if own and any(getattr(v.__class__, "_takes_records", False) for v in _flat(values)):
         return _first(op, handler(func, types, args, kwargs), values)  # their parts are recorded
-    if not wants or writes or op.hidden or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
+    if not wants or writes or op.aux_outputs or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
         return _first(op, handler(func, types, args, kwargs), values)
     with recording(False):
         result = _first(op, handler(func, types, args, kwargs), values)
@@ -299,7 +299,7 @@ def _put(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
     items = [None if i.__class__ is slice else i for i in _as_tensors([target, index])]
     value = value if isinstance(value, call.Tensor) else _number(value, target)
     arguments = (target, items, value)
-    return handler(ops.aten.index_put_.default, dispatching_classes(arguments), arguments, {})
+    return handler(ops.aten.index_put_.default, torch_dispatch_classes(arguments), arguments, {})
 
 
 def _flat(values: Any) -> Any:
@@ -327,7 +327,7 @@ class _going_on:
 def recorded(op: Op, values: list, result: Any) -> Any:
     """A handler's result with the history of the op's call."""
     outs = result if isinstance(result, (tuple, list)) else (result,)
-    fresh = [o for o in outs if isinstance(o, call.Tensor) and (o._node is None or o._node is NOWHERE)]
+    fresh = [o for o in outs if isinstance(o, call.Tensor) and (o._node is None or o._node is REQUIRES_GRAD_DETACHED)]
     if len(fresh) != len(outs) or any(o.dtype.category < 2 for o in outs[:1]):
         return result
     if any(o is v for o in outs for v in _flat(values)):
@@ -335,14 +335,14 @@ def recorded(op: Op, values: list, result: Any) -> Any:
     if not any(getattr(type(v), "_wraps", False) for v in _flat(values)):
         values = call.check_tensors(op, values)
     if op.promote is not None:
-        values = call.promote(op, values)
+        values = call.cast_to_common_dtype(op, values)
     tables = [v._table for v in _flat(values) if isinstance(v, call.Tensor)]
     table = next((t for t in tables if t.wraps), tables[0])
     for out in outs:
-        if out._node is NOWHERE:
+        if out._node is REQUIRES_GRAD_DETACHED:
             out._node = None
-    call.record(op, table, values, tuple(outs))
-    node = outs[0]._node.node if isinstance(outs[0]._node, OutputOf) else outs[0]._node
+    call.record_node(op, table, values, tuple(outs))
+    node = outs[0]._node.node if isinstance(outs[0]._node, OutputEdge) else outs[0]._node
     for i, out in enumerate(outs):
         if out._dispatches and node is not None and node._out is not None and node._out[i] is not None:
             node._out = (*node._out[:i], kept(out, -1 if len(outs) == 1 else i), *node._out[i + 1 :])
@@ -356,7 +356,7 @@ def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> An
     for cls in classes:
         if cls._takes_records:
             return cls._run_record(op, values, writes)
-    lowered = None if writes or (MODE.grad and call._any_wants(values)) else _lowerings().get(op.name)
+    lowered = None if writes or (MODE.grad and call._any_requires_grad(values)) else _lowerings().get(op.name)
     if lowered is not None:  # by overloads that the classes see; with a gradient it is one op, which has its history
         result = lowered(*values)
         if result is not NotImplemented:
@@ -387,12 +387,12 @@ class DispatchMode(Interceptor):
     """What TorchDispatchMode stands on: ops come to `__torch_dispatch__` as the library names them."""
 
     backward = "ops"
-    sees_overloads = True
+    intercepts_overloads = True
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """A call of an overload of PyTorch's library, which comes as it is."""
         with showing(stack.items[:-1]):
-            return self._handle(func, dispatching_classes((*args, *kwargs.values())), args, kwargs)
+            return self._handle(func, torch_dispatch_classes((*args, *kwargs.values())), args, kwargs)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -402,11 +402,11 @@ class DispatchMode(Interceptor):
             values = op.schema.bind(args, kwargs)
             rule = op.by_class.get(type(self))
             args, kwargs = op.schema.call_form(values)
-            classes = dispatching_classes(values)
+            classes = torch_dispatch_classes(values)
             if rule is not None:
                 return rule(self, op.overload, classes, args, kwargs)
             return self._handle(op.overload, classes, args, kwargs)
-        if function.__class__ is Writing:
+        if function.__class__ is InPlaceCall:
             return self._writing(op, function, args, kwargs)
         if function is not op.function:  # a kernel that creates
             return function(*args, **kwargs)
@@ -418,10 +418,10 @@ class DispatchMode(Interceptor):
         if out is not None:
             return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
         values = call.bind(op, args, dict(kwargs))
-        if call.overriding(values) is not None:
+        if call.find_torch_function_override(values) is not None:
             with self._again():
-                return call.below(op, function, args, kwargs)
-        classes = dispatching_classes(values)
+                return call.without_interceptors(op, function, args, kwargs)
+        classes = torch_dispatch_classes(values)
         if op.composite is not None and _is_expanded(op, values):
             with self._again():
                 return _first(op, parts_of(op, values))
@@ -433,7 +433,7 @@ class DispatchMode(Interceptor):
                 return _first(op, result)
         if op.is_implicit and op.name not in DECOMPOSED and op.name[-1] != "_" and not _is_whole(op, values):
             with self._again():
-                return call.below(op, function, args, kwargs)
+                return call.without_interceptors(op, function, args, kwargs)
         return handled(self._handle, classes, op, values)
 
     def _again(self) -> Any:
@@ -461,7 +461,7 @@ class DispatchMode(Interceptor):
         except TypeError:
             return function(*args, **kwargs)
         func, args, kwargs = presented(op, values, True)
-        return self._handle(func, dispatching_classes(values), args, kwargs)
+        return self._handle(func, torch_dispatch_classes(values), args, kwargs)
 
     def _creating(self, op: Op, args: tuple, kwargs: dict) -> Any:
         """An op that makes a tensor out of none."""
@@ -479,7 +479,7 @@ class DispatchMode(Interceptor):
         else:
             kwargs.setdefault("device", get_default_device())
         overload = packet.resolved(args, kwargs)
-        result = self._handle(overload, dispatching_classes(args), args, kwargs)
+        result = self._handle(overload, torch_dispatch_classes(args), args, kwargs)
         return result.requires_grad_() if wants else result
 
 
@@ -525,7 +525,7 @@ def make_wrapper(
     out._table, out._node, out._meta = _table_without_data(where), None, None
     call.set_dtype(out, d)
     cls._wraps = True
-    WRAPPED[:] = [None]
+    HAS_WRAPPERS[:] = [None]
     return out.requires_grad_() if requires_grad else out
 
 
@@ -539,11 +539,11 @@ def _again(tensor: Any) -> Any:
     return out
 
 
-def kept(out: Any, where: Any) -> Packed:
+def kept(out: Any, where: Any) -> PackedTensor:
     """An output of a subclass as its node keeps it: another object, which is no cycle."""
     shallow = _again(out)
     shallow._meta = call.alias_meta(out)
-    return Packed(shallow, _again, where)
+    return PackedTensor(shallow, _again, where)
 
 
 def copied_to(tensor: Any, where: device) -> Any:

@@ -15,7 +15,7 @@ import torchlite as torch
 from .._aten import ops
 from .._aten.matching import REDUCTIONS, as_argument
 from .._dispatch import call
-from .._symbolic import UnbackedInt
+from .._symbolic_shapes import UnbackedInt
 
 aten = ops.aten
 
@@ -513,26 +513,26 @@ LOWERED: dict[str, Callable] = {
     "square": lambda input: run(aten.pow.Tensor_Scalar, input, 2),
     "relu6": lambda input: run(aten.hardtanh.default, input, 0, 6),
     "selu": lambda input: run(aten.elu.default, input, 1.6732632423543772, 1.0507009873554805),
-    "cdist_core": lambda x1, x2, p: run(aten._cdist_forward.default, x1, x2, p, None),
+    "_cdist_core": lambda x1, x2, p: run(aten._cdist_forward.default, x1, x2, p, None),
     "pdist": lambda input, p: run(aten._pdist_forward.default, input, p),
     "outer": lambda input, vec2: run(aten.mul.Tensor, run(aten.view.default, input, [input.shape[0], 1]), vec2),
     "linalg_svdvals": lambda A, driver: run(aten._linalg_svd.default, A, False, False, driver=driver)[1],
-    "cholesky_core": _first_of("linalg_cholesky_ex", 0, 1), "inv_core": _first_of("linalg_inv_ex", 0, 1),
-    "solve_core": _first_of("_linalg_solve_ex", 0, 3), "pinv_core": _pinv, "det_core": _first_of("_linalg_det"),
-    "slogdet_core": _first_of("_linalg_slogdet", 0, 1), "svd_core": _first_of("_linalg_svd", 0, 1, 2),
-    "svdvals_core": lambda input: run(aten._linalg_svd.default, input, False, False)[1],
-    "eigh_core": _first_of("_linalg_eigh", 0, 1),
-    "eigvalsh_core": lambda input, UPLO: run(aten._linalg_eigh.default, input, UPLO, False)[0],
-    "eig_core": _first_of("linalg_eig", 0, 1), "eigvals_core": lambda input: run(aten._linalg_eigvals.default, input),
-    "householder_core": lambda input, tau: run(aten.linalg_householder_product.default, input, tau),
-    "triangular_core": lambda A, B, upper, unitriangular: run(
+    "_cholesky_core": _first_of("linalg_cholesky_ex", 0, 1), "_inv_core": _first_of("linalg_inv_ex", 0, 1),
+    "_solve_core": _first_of("_linalg_solve_ex", 0, 3), "_pinv_core": _pinv, "_det_core": _first_of("_linalg_det"),
+    "_slogdet_core": _first_of("_linalg_slogdet", 0, 1), "_svd_core": _first_of("_linalg_svd", 0, 1, 2),
+    "_svdvals_core": lambda input: run(aten._linalg_svd.default, input, False, False)[1],
+    "_eigh_core": _first_of("_linalg_eigh", 0, 1),
+    "_eigvalsh_core": lambda input, UPLO: run(aten._linalg_eigh.default, input, UPLO, False)[0],
+    "_eig_core": _first_of("linalg_eig", 0, 1), "_eigvals_core": lambda input: run(aten._linalg_eigvals.default, input),
+    "_householder_product_core": lambda input, tau: run(aten.linalg_householder_product.default, input, tau),
+    "_triangular_core": lambda A, B, upper, unitriangular: run(
         aten.linalg_solve_triangular.default, A, B, upper=upper, unitriangular=unitriangular
     ),
-    "lu_core": _first_of("linalg_lu_factor_ex", 0, 1, 2),
-    "fft_r2c": _fft_r2c, "fft_c2c": _fft_c2c, "fft_c2r": _fft_c2r,
-    "new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_placed": lambda input, strides: input,
-    "repeat_interleave_index": lambda repeats: run(aten.repeat_interleave.Tensor, repeats),
-    "unique_rows": lambda input, dim: run(aten.unique_dim.default, input, dim, True, True, True),
-    "unique_runs": lambda input, dim: run(aten.unique_consecutive.default, input, True, True, dim),
-    "unique_flat": lambda input, inverse, counts: run(aten._unique2.default, input, True, inverse, counts),
+    "_lu_core": _first_of("linalg_lu_factor_ex", 0, 1, 2),
+    "_fft_r2c_core": _fft_r2c, "_fft_c2c_core": _fft_c2c, "_fft_c2r_core": _fft_c2r,
+    "new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
+    "_repeat_interleave_indices": lambda repeats: run(aten.repeat_interleave.Tensor, repeats),
+    "_unique_rows": lambda input, dim: run(aten.unique_dim.default, input, dim, True, True, True),
+    "_unique_runs": lambda input, dim: run(aten.unique_consecutive.default, input, True, True, dim),
+    "_unique_flat": lambda input, inverse, counts: run(aten._unique2.default, input, True, inverse, counts),
 }  # fmt: skip

@@ -13,11 +13,11 @@ from typing import Any
 
 from .._dispatch import call
 from .._dispatch.backend import owner_of
-from .._dispatch.graph import bump, version
-from .._dispatch.interceptors import dispatching_classes, intercepted_above, overridden, overriding, stack
-from .._dispatch.recording import RECORDERS
-from .._dispatch.runtime import GLOBALS, MODE, recording
-from .._dispatch.tracing import TRACES, handled
+from .._dispatch.autograd_graph import bump_version, version
+from .._dispatch.interceptors import torch_dispatch_classes, call_library_interceptor, call_torch_function, find_torch_function_override, stack
+from .._dispatch.kernel_recorder import RECORDERS
+from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.tracing import TRACES, trace_function
 from .._types.devices import device as as_device
 from .._types.devices import get_default_device
 from ..autograd.function import Function
@@ -79,8 +79,8 @@ class LibraryOp:
         self._function: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if GLOBALS["ACTIVE"] and stack.items:
-            found = intercepted_above(self, self.below, args, kwargs)
+        if GLOBALS["INTERCEPTORS"] and stack.items:
+            found = call_library_interceptor(self, self.below, args, kwargs)
             if found is not NotImplemented:
                 return found
         return self.below(*args, **kwargs)
@@ -88,9 +88,9 @@ class LibraryOp:
     def below(self, *args: Any, **kwargs: Any) -> Any:
         """The call below interceptors."""
         values = self.schema.bind(args, kwargs)
-        if overriding(values) is not None:
-            return overridden(self.overload, values, args, kwargs)
-        classes = dispatching_classes(values)
+        if find_torch_function_override(values) is not None:
+            return call_torch_function(self.overload, values, args, kwargs)
+        classes = torch_dispatch_classes(values)
         if classes:
             rule = next((self.by_class[c] for c in classes if c in self.by_class), None)
             if rule is not None:
@@ -194,7 +194,7 @@ class LibraryOp:
         self._check(result, values)
         for tensor, count in zip(written, before, strict=True):
             if version(tensor) == count:  # it wrote by another way than an op's, as to a NumPy array
-                bump(tensor)
+                bump_version(tensor)
         return result
 
     def _check(self, result: Any, values: list) -> None:
@@ -413,7 +413,7 @@ class _Overload(OpOverload):
         return list(self._op.labels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
         return self._op(*args, **kwargs)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch.record import REGISTRY
-from .._dispatch.tracing import TRACES, handled
+from .._dispatch.op_record import REGISTRY
+from .._dispatch.tracing import TRACES, trace_function
 from .tags import tags_of
 
 
@@ -53,7 +53,7 @@ class OpOverload:
         return tags_of(packet._name, self._overloadname, record)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
         return self.overloadpacket(*args, **kwargs)
 
@@ -81,7 +81,7 @@ class OpOverloadPacket:
         self.__name__, self.__module__ = name, f"torch.ops.{namespace}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
         return self._function(*args, **kwargs)
 

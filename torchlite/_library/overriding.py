@@ -12,7 +12,7 @@ from typing import Any
 from .._aten import ops
 from .._aten.matching import matched
 from .._dispatch import call
-from .._dispatch.interceptors import Writing, dispatching_classes, enter, entered, leave
+from .._dispatch.interceptors import InPlaceCall, torch_dispatch_classes, enter, entered, leave
 from .._types.devices import get_default_device
 from .dispatching import DispatchMode
 from .operators import BACKENDS, LibraryOp, key_of, tensors_in
@@ -69,10 +69,10 @@ class _Overrides(DispatchMode):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(op, LibraryOp):
             return function(*args, **kwargs)
-        if function.__class__ is not Writing and function is op.function and not kwargs.get("out"):
+        if function.__class__ is not InPlaceCall and function is op.function and not kwargs.get("out"):
             given = {name: value for name, value in kwargs.items() if name != "out"}
             values = call.bind(op, args, dict(given))
-            found = None if dispatching_classes(values) else matched(op, values)
+            found = None if torch_dispatch_classes(values) else matched(op, values)
             if found is not None and found[0].is_implicit:  # which no mode sees
                 kernel = _kernel(*found)
                 if kernel is not None:

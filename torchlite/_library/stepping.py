@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.recording import recorder_here, seen
+from .._dispatch.kernel_recorder import current_recorder, call_recorded
 
 
 def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:
     """A kernel's call, which a recorder of this thread takes for one step: a replay calls the kernel."""
-    recorder = recorder_here()
+    recorder = current_recorder()
     if recorder is None:
         return kernel(*args, **kwargs)
     table = recorder.table
     raws = _mapped(lambda tensor: tensor._data, call.Tensor, [*args, *kwargs.values()])
-    result = seen(name, _on_arrays(kernel, table, len(args), tuple(kwargs)), *raws)
+    result = call_recorded(name, _on_arrays(kernel, table, len(args), tuple(kwargs)), *raws)
     return _mapped(lambda raw: call.wrap(table, raw), table.array, result)
 
 

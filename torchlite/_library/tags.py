@@ -6,7 +6,7 @@ import enum
 import functools
 from typing import Any
 
-from .._dispatch.record import INPLACE, POINTWISE
+from .._dispatch.op_record import INPLACE, POINTWISE
 
 __all__ = ["Tag", "as_tags", "tags_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._settings.compiling import PROCESS
+from .._settings.compiler_state import PROCESS_STATE
 
 __all__ = ["set_logs"]
 
@@ -33,4 +33,4 @@ def set_logs(**kinds: Any) -> None:
     for name in kinds:
         if name not in _KINDS:
             raise TypeError(f"set_logs() got an unexpected keyword argument '{name}'")
-    PROCESS.logs = frozenset(_KINDS[name] for name, value in kinds.items() if value)
+    PROCESS_STATE.logs = frozenset(_KINDS[name] for name, value in kinds.items() if value)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
-    "_gradients", "_linalg_common", "activation", "amp", "arithmetic", "attention", "conv", "core", "creation",
-    "cross_entropy", "ctc", "dropout", "einsum", "elementary", "embedding", "fft", "gamma", "index", "inference",
-    "inplace", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "lists", "loss", "matmul", "norm",
-    "optim", "pad", "pointwise", "pooling", "pooling_records", "random", "rearrange", "reduce", "resample", "rnn",
-    "scan", "scatter", "segments", "shape", "softmax", "sort", "sparse", "special", "standard", "statistics",
-    "vision", "windows",
+    "_gradient_helpers", "_linalg_common", "activation", "grad_scaling", "binary", "attention", "conv", "internal", "creation",
+    "cross_entropy", "ctc_loss", "dropout", "einsum", "unary", "embedding", "fft", "gamma_sampling", "indexing", "fused_inference",
+    "inplace", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral", "multi_tensor", "loss", "matmul", "normalization",
+    "fused_optim", "pad", "pointwise", "pooling", "pooling_kernels", "random", "manipulation", "reduce", "resample", "rnn",
+    "scan", "gather_scatter", "segment_reduce", "views", "softmax", "sort", "sparse_matmul", "special", "array_api_names", "statistics",
+    "vision", "window_functions",
 )  # fmt: skip
 
 
@@ -27,4 +27,4 @@ def load() -> None:
 def __getattr__(name: str) -> Any:
     if name not in ("OpOverload", "OpOverloadPacket", "ops"):  # PyTorch has these in a module of this name
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return SLOTS.overloads(name)
+    return CALLBACKS.overloads(name)

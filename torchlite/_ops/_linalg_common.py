@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch.checks import whole
+from .._dispatch.argument_checks import unwrap_batched
 from .._types.dtypes import int64
 
 
@@ -86,7 +86,7 @@ def first_failure(info):
     """(which matrix failed first, "" or "(Batch element i): ", its info), or None when none did."""
     if info.device.type == "meta":
         return None
-    values = np.array(whole(info).cpu().tolist())
+    values = np.array(unwrap_batched(info).cpu().tolist())
     if not values.any():
         return None
     flat = values.reshape(-1)
@@ -188,12 +188,12 @@ def hermitian_part(F, a):
 
 def over_adjoint(F, b, a):
     """b a^-H for upper triangular a."""
-    return adjoint(F, F.triangular_core(a, adjoint(F, b), True, False))
+    return adjoint(F, F._triangular_core(a, adjoint(F, b), True, False))
 
 
 def right_solve_lower(F, b, a):
     """x of x a = b, a lower triangular."""
-    return adjoint(F, F.triangular_core(adjoint(F, a), adjoint(F, b), True, False))
+    return adjoint(F, F._triangular_core(adjoint(F, a), adjoint(F, b), True, False))
 
 
 def zero_if_none(F, g, like):

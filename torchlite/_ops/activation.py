@@ -7,8 +7,8 @@ saves as little as it can. Where one pass over memory pays (gelu, silu, mish ...
 
 import math
 
-from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, layouts, op
-from torchlite._dispatch.public import torch
+from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, composite, memory_layout, op
+from torchlite._dispatch.public_functions import torch
 from torchlite._types.dtypes import finfo
 
 SQRT_HALF = math.sqrt(0.5)
@@ -80,7 +80,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, negative_slope: F._leaky_relu_backward(g, input, negative_slope)},
     doc="``input`` where it is positive, ``negative_slope * input`` elsewhere.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -112,7 +112,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
     doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
-    layout=layouts.like_first,
+    layout=memory_layout.like_first,
 ).numbers = {"min_val": False, "max_val": False}
 
 op(
@@ -122,7 +122,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
     doc="``min(max(input, 0), 6)``, elementwise.",
-    layout=layouts.like_first,
+    layout=memory_layout.like_first,
 )
 
 
@@ -137,7 +137,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F.zeros_like(g), g)},
     doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
-    layout=layouts.like_first,
+    layout=memory_layout.like_first,
 ).numbers = {"threshold": True, "value": False}
 
 
@@ -159,7 +159,7 @@ op(
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
     doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 ).numbers = {"lambd": False}
 
 
@@ -181,7 +181,7 @@ op(
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
     doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -245,7 +245,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
         return F.leaky_relu(input, (lower + upper) / 2)
     from .._device.generators import engine_of
 
-    return input * F.random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
+    return input * F._random_slopes(input.detach(), lower, upper, engine_of(input._table, generator))
 
 
 # --- elu and its kin ------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0)},
     doc="``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "selu(Tensor input)",
@@ -292,7 +292,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
     doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -309,7 +309,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0 / alpha)},
     doc="``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -352,7 +352,7 @@ op(
 
     ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
     """,
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -375,7 +375,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._silu_backward(g, input)},
     doc="``input * sigmoid(input)``, also called swish.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -398,7 +398,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._mish_backward(g, input)},
     doc="``input * tanh(softplus(input))`` (Misra, 2019).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -428,7 +428,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
     doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -445,7 +445,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
     doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -461,7 +461,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F.mul(F._hardtanh_backward(g, input, -3.0, 3.0), 1.0 / 6.0)},
     doc="``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -484,7 +484,7 @@ op(
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardswish_backward(g, input)},
     doc="``input * hardsigmoid(input)`` (Howard et al., 2019).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 

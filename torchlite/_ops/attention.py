@@ -8,9 +8,9 @@ kernel (Dao et al., 2022).
 import math
 
 from torchlite._dispatch import REGISTRY, composite, op
-from torchlite._dispatch.checks import differentiated
-from torchlite._dispatch.interceptors import overridden, overriding
-from torchlite._dispatch.shapes import broadcast
+from torchlite._dispatch.argument_checks import is_tracked_by_autograd
+from torchlite._dispatch.interceptors import call_torch_function, find_torch_function_override
+from torchlite._dispatch.shapes import broadcast_shapes
 
 MINUS_INF = -float("inf")
 
@@ -75,12 +75,12 @@ def _check_product(first, second, batch):
 
 
 def _sdpa_meta(query, key, value, attn_mask):
-    batch = broadcast(query.shape[:-2], key.shape[:-2])
+    batch = broadcast_shapes(query.shape[:-2], key.shape[:-2])
     rows, columns = query.shape[-2], key.shape[-2]
     _check_product(query.shape[-2:], (key.shape[-1], columns), batch)
     if attn_mask is not None:
-        broadcast((*batch, rows, columns), tuple(attn_mask.shape))
-    broadcast(batch, value.shape[:-2])
+        broadcast_shapes((*batch, rows, columns), tuple(attn_mask.shape))
+    broadcast_shapes(batch, value.shape[:-2])
     _check_product((rows, columns), value.shape[-2:], batch)
     lead = tuple(query.shape[:-1])
     return [((*lead, value.shape[-1]), query.dtype), ((*lead, 1), query.dtype)]
@@ -107,8 +107,8 @@ _attention = op(
     meta=_sdpa_meta,
     vjp={("query", "key", "value"): _sdpa_vjp},
 )
-_attention.hidden = True
-_attention.only_for = {"value": ("query", "key"), "out0": ("query", "key")}
+_attention.aux_outputs = True
+_attention.saved_for = {"value": ("query", "key"), "out0": ("query", "key")}
 
 
 def _check(query, key, value, attn_mask, is_causal):
@@ -147,10 +147,10 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
     i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query
     heads.
     """
-    if attn_mask is not None and overriding((attn_mask,)) is not None:
+    if attn_mask is not None and find_torch_function_override((attn_mask,)) is not None:
         options = {"scale": scale, "enable_gqa": enable_gqa}
         args = (query, key, value, attn_mask, dropout_p, is_causal)
-        return overridden(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
+        return call_torch_function(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
     _check(query, key, value, attn_mask, is_causal)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
@@ -164,7 +164,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         or key.shape[:-1] != value.shape[:-1]
     ):
         _sdpa_meta(query, key, value, attn_mask)  # not every kernel looks
-    if dropout_p == 0.0 and (attn_mask is None or not differentiated(attn_mask)):
+    if dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask)):
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
     if dropout_p:

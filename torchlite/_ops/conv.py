@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, layouts, op
+from torchlite._dispatch import composite, memory_layout, op
 
 _NAMES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
@@ -343,7 +343,7 @@ op(
    tensor([[[[4., 4.],
              [4., 4.]]]])
     """,
-    layout=layouts.convolved,
+    layout=memory_layout.convolution,
 )
 
 op(

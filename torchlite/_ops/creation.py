@@ -13,12 +13,12 @@ import warnings
 import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, call, composite, op
-from .._dispatch.checks import check_new, storage_span, wanting
-from .._dispatch.layouts import channels_last_strides, dense_like, keep_exactly, placed, strides_in
-from .._dispatch.promotion import in_64_bits, number_in
-from .._dispatch.recording import settled
-from .._dispatch.shapes import triangle
-from .._dispatch.slots import SLOTS
+from .._dispatch.argument_checks import check_new_size, storage_nbytes_for, set_requires_grad
+from .._dispatch.memory_layout import channels_last_strides, infer_dense_strides, apply_rule_to_ufuncs, with_strides, strides_from_dim_order
+from .._dispatch.type_promotion import check_int64, cast_scalar
+from .._dispatch.kernel_recorder import record_constant
+from .._dispatch.shapes import tril_size
+from .._dispatch.callbacks import CALLBACKS
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
@@ -116,11 +116,11 @@ def _strides(size, memory_format, like=None) -> tuple[int, ...] | None:
         rank = 4 if memory_format is channels_last else 5
         if len(size) != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format).rpartition('.')[2]} format")
-        keep_exactly()
+        apply_rule_to_ufuncs()
         return channels_last_strides(size)
     if memory_format is contiguous_format or like is None or like.is_contiguous():
         return None
-    return dense_like(size, like.stride())
+    return infer_dense_strides(size, like.stride())
 
 
 def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=False, out=None):
@@ -135,8 +135,8 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._table
-    made._data = placed(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
-    return wanting(made, requires_grad)
+    made._data = with_strides(table, table.permute(made._data, tuple(order.index(d) for d in range(len(order)))), strides)
+    return set_requires_grad(made, requires_grad)
 
 
 def _place(device, out):
@@ -159,7 +159,7 @@ def zeros(F, size, out, dtype, layout, device, pin_memory, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
     dtype = _dtype("zeros", dtype, None)
     if _is_sparse(layout, out):
-        return SLOTS.sparse("empty")(_size("zeros", size), dtype, device, layout, requires_grad)
+        return CALLBACKS.sparse("empty")(_size("zeros", size), dtype, device, layout, requires_grad)
     return _make(
         "_full",
         _size("zeros", size),
@@ -193,7 +193,7 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
     dtype = _dtype("empty", dtype, None)
     size = _size("empty", size)
     if _is_sparse(layout, out):
-        return SLOTS.sparse("empty")(size, dtype, device, layout, requires_grad)
+        return CALLBACKS.sparse("empty")(size, dtype, device, layout, requires_grad)
     return _make(
         "_empty",
         size,
@@ -207,7 +207,7 @@ def empty(F, size, out, dtype, layout, device, pin_memory, requires_grad, memory
 
 def _fill_value(value, dtype, size=()):
     """A fill value that the dtype takes; that of one element may be infinite."""
-    return number_in(_number(value), dtype, infinite=math.prod(size) == 1)
+    return cast_scalar(_number(value), dtype, infinite=math.prod(size) == 1)
 
 
 @composite(f"_filled(size, fill_value, *, out=None, {_TAIL})", where="", alias="torch.full")
@@ -244,10 +244,10 @@ def _with_strides(size, stride, dtype, device, requires_grad):
         )
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    extent = storage_span(size, stride, dtype.itemsize) // dtype.itemsize
+    extent = storage_nbytes_for(size, stride, dtype.itemsize) // dtype.itemsize
     made = call.create("_empty", (extent,), dtype, device=device)
     made._data = made._table.as_strided(made._data, size, stride, 0)
-    return wanting(made, requires_grad)
+    return set_requires_grad(made, requires_grad)
 
 
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
@@ -280,7 +280,7 @@ def empty_permuted(F, size, physical_layout, dtype, layout, device, pin_memory, 
         "_empty",
         size,
         _dtype("empty_permuted", dtype, get_default_dtype()),
-        strides=strides_in(tuple(reversed(order)), size) if order else None,
+        strides=strides_from_dim_order(tuple(reversed(order)), size) if order else None,
         device=device,
         requires_grad=requires_grad,
     )
@@ -295,7 +295,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
     dtype = _dtype(kernel, dtype, input.dtype)
     size = input._data.shape
     if _is_sparse(layout) and not value:
-        return SLOTS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
+        return CALLBACKS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
     _dense(layout)
     args = (dtype,) if value is None else (_fill_value(value, dtype, size), dtype)
     return _make(
@@ -411,7 +411,7 @@ def new_tensor(F, input, data, dtype, device, requires_grad, layout, pin_memory)
 
 
 def _checked_range(start, end, step):
-    start, end, step = (in_64_bits(_number(value)) for value in (start, end, step))
+    start, end, step = (check_int64(_number(value)) for value in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -467,7 +467,7 @@ def range_(F, start, end, step, out, dtype, layout, device, pin_memory, requires
     made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
     if out is not None:
         return _into(REGISTRY["range"], made, out)
-    return wanting(made, requires_grad)
+    return set_requires_grad(made, requires_grad)
 
 
 def _ends(name: str, start, end, dtype):
@@ -475,7 +475,7 @@ def _ends(name: str, start, end, dtype):
     if any(ndim for _, ndim in ends):
         got = " and ".join(f"{label} with {ndim} dimension(s)" for label, ndim in ends)
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {got}.")
-    start, end = in_64_bits(_number(start)), in_64_bits(_number(end))
+    start, end = check_int64(_number(start)), check_int64(_number(end))
     complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if complex_ends and dtype is not None and dtype.category < 3:
         raise RuntimeError(
@@ -508,7 +508,7 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     complex_ends = any(getattr(v, "dtype", None) and v.dtype.is_complex for v in (start, end))
     dtype = dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
     wide = complex128 if dtype.is_complex else float64
-    F = call.SLOTS.F
+    F = call.CALLBACKS.F
     start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
     if dtype.category < 2 and steps > 1:  # ends are whole numbers too
         start, end = (F.trunc(v) if isinstance(v, call.Tensor) else int(v) for v in (start, end))
@@ -559,8 +559,8 @@ def _declare_indices(name: str, doc: str) -> None:
         kind = dtype or int64
         if kind not in (int64, int32):
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
-        count = triangle(row, col, offset) if name == "tril_indices" else row * col - triangle(row, col, offset - 1)
-        check_new((2, count), kind.itemsize)
+        count = tril_size(row, col, offset) if name == "tril_indices" else row * col - tril_size(row, col, offset - 1)
+        check_new_size((2, count), kind.itemsize)
         return call.create(f"_{name}", row, col, offset, kind, device=device)
 
 
@@ -642,7 +642,7 @@ def combinations(F, input, r, with_replacement):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
     table = input._table
-    places = call.wrap(table, settled(table.from_numpy(picks)), int64)
+    places = call.wrap(table, record_constant(table.from_numpy(picks)), int64)
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 
 

@@ -5,7 +5,7 @@ row's sum, never a matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.checks import extremes
+from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._types.dtypes import int64, uint8
 
 from .activation import require_float
@@ -79,7 +79,7 @@ op(
             g, input, target, weight, out1, ignore_index, reduction
         )
     },
-).hidden = True
+).aux_outputs = True
 
 
 def _check_target(input, target, weight):
@@ -114,7 +114,7 @@ def _check_target(input, target, weight):
 def _check_range(target, classes):
     if target.device.type != "cpu" or target.numel() == 0:
         return  # other devices check what they gather by, without making the host wait
-    low, high = extremes(target)
+    low, high = min_and_max(target)
     if low < 0 or high >= classes:
         raise IndexError(f"Target {low if low < 0 else high} is out of bounds.")
 

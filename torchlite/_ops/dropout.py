@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._device.generators import engine_of, memory_order
-from .._dispatch import RANDOM, REGISTRY, call, composite, layouts, op
-from .._dispatch.interceptors import batching, stack
-from .._dispatch.slots import SLOTS
+from .._device.generators import engine_of, dims_by_stride
+from .._dispatch import RANDOM, REGISTRY, call, composite, memory_layout, op
+from .._dispatch.interceptors import is_inside_vmap, stack
+from .._dispatch.callbacks import CALLBACKS
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
@@ -27,7 +27,7 @@ op(
 
 
 def _dropout(F, input, p, generator):
-    kept = F.random_keep(input.shape, F.dtype_of(input), p, generator)
+    kept = F._random_keep_mask(input.shape, F.dtype_of(input), p, generator)
     return F.mul(input, kept), kept
 
 
@@ -40,7 +40,7 @@ op(
     vjp={"input": lambda F, g, out1, p: F._dropout_backward(g, out1, p)},
     doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
     "the factors.",
-).hidden = True
+).aux_outputs = True
 
 
 def _check(p, kind=RuntimeError) -> None:
@@ -49,22 +49,22 @@ def _check(p, kind=RuntimeError) -> None:
 
 
 def _noise(input, kernel, p, shape=None):
-    """What `random_keep` or `random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
+    """What `_random_keep_mask` or `_random_bernoulli` draw for an input: of its shape and in the order of its memory, or of a
     given shape.
     """
     table = input._table
     engine = engine_of(table, None)
-    if batching():
+    if is_inside_vmap():
         size = tuple(input.shape) if shape is None else shape
         return call.create(kernel, size, input.dtype, p, engine, device=table.device)
     if stack.items:  # somebody looks on, who is to see that it is drawn
-        noise = SLOTS.F._empty_like(input) if shape is None else input.new_empty(shape)
-        noise.bernoulli_(1.0 - p if kernel == "random_keep" else p)
-        return noise / (1.0 - p) if kernel == "random_keep" else noise
+        noise = CALLBACKS.F._empty_like(input) if shape is None else input.new_empty(shape)
+        noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
+        return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
     if shape is not None or input.is_contiguous():
         data = getattr(table, kernel)(input._data.shape if shape is None else shape, input.dtype, p, engine)
     else:
-        order = memory_order(input)
+        order = dims_by_stride(input)
         data = getattr(table, kernel)(tuple(input._data.shape[d] for d in order), input.dtype, p, engine)
         data = table.permute(data, tuple(order.index(d) for d in range(len(order))))
     return call.wrap(table, data, input.dtype)
@@ -91,8 +91,8 @@ def _dropped(F, input, p, training, *, channels=False, alpha=False):
     if not alpha and not channels and input.is_contiguous():
         return F._dropout(input, p, engine_of(input._table, None))
     if not alpha:
-        return F.mul(input, _noise(input, "random_keep", p, shape))
-    noise = _noise(input, "random_bernoulli", 1.0 - p, shape)
+        return F.mul(input, _noise(input, "_random_keep_mask", p, shape))
+    noise = _noise(input, "_random_bernoulli", 1.0 - p, shape)
     scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))
     shift = F._add(F.mul(F._add(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
     return F._add(F.mul(input, F.mul(noise, scale)), shift)
@@ -102,10 +102,10 @@ def _given(record, input, result, inplace):
     if not inplace or result is input:
         return result
     if call.MODE.grad:
-        call.check_writable(input)
-    if call.GLOBALS["ACTIVE"]:  # what looks on sees the write
+        call.check_in_place_autograd(input)
+    if call.GLOBALS["INTERCEPTORS"]:  # what looks on sees the write
         return call.in_place(REGISTRY["_copy"], (input, result), {})
-    return call.assign(record, input, result, input)
+    return call.write_result_in_place(record, input, result, input)
 
 
 def _torch_names(name: str, options: dict) -> None:
@@ -156,7 +156,7 @@ def alpha_dropout(F, input, p, training, inplace):
 @composite(
     "feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)",
     where="nn.functional",
-    layout=layouts.like_first,
+    layout=memory_layout.like_first,
 )
 def feature_alpha_dropout(F, input, p, training, inplace):
     """`alpha_dropout` of whole channels (dimension 1)."""
@@ -195,7 +195,7 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
         where="nn.functional",
         doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided "
         "by 1 - p.",
-        layout=layouts.like_first if spatial > 1 else None,
+        layout=memory_layout.like_first if spatial > 1 else None,
     )
     def drop(F, input, p, training, inplace):
         _check(p, ValueError)
@@ -223,7 +223,7 @@ def native_dropout(F, input, p, train):
     """(dropout of `input`, the mask of what was kept)."""
     if not train:
         return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
-    mask = _noise(input, "random_bernoulli", 1.0 - p).to(bool_)
+    mask = _noise(input, "_random_bernoulli", 1.0 - p).to(bool_)
     return F.native_dropout_backward(input, mask, 0.0 if p == 1 else 1.0 / (1.0 - p)), mask
 
 

@@ -3,7 +3,7 @@
 import math
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.checks import extremes
+from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
 
 # --- linear and bilinear --------------------------------------------------------------------------
@@ -220,7 +220,7 @@ op(
     doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
     gets no gradient.
     """,
-).sparse_flag = "sparse"
+).sparse_grad_param = "sparse"
 
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
@@ -261,13 +261,13 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
         )
     if include_last_offset and offsets.numel() == 0:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    low, high = extremes(offsets[0]) if offsets.numel() else (0, 0)
+    low, high = min_and_max(offsets[0]) if offsets.numel() else (0, 0)
     if low or high:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
             f"However, got {low or high}"
         )
-    last = extremes(offsets[-1])[1] if offsets.numel() else 0
+    last = min_and_max(offsets[-1])[1] if offsets.numel() else 0
     if last > indices.shape[0]:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
@@ -290,7 +290,7 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
 def _check_bag_range(indices, rows):
     """PyTorch's error for an index out of range; devices note it themselves, without a wait."""
     if indices.device.type == "cpu" and indices.numel():
-        for found in extremes(indices):
+        for found in min_and_max(indices):
             if not 0 <= found < rows:
                 raise RuntimeError(
                     f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {found}"
@@ -379,7 +379,7 @@ def one_hot(F, input, num_classes):
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return F.new_zeros(input, (*input.shape, num_classes))
-    smallest, largest = extremes(input)
+    smallest, largest = min_and_max(input)
     if smallest < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import REGISTRY, call, composite, layouts, op
-from .._dispatch.checks import anywhere, wanting
+from .._dispatch import REGISTRY, call, composite, memory_layout, op
+from .._dispatch.argument_checks import any_true, set_requires_grad
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -27,13 +27,13 @@ def _r2c_vjp(F, g, input_shape, dim, scale, onesided):
         shape = list(g.shape)
         shape[last] = missing
         g = F.cat([g, F.new_zeros(g, tuple(shape))], last)
-    return F.real(F.fft_c2c(g, dim, scale, False))
+    return F.real(F._fft_c2c_core(g, dim, scale, False))
 
 
 def _c2r_vjp(F, g, input_shape, dim, scale, last_size):
     """The half spectrum of the gradient; entries that stood for two count twice."""
     last = dim[-1]
-    spectrum = F.fft_r2c(g, dim, scale, True)
+    spectrum = F._fft_r2c_core(g, dim, scale, True)
     twice = last_size - input_shape[last]
     if twice <= 0:
         return spectrum
@@ -50,28 +50,28 @@ def _with_size(shape, dim, n):
 
 
 op(
-    "fft_c2c(Tensor input, dim, scale, forward)",
+    "_fft_c2c_core(Tensor input, dim, scale, forward)",
     where="",
     meta=lambda input: (input.shape, input.dtype),
-    vjp={"input": lambda F, g, dim, scale, forward: F.fft_c2c(g, dim, scale, not forward)},
-    layout=layouts.fourier,
+    vjp={"input": lambda F, g, dim, scale, forward: F._fft_c2c_core(g, dim, scale, not forward)},
+    layout=memory_layout.fft,
 )
 op(
-    "fft_r2c(Tensor input, dim, scale, onesided)",
+    "_fft_r2c_core(Tensor input, dim, scale, onesided)",
     where="",
     vjp={"input": _r2c_vjp},
     meta=lambda input, dim, onesided: (
         _with_size(input.shape, dim[-1], input.shape[dim[-1]] // 2 + 1 if onesided else input.shape[dim[-1]]),
         _COMPLEX[input.dtype],
     ),
-    layout=layouts.fourier_halved,
+    layout=memory_layout.fft_real_input,
 )
 op(
-    "fft_c2r(Tensor input, dim, scale, last_size)",
+    "_fft_c2r_core(Tensor input, dim, scale, last_size)",
     where="",
     vjp={"input": _c2r_vjp},
     meta=lambda input, dim, last_size: (_with_size(input.shape, dim[-1], last_size), _REAL[input.dtype]),
-    layout=layouts.fourier_to_real,
+    layout=memory_layout.fft_real_output,
 )
 
 
@@ -175,8 +175,8 @@ def _c2c_1d(F, x, n, dim, norm, forward):
     scale = _scale(norm, forward, n)
     x = _resized(F, x, (dim,), (n,))
     if x.dtype.is_complex:
-        return F.fft_c2c(x, (dim,), scale, forward)
-    whole = F.fft_r2c(x, (dim,), scale, False)
+        return F._fft_c2c_core(x, (dim,), scale, forward)
+    whole = F._fft_r2c_core(x, (dim,), scale, False)
     return whole if forward else whole.conj()
 
 
@@ -204,7 +204,7 @@ def _r2c_1d(F, name, x, n, dim, norm, forward):
     n = x.shape[dim] if n is None else n
     x = _as_real(F, name, x)
     _check_points(n)
-    half = F.fft_r2c(_resized(F, x, (dim,), (n,)), (dim,), _scale(norm, forward, n), True)
+    half = F._fft_r2c_core(_resized(F, x, (dim,), (n,)), (dim,), _scale(norm, forward, n), True)
     return half if forward else half.conj()
 
 
@@ -230,7 +230,7 @@ def _c2r_1d(F, x, n, dim, norm, forward):
     n = 2 * (x.shape[dim] - 1) if n is None else n
     _check_points(n)
     x = _resized(F, _as_float(F, x, True), (dim,), (n // 2 + 1,))
-    return F.fft_c2r(x.conj() if forward else x, (dim,), _scale(norm, forward, n), n)
+    return F._fft_c2r_core(x.conj() if forward else x, (dim,), _scale(norm, forward, n), n)
 
 
 @composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft")
@@ -255,7 +255,7 @@ def fft_hfft(F, input, n, dim, norm):
 def _c2c_nd(F, x, s, dim, norm, forward):
     dims, sizes = _dims_and_sizes(x, s, dim)
     x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F.fft_c2c(x, dims, _scale(norm, forward, _product(sizes)), forward) if dims else x
+    return F._fft_c2c_core(x, dims, _scale(norm, forward, _product(sizes)), forward) if dims else x
 
 
 def _r2c_nd(F, name, x, s, dim, norm):
@@ -263,7 +263,7 @@ def _r2c_nd(F, name, x, s, dim, norm):
     x = _as_real(F, name, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return F.fft_r2c(_resized(F, x, dims, sizes), dims, _scale(norm, True, _product(sizes)), True)
+    return F._fft_r2c_core(_resized(F, x, dims, sizes), dims, _scale(norm, True, _product(sizes)), True)
 
 
 def _half_sizes(name, x, s, dim):
@@ -280,7 +280,7 @@ def _half_sizes(name, x, s, dim):
 def _c2r_nd(F, name, x, s, dim, norm):
     dims, sizes, last = _half_sizes(name, x, s, dim)
     x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F.fft_c2r(x, dims, _scale(norm, False, _product(sizes[:-1]) * last), last)
+    return F._fft_c2r_core(x, dims, _scale(norm, False, _product(sizes[:-1]) * last), last)
 
 
 def _hfft_nd(F, name, x, s, dim, norm):
@@ -288,8 +288,8 @@ def _hfft_nd(F, name, x, s, dim, norm):
     x = _resized(F, _as_float(F, x, True), dims, sizes)
     scale = _scale(norm, True, _product(sizes[:-1]) * last)
     if len(dims) > 1:
-        x = F.fft_c2c(x, dims[:-1], 1.0, True)
-    return F.fft_c2r(x.conj(), dims[-1:], scale, last)
+        x = F._fft_c2c_core(x, dims[:-1], 1.0, True)
+    return F._fft_c2r_core(x.conj(), dims[-1:], scale, last)
 
 
 def _ihfft_nd(F, name, x, s, dim, norm):
@@ -299,8 +299,8 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     x = _as_float(F, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    half = F.fft_r2c(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, _product(sizes)), True).conj()
-    return F.fft_c2c(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
+    half = F._fft_r2c_core(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, _product(sizes)), True).conj()
+    return F._fft_c2c_core(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
 
 
 @composite("fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft")
@@ -400,7 +400,7 @@ def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
         if out.numel() == count:
             result = result.reshape(out.shape)
         return call.write_out(REGISTRY["_arange"], result, out)
-    return wanting(result, requires_grad)
+    return set_requires_grad(result, requires_grad)
 
 
 @composite("fft_fftfreq(" + _MAKE + ")", where="fft")
@@ -429,7 +429,7 @@ def _shift_dims(x, dim):
     return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
 
 
-@composite("fft_fftshift(Tensor input, dim=None)", where="fft", layout=layouts.contiguous)
+@composite("fft_fftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous)
 def fft_fftshift(F, input, dim):
     """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
 
@@ -440,7 +440,7 @@ def fft_fftshift(F, input, dim):
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
 
 
-@composite("fft_ifftshift(Tensor input, dim=None)", where="fft", layout=layouts.contiguous)
+@composite("fft_ifftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous)
 def fft_ifftshift(F, input, dim):
     """The inverse of `fftshift`."""
     dims = _shift_dims(input, dim)
@@ -656,7 +656,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     end = start + length if length is not None else whole - n_fft // 2 if center else whole
     stop = min(end, whole)
     total, cover = total[:, start:stop], cover[:, start:stop]
-    if not cover.is_meta and anywhere(cover.detach().abs() < 1e-11):
+    if not cover.is_meta and any_true(cover.detach().abs() < 1e-11):
         raise RuntimeError(f"{shown}window overlap add min: 1")
     result = total / cover
     if end > whole:

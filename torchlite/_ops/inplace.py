@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, call, composite, layouts, op
+from .._dispatch import INPLACE, MODE, VIEW, call, composite, memory_layout, op
 from .._dispatch.backend import owner_of
-from .._dispatch.call import check_writable
-from .._dispatch.checks import check_new
-from .._dispatch.graph import base_of, bump
-from .._dispatch.overlap import check_in_place, check_written, meets, repeats
-from .._dispatch.promotion import number_in
-from .._dispatch.shapes import broadcast, strides_in
-from .._dispatch.slots import SLOTS
-from .._tensor.sequences import of_numbers
+from .._dispatch.call import check_in_place_autograd
+from .._dispatch.argument_checks import check_new_size
+from .._dispatch.autograd_graph import base_of, bump_version
+from .._dispatch.memory_overlap import check_in_place, check_no_internal_overlap, has_partial_overlap, has_internal_overlap
+from .._dispatch.type_promotion import cast_scalar
+from .._dispatch.shapes import broadcast_shapes, memory_format_strides
+from .._dispatch.callbacks import CALLBACKS
+from .._tensor.nested_sequences import numbers_to_array
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
-from ._gradients import without_derivative
+from ._gradient_helpers import without_derivative
 
 
 def _copy_rule(input, src):
-    if broadcast(input.shape, src.shape) != tuple(input.shape):
+    if broadcast_shapes(input.shape, src.shape) != tuple(input.shape):
         raise RuntimeError(
             f"output with shape {list(input.shape)} doesn't match the broadcast shape "
-            f"{list(broadcast(input.shape, src.shape))}"
+            f"{list(broadcast_shapes(input.shape, src.shape))}"
         )
     return input.shape, input.dtype
 
@@ -53,14 +53,14 @@ _fill_diagonal = op(
 
 def _filled(input, value):
     if isinstance(value, (int, float, complex)):
-        value = number_in(value, input.dtype, infinite=math.prod(input._data.shape) == 1)
-    if call.GLOBALS["GUARDED"]:
-        call.guarded(input)
+        value = cast_scalar(value, input.dtype, infinite=math.prod(input._data.shape) == 1)
+    if call.GLOBALS["WRITE_CHECKS"]:
+        call.check_before_write(input)
     fill = getattr(input._table, "_fill_", None)  # a backend need not have it
     if fill is None or input._signs or (MODE.grad and input._node is not None) or not isinstance(value, (int, float)):
         return call.in_place(_fill, (input, value), {})
     fill(input._data, value)
-    bump(input)
+    bump_version(input)
     return input
 
 
@@ -71,18 +71,18 @@ def copy_(F, input, src, non_blocking):
     """
     if not hasattr(src, "_data"):
         return call.in_place(_fill, (input, src), {})
-    if call.GLOBALS["GUARDED"]:
-        call.guarded(input)
-        call.late((src,))
+    if call.GLOBALS["WRITE_CHECKS"]:
+        call.check_before_write(input)
+        call.regenerate_stale_views((src,))
     if src._table is input._table and not input._signs and (not MODE.grad or input._node is src._node is None):
         ours, theirs = input._data, src._data
-        if (ours.base is not None or theirs.base is not None) and (repeats(ours) or meets(input._table, ours, theirs)):
+        if (ours.base is not None or theirs.base is not None) and (has_internal_overlap(ours) or has_partial_overlap(input._table, ours, theirs)):
             check_in_place("_copy", [input, src])
         try:
             input._table._copy_(input._data, src._data)
         except Exception:  # the general path below says what is wrong
             return call.in_place(_copy, (input, src), {})
-        bump(input)
+        bump_version(input)
         return input
     return call.in_place(_copy, (input, src if src._table is input._table else src.to(input.device)), {})
 
@@ -95,7 +95,7 @@ def fill_(F, input, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        check_written(input)
+        check_no_internal_overlap(input)
     elif not isinstance(value, (int, float, complex)):
         if not hasattr(value, "item"):
             raise TypeError(
@@ -133,21 +133,21 @@ def resize_(F, input, size, memory_format):
     """
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    from .._tensor.storage import put_into
+    from .._tensor.storage import set_geometry
 
     if min(size, default=0) < 0 or math.prod(size) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
-    check_new(size, input.dtype.itemsize)
+    check_new_size(size, input.dtype.itemsize)
     if tuple(size) != input._data.shape or memory_format is not None:
         name = getattr(memory_format, "name", "contiguous_format")
         if name == "preserve_format":
             raise RuntimeError("Unsupported memory format Preserve")
-        put_into(input, None, size, strides_in(size, name), input.storage_offset())
-        bump(input)
+        set_geometry(input, None, size, memory_format_strides(size, name), input.storage_offset())
+        bump_version(input)
     return input
 
 
-SLOTS.resize = lambda tensor, shape: resize_(SLOTS.F, tensor, shape, None)
+CALLBACKS.resize = lambda tensor, shape: resize_(CALLBACKS.F, tensor, shape, None)
 
 
 @composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")
@@ -165,14 +165,14 @@ def set_(F, input, source, storage_offset, size, stride):
     """Let the tensor share the memory of `source` (a tensor of the same dtype, or a storage), or hold nothing; returns
     the tensor. A storage that is too small for the size grows.
     """
-    from .._tensor.storage import put_into
+    from .._tensor.storage import set_geometry
     from .._tensor.typed_storage import checked_bytes, is_storage
 
     if MODE.grad and input.requires_grad:
-        check_writable(input)
+        check_in_place_autograd(input)
     if source is None:
         input._data = input._table._empty((0,), input.dtype)
-        bump(input)
+        bump_version(input)
         return input
     if is_storage(source):
         storage = checked_bytes(source, input.dtype)
@@ -196,13 +196,13 @@ def set_(F, input, source, storage_offset, size, stride):
         input._data = source._memory
     else:
         size = tuple(size)
-        strides = strides_in(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
+        strides = memory_format_strides(size, "contiguous_format") if stride is None or not len(stride) else tuple(stride)
         storage = source.untyped_storage() if storage is None else storage
-        put_into(input, storage, size, strides, storage_offset)
-    bump(input)
+        set_geometry(input, storage, size, strides, storage_offset)
+    bump_version(input)
     sources = [t for t in (input, source) if getattr(t, "requires_grad", False)]
     if MODE.grad and sources and base_of(input) is None:
-        call.record(_set, input._table, [sources], (input,))
+        call.record_node(_set, input._table, [sources], (input,))
     return input
 
 
@@ -228,17 +228,17 @@ def equal(F, input, other):
 
 def _view_in_place(name, schema, doc, where="Tensor"):
     def turned(F, input, *args):
-        if call.GLOBALS["GUARDED"]:
-            call.guarded(input)
+        if call.GLOBALS["WRITE_CHECKS"]:
+            call.check_before_write(input)
         if MODE.grad and input._node is not None:
-            call.check_writable(input)
-        out = getattr(F, name)(call._alias(input), *args)
+            call.check_in_place_autograd(input)
+        out = getattr(F, name)(call._shallow_copy(input), *args)
         input._memory = out._memory
-        bump(input)
+        bump_version(input)
         if MODE.grad:  # without recording a leaf stays a leaf
             input._node = out._node
             if input._node is not None:
-                call.rebased(input)
+                call.invalidate_views(input)
         return input
 
     turned.__doc__ = doc
@@ -293,7 +293,7 @@ def detach_(F, input):
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch", layout=layouts.contiguous)
+@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous)
 def detach_copy(F, input):
     """A copy of the tensor without history."""
     return input.detach().clone()
@@ -349,5 +349,5 @@ def _mapped(F, name, callable, input, **others):
     if input.device.type == "meta":
         return input
     columns = [tensor.expand(input.shape).reshape(-1).tolist() for tensor in (input, *others.values())]
-    values = of_numbers([callable(*row) for row in zip(*columns, strict=True)], input.dtype)
-    return F.copy_(input, SLOTS.as_tensor(values).reshape(input.shape))
+    values = numbers_to_array([callable(*row) for row in zip(*columns, strict=True)], input.dtype)
+    return F.copy_(input, CALLBACKS.as_tensor(values).reshape(input.shape))

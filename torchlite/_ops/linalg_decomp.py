@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import NONDIFF, composite, layouts, op
-from .._dispatch.checks import whole
+from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch.argument_checks import unwrap_batched
 from .._types.dtypes import int32, int64
-from ._gradients import named, not_differentiable, without_derivative
+from ._gradient_helpers import named, not_differentiable, without_derivative
 from ._linalg_common import (
     LinAlgError,
     adjoint,
@@ -46,11 +46,11 @@ def _least(a):
 
 def _cholesky_vjp(F, g, out0):
     inner = lower_half(F, F.matmul(adjoint(F, out0), g[0]))
-    return hermitian_part(F, right_solve_lower(F, F.triangular_core(adjoint(F, out0), inner, True, False), out0))
+    return hermitian_part(F, right_solve_lower(F, F._triangular_core(adjoint(F, out0), inner, True, False), out0))
 
 
 op(
-    "cholesky_core(Tensor input)",
+    "_cholesky_core(Tensor input)",
     where="",
     outputs=("L", "info"),
     nondiff=(1,),
@@ -63,7 +63,7 @@ def _cholesky(F, name, A, upper):
     check_square(name, A)
     check_float(name, A, low_precision=True)
     check_kernel_float("cholesky_cpu", A)
-    lower, info = F.cholesky_core(A.mH if upper else A)
+    lower, info = F._cholesky_core(A.mH if upper else A)
     return lower, info
 
 
@@ -80,7 +80,7 @@ def _check_definite(name, info):
     "linalg_cholesky_ex(Tensor input, *, upper=False, check_errors=False)",
     where="linalg",
     outputs=("L", "info"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_cholesky_ex(F, A, upper, check_errors):
     """The Cholesky factor and info: 0, or the order of the first leading minor that is not positive-definite. See
@@ -95,7 +95,7 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     return named("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
 
 
-@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg", layout=layouts.columns)
+@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg", layout=memory_layout.f_contiguous)
 def linalg_cholesky(F, A, upper):
     """L with A = L L^H for Hermitian positive-definite (..., n, n) matrices; with `upper`, U with A = U^H U.
     LinAlgError for others.
@@ -109,7 +109,7 @@ def linalg_cholesky(F, A, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky(Tensor input, upper=False)", layout=layouts.columns)
+@composite("cholesky(Tensor input, upper=False)", layout=memory_layout.f_contiguous)
 def cholesky(F, input, upper):
     """See `linalg.cholesky`."""
     check_square("cholesky", input)
@@ -119,7 +119,7 @@ def cholesky(F, input, upper):
     return F.conj(lower.mT) if upper else lower
 
 
-@composite("cholesky_solve(Tensor input, Tensor L, upper=False)", layout=layouts.columns)
+@composite("cholesky_solve(Tensor input, Tensor L, upper=False)", layout=memory_layout.f_contiguous)
 def cholesky_solve(F, input, L, upper):
     """X with A X = input, given A's Cholesky factor `L` (lower, or upper with `upper`). Batch dimensions broadcast.
 
@@ -142,14 +142,14 @@ def cholesky_solve(F, input, L, upper):
             f"{L.dtype.scalar_name} instead."
         )
     lower = L.mH.tril() if upper else L.tril()
-    return F.triangular_core(lower.mH, F.triangular_core(lower, input, False, False), True, False)
+    return F._triangular_core(lower.mH, F._triangular_core(lower, input, False, False), True, False)
 
 
 def _check_regular(input):
     """LinAlgError for a factor with a zero on its diagonal."""
     if input.device.type == "meta" or not input.numel():
         return
-    zero = np.array(whole(input.detach().diagonal(0, -2, -1).eq(0)).cpu().tolist())
+    zero = np.array(unwrap_batched(input.detach().diagonal(0, -2, -1).eq(0)).cpu().tolist())
     if not zero.any():
         return
     batch = int(np.argwhere(zero.any(-1).reshape(-1))[0, 0])
@@ -161,7 +161,7 @@ def _check_regular(input):
     )
 
 
-@composite("cholesky_inverse(Tensor input, upper=False)", layout=layouts.columns)
+@composite("cholesky_inverse(Tensor input, upper=False)", layout=memory_layout.f_contiguous)
 def cholesky_inverse(F, input, upper):
     """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
 
@@ -172,7 +172,7 @@ def cholesky_inverse(F, input, upper):
     check_kernel_float("cholesky_inverse_out_cpu", input)
     _check_regular(input)
     lower = input.mH.tril() if upper else input.tril()
-    half = F.triangular_core(lower, F.expand(identity(F, input, input.shape[-1]), input.shape), False, False)
+    half = F._triangular_core(lower, F.expand(identity(F, input, input.shape[-1]), input.shape), False, False)
     return half.mH @ half
 
 
@@ -211,10 +211,10 @@ def _qr_rule(input, mode):
     return [((0,) if mode == "r" else (*_batch(input), m, k), input.dtype), ((*_batch(input), k, n), input.dtype)]
 
 
-op("qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, vjp={"input": _qr_vjp})
+op("_qr_core(Tensor input, mode)", where="", outputs=("Q", "R"), meta=_qr_rule, vjp={"input": _qr_vjp})
 
 
-@composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"), layout=layouts.columns)
+@composite("linalg_qr(Tensor A, mode='reduced')", where="linalg", outputs=("Q", "R"), layout=memory_layout.f_contiguous)
 def linalg_qr(F, A, mode):
     """A = Q R with orthonormal columns in Q and R upper triangular. `mode`: "reduced" (Q is m x min(m, n)), "complete"
     (m x m), or "r" (Q is left out, empty).
@@ -230,10 +230,10 @@ def linalg_qr(F, A, mode):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     check_kernel_float("geqrf_cpu", A)
-    return named("linalg_qr", F.qr_core(A, mode))
+    return named("linalg_qr", F._qr_core(A, mode))
 
 
-@composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=layouts.columns)
+@composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=memory_layout.f_contiguous)
 def qr(F, input, some):
     """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
     return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
@@ -257,7 +257,7 @@ op(
     >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
     tensor([5.0000, 0.8000])
     """,
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 
 
@@ -275,7 +275,7 @@ def _reflectors(F, A, tau):
     v = F.add(F.tril(F.narrow(A, -1, 0, k), -1), F.narrow(identity(F, A, m), -1, 0, k))
     inner = F.triu(F.matmul(adjoint(F, v), v), 1)
     mixed = F.add(identity(F, A, k), F.mul(inner, row(F, tau)))
-    solved = F.triangular_core(mixed, adjoint(F, F.narrow(v, -2, 0, A.shape[-1])), True, True)
+    solved = F._triangular_core(mixed, adjoint(F, F.narrow(v, -2, 0, A.shape[-1])), True, True)
     return v, inner, mixed, solved
 
 
@@ -290,7 +290,7 @@ def _householder_vjp(F, g, input, tau):
     v, inner, mixed, solved = _reflectors(F, input, tau)
     scaled = F.neg(F.matmul(adjoint(F, v), g))
     g_solved = F.mul(F.conj(column(F, tau)), scaled)
-    back = F.triangular_core(adjoint(F, mixed), g_solved, False, True)
+    back = F._triangular_core(adjoint(F, mixed), g_solved, False, True)
     g_mixed = F.neg(F.matmul(back, adjoint(F, solved)))
     g_inner = F.triu(F.mul(g_mixed, F.conj(row(F, tau))), 1)
     g_v = F.matmul(v, F.add(g_inner, adjoint(F, g_inner)))
@@ -303,7 +303,7 @@ def _householder_vjp(F, g, input, tau):
 
 
 op(
-    "householder_core(Tensor input, Tensor tau)",
+    "_householder_product_core(Tensor input, Tensor tau)",
     where="",
     composite=_householder,
     vjp={("input", "tau"): _householder_vjp},
@@ -315,7 +315,7 @@ op(
     "linalg_householder_product(Tensor input, Tensor tau)",
     where="linalg",
     alias="torch.orgqr Tensor.orgqr",
-    layout=layouts.columns,
+    layout=memory_layout.f_contiguous,
 )
 def linalg_householder_product(F, A, tau):
     """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
@@ -342,10 +342,10 @@ def linalg_householder_product(F, A, tau):
             f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {A.dtype.scalar_name}"
         )
     check_kernel_float("orgqr_cpu", A)
-    return F.householder_core(A, tau)
+    return F._householder_product_core(A, tau)
 
 
-@composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=layouts.columns)
+@composite("ormqr(Tensor input, Tensor tau, Tensor other, left=True, transpose=False)", layout=memory_layout.f_contiguous)
 def ormqr(F, input, tau, other, left, transpose):
     """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
     reflectors packed in `input` and `tau`.
@@ -391,7 +391,7 @@ def ormqr(F, input, tau, other, left, transpose):
 def _lu_square(F, gl, gu, lower, upper):
     """The gradient of P^T A for square L and U, which depend on nothing else."""
     inner = F.add(strictly_lower(F, F.matmul(adjoint(F, lower), gl)), F.triu(F.matmul(gu, adjoint(F, upper)), 0))
-    return over_adjoint(F, F.triangular_core(adjoint(F, lower), inner, True, True), upper)
+    return over_adjoint(F, F._triangular_core(adjoint(F, lower), inner, True, True), upper)
 
 
 def _lu_vjp(F, g, out0, out1):
@@ -408,18 +408,18 @@ def _lu_vjp(F, g, out0, out1):
         below = over_adjoint(F, F.narrow(gl, -2, k, m - k), square_u)
         gu_left = F.sub(gu_left, F.triu(F.matmul(adjoint(F, F.narrow(lower, -2, k, m - k)), below), 0))
     elif n > m:
-        beside = F.triangular_core(adjoint(F, square_l), F.narrow(gu, -1, k, n - k), True, True)
+        beside = F._triangular_core(adjoint(F, square_l), F.narrow(gu, -1, k, n - k), True, True)
         gl_top = F.sub(gl_top, F.matmul(beside, adjoint(F, F.narrow(upper, -1, k, n - k))))
     result = _lu_square(F, gl_top, gu_left, square_l, square_u)
     if m > n:
         result = F.cat([result, below], -2)
     elif n > m:
         result = F.cat([result, beside], -1)
-    return F.matmul(F.permutation_matrix(out1, m, F.dtype_of(packed)), result)
+    return F.matmul(F._permutation_matrix(out1, m, F.dtype_of(packed)), result)
 
 
 op(
-    "lu_core(Tensor input)",
+    "_lu_core(Tensor input)",
     where="",
     outputs=("LU", "pivots", "info"),
     nondiff=(1, 2),
@@ -427,13 +427,13 @@ op(
     meta=lambda input: [(input.shape, input.dtype), ((*_batch(input), _least(input)), int32), (_batch(input), int32)],
 )
 op(
-    "pivots_to_permutation(Tensor pivots, size)",
+    "_pivots_to_permutation(Tensor pivots, size)",
     where="",
     tags=NONDIFF,
     meta=lambda pivots, size: ((*pivots.shape[:-1], size), int64),
 )
 op(
-    "permutation_matrix(Tensor pivots, size, dtype)",
+    "_permutation_matrix(Tensor pivots, size, dtype)",
     where="",
     tags=NONDIFF,
     meta=lambda pivots, size, dtype: ((*pivots.shape[:-1], size, size), dtype),
@@ -446,14 +446,14 @@ def _checked_lu(F, name, A, pivot):
     check_kernel_float("lu_cpu", A)
     if not pivot:
         raise RuntimeError(f"linalg.{name.rpartition('.')[2]}: LU without pivoting is not implemented on the CPU")
-    return F.lu_core(A)
+    return F._lu_core(A)
 
 
 @composite(
     "linalg_lu_factor_ex(Tensor A, *, pivot=True, check_errors=False)",
     where="linalg",
     outputs=("LU", "pivots", "info"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal.
@@ -476,7 +476,7 @@ def _check_lu(name, info):
 
 
 @composite(
-    "linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"), layout=layouts.in_columns(0)
+    "linalg_lu_factor(Tensor A, *, pivot=True)", where="linalg", outputs=("LU", "pivots"), layout=memory_layout.f_contiguous_outputs(0)
 )
 def linalg_lu_factor(F, A, pivot):
     """L (below the diagonal, its own diagonal of ones left out) and U (above) in one (..., m, n) tensor, and the row
@@ -492,7 +492,7 @@ def linalg_lu_factor(F, A, pivot):
     return named("linalg_lu_factor", (packed, pivots))
 
 
-@composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=layouts.contiguous)
+@composite("linalg_lu(Tensor A, *, pivot=True)", where="linalg", outputs=("P", "L", "U"), layout=memory_layout.contiguous)
 def linalg_lu(F, A, pivot):
     """P, L, U with A = P L U: a permutation, a unit lower and an upper triangular matrix, the latter two (..., m, k)
     and (..., k, n) with k = min(m, n).
@@ -509,7 +509,7 @@ def linalg_lu(F, A, pivot):
     "lu_unpack(Tensor LU_data, Tensor LU_pivots, unpack_data=True, unpack_pivots=True)",
     where="torch",
     outputs=("P", "L", "U"),
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     """P, L, U from the packed form of `linalg.lu_factor`; parts that are not asked for are empty."""
@@ -521,14 +521,14 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     m, n = LU_data.shape[-2:]
     k = min(m, n)
     empty = LU_data.new_empty((0,))
-    permutation = F.permutation_matrix(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
+    permutation = F._permutation_matrix(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
     if not unpack_data:
         return named("lu_unpack", (permutation, empty, empty))
     lower = LU_data[..., :k].tril(-1) + identity(F, LU_data, max(m, k))[:, :k]
     return named("lu_unpack", (permutation, lower, LU_data[..., :k, :].triu()))
 
 
-@composite("lu(Tensor A, pivot=True, get_infos=False)", layout=layouts.in_columns(0))
+@composite("lu(Tensor A, pivot=True, get_infos=False)", layout=memory_layout.f_contiguous_outputs(0))
 def lu(F, A, pivot, get_infos):
     """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. Kept for old programs: see
     `linalg.lu_factor`.
@@ -542,7 +542,7 @@ def lu(F, A, pivot, get_infos):
 @composite(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)",
     where="linalg",
-    layout=layouts.solution_from_left,
+    layout=memory_layout.solve_left,
 )
 def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     """X with A X = B (X A = B with left=False; A^H for A with `adjoint`), from `linalg.lu_factor(A)`. Batch dimensions
@@ -568,16 +568,16 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
             f"linalg.lu_solve: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
             f"{B.shape[-2]}x{B.shape[-1]})"
         )
-    permutation = F.permutation_matrix(pivots, n, LU.dtype)
+    permutation = F._permutation_matrix(pivots, n, LU.dtype)
     if not left:
         return F.linalg_lu_solve(LU, pivots, B.mH, left=True, adjoint=not adjoint).mH
     if adjoint:
-        half = F.triangular_core(LU.triu().mH, B, False, False)
-        return permutation @ F.triangular_core(LU.mH, half, True, True)
-    return F.triangular_core(LU.triu(), F.triangular_core(LU, permutation.mT @ B, False, True), True, False)
+        half = F._triangular_core(LU.triu().mH, B, False, False)
+        return permutation @ F._triangular_core(LU.mH, half, True, True)
+    return F._triangular_core(LU.triu(), F._triangular_core(LU, permutation.mT @ B, False, True), True, False)
 
 
-@composite("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)", layout=layouts.columns)
+@composite("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)", layout=memory_layout.f_contiguous)
 def lu_solve(F, input, LU_data, LU_pivots):
     """See `linalg.lu_solve`, whose arguments come in another order."""
     return F.linalg_lu_solve(LU_data, LU_pivots, input)
@@ -587,7 +587,7 @@ def lu_solve(F, input, LU_data, LU_pivots):
 
 
 op(
-    "ldl_core(Tensor input, hermitian)",
+    "_ldl_factor_core(Tensor input, hermitian)",
     where="",
     outputs=("LD", "pivots", "info"),
     nondiff=(1, 2),
@@ -598,12 +598,12 @@ op(
 
 def _ldl_solve_vjp(F, g, LD, pivots, hermitian):
     if hermitian:
-        return F.ldl_solve_core(LD, pivots, g, True)
-    return F.conj(F.ldl_solve_core(LD, pivots, F.conj(g), False))
+        return F._ldl_solve_core(LD, pivots, g, True)
+    return F.conj(F._ldl_solve_core(LD, pivots, F.conj(g), False))
 
 
 op(
-    "ldl_solve_core(Tensor LD, Tensor pivots, Tensor B, hermitian)",
+    "_ldl_solve_core(Tensor LD, Tensor pivots, Tensor B, hermitian)",
     where="",
     vjp={"B": _ldl_solve_vjp},
     meta=lambda LD, pivots, B: (B.shape, B.dtype),
@@ -614,7 +614,7 @@ op(
     "linalg_ldl_factor_ex(Tensor input, *, hermitian=False, check_errors=False)",
     where="linalg",
     outputs=("LD", "pivots", "info"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     """See `linalg.ldl_factor`; info is 0, or the place of the first zero on D's diagonal."""
@@ -622,7 +622,7 @@ def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     check_square(name, A)
     check_float(name, A, low_precision=True)
     check_kernel_float("ldl_factor_kernel_cpu", A)
-    packed, pivots, info = F.ldl_core(A, hermitian)
+    packed, pivots, info = F._ldl_factor_core(A, hermitian)
     if check_errors:
         _check_ldl(name, info)
     return named("linalg_ldl_factor_ex", (packed, pivots, info))
@@ -641,7 +641,7 @@ def _check_ldl(name, info):
     "linalg_ldl_factor(Tensor input, *, hermitian=False)",
     where="linalg",
     outputs=("LD", "pivots"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_ldl_factor(F, A, hermitian):
     """Bunch-Kaufman factors of symmetric (or Hermitian) matrices, of which the lower triangle is read, packed as
@@ -672,7 +672,7 @@ def _check_pivots(matrices: list, n: int) -> None:
 
 
 @composite(
-    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg", layout=layouts.columns
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, hermitian=False)", where="linalg", layout=memory_layout.f_contiguous
 )
 def linalg_ldl_solve(F, LD, pivots, B, hermitian):
     """X with A X = B, from `linalg.ldl_factor(A)`."""
@@ -686,6 +686,6 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         )
     if not pivots.is_meta:
         rows = pivots.detach()
-        rows = whole(rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1))
+        rows = unwrap_batched(rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1))
         _check_pivots((rows if rows.ndim == 2 else rows.flatten(0, -2)).tolist(), LD.shape[-1])
-    return F.ldl_solve_core(LD.detach(), pivots, B, hermitian)
+    return F._ldl_solve_core(LD.detach(), pivots, B, hermitian)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, composite, layouts, op
-from .._dispatch.checks import anywhere
-from .._dispatch.public import torch
-from .._dispatch.shapes import broadcast, reduced, wrap_dims
+from .._dispatch import INPLACE, composite, memory_layout, op
+from .._dispatch.argument_checks import any_true
+from .._dispatch.public_functions import torch
+from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
-from ._gradients import keep_dims
+from ._gradient_helpers import keep_dims
 from ._linalg_common import check_float, check_matrix, check_square, check_tolerance, is_low, transposed
 
 _REAL = {complex64: float32, complex128: float64}
@@ -61,7 +61,7 @@ op(
     where="",
     vjp={"input": _vector_norm_vjp},
     meta=lambda input, dim, keepdim: (
-        reduced(input.shape, dim, keepdim) if dim else input.shape,
+        reduced_shape(input.shape, dim, keepdim) if dim else input.shape,
         _REAL.get(input.dtype, input.dtype),
     ),
 )
@@ -211,7 +211,7 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     return _vector_norm(F, "linalg.vector_norm", A, ord, dim, keepdim, dtype)
 
 
-@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=layouts.contiguous)
+@composite("norm(Tensor input, p='fro', dim=None, keepdim=False, out=None, dtype=None)", layout=memory_layout.contiguous)
 def norm(F, input, p, dim, keepdim, out, dtype):
     """The `p`-norm of all elements or over `dim`. Kept for old programs: see `linalg.vector_norm` and
     `linalg.matrix_norm`.
@@ -228,7 +228,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=layouts.contiguous)
+@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous)
 def renorm(F, input, p, dim, maxnorm):
     """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     if input.ndim < 2:
@@ -337,10 +337,10 @@ def _cdist_vjp(F, g, x1, x2, out, p, needs):
 
 
 op(
-    "cdist_core(Tensor x1, Tensor x2, p)",
+    "_cdist_core(Tensor x1, Tensor x2, p)",
     where="",
     vjp={("x1", "x2"): _cdist_vjp},
-    meta=lambda x1, x2: ((*broadcast(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
+    meta=lambda x1, x2: ((*broadcast_shapes(x1.shape[:-2], x2.shape[:-2]), x1.shape[-2], x2.shape[-2]), x1.dtype),
 )
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -368,7 +368,7 @@ def cdist(F, x1, x2, p, compute_mode):
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}")
-    return F.cdist_core(x1, x2, float(p))
+    return F._cdist_core(x1, x2, float(p))
 
 
 @composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist")
@@ -407,7 +407,7 @@ def _weights(name, weights, count, integral):
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if anywhere(weights < 0):
+    if any_true(weights < 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
@@ -450,7 +450,7 @@ def cov(F, input, correction, fweights, aweights):
         freedom = total - correction
     else:
         freedom = total - correction * (weights * aweights).sum() / total
-    if freedom <= 0 if isinstance(freedom, (int, float)) else anywhere(freedom <= 0):
+    if freedom <= 0 if isinstance(freedom, (int, float)) else any_true(freedom <= 0):
         import warnings
 
         warnings.warn(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, layouts, op
-from .._dispatch.checks import everywhere
-from .._dispatch.shapes import broadcast
+from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch.argument_checks import all_true
+from .._dispatch.shapes import broadcast_shapes
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
-from ._gradients import named
+from ._gradient_helpers import named
 from ._linalg_common import (
     adjoint,
     check_fit,
@@ -38,7 +38,7 @@ def _epsilon(x):
 
 
 def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
-    gb = F.triangular_core(adjoint(F, A), g, not upper, unitriangular)
+    gb = F._triangular_core(adjoint(F, A), g, not upper, unitriangular)
     if not needs[0]:
         return None, gb
     ga = F.neg(F.matmul(gb, adjoint(F, out)))
@@ -48,11 +48,11 @@ def _triangular_vjp(F, g, A, out, upper, unitriangular, needs):
 
 
 def _product_rule(A, B):
-    return (*broadcast(B.shape[:-2], A.shape[:-2]), *B.shape[-2:]), B.dtype
+    return (*broadcast_shapes(B.shape[:-2], A.shape[:-2]), *B.shape[-2:]), B.dtype
 
 
 op(
-    "triangular_core(Tensor A, Tensor B, upper, unitriangular)",
+    "_triangular_core(Tensor A, Tensor B, upper, unitriangular)",
     where="",
     meta=lambda A, B, upper: _product_rule(A, B),
     vjp={("A", "B"): _triangular_vjp},
@@ -62,7 +62,7 @@ op(
 @composite(
     "linalg_solve_triangular(Tensor A, Tensor B, *, upper, left=True, unitriangular=False)",
     where="linalg",
-    layout=layouts.columns,
+    layout=memory_layout.f_contiguous,
 )
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch
@@ -81,14 +81,14 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     check_fit(name, A, B, left)
     check_float(name, A)
     if left:
-        return F.triangular_core(A, B, upper, unitriangular)
-    return F.triangular_core(A.mT, B.mT, not upper, unitriangular).mT
+        return F._triangular_core(A, B, upper, unitriangular)
+    return F._triangular_core(A.mT, B.mT, not upper, unitriangular).mT
 
 
 @composite(
     "triangular_solve(Tensor b, Tensor A, upper=True, transpose=False, unitriangular=False)",
     outputs=("solution", "cloned_coefficient"),
-    layout=layouts.columns,
+    layout=memory_layout.f_contiguous,
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """(X, a copy of A) with A X = b. Kept for old programs: see `linalg.solve_triangular`."""
@@ -105,7 +105,7 @@ def triangular_solve(F, b, A, upper, transpose, unitriangular):
             f"{A.dtype.scalar_name} instead."
         )
     matrix = A.mT if transpose else A
-    solution = F.triangular_core(matrix, b, upper != transpose, unitriangular)
+    solution = F._triangular_core(matrix, b, upper != transpose, unitriangular)
     return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
 
 
@@ -118,7 +118,7 @@ def _inv_vjp(F, g, out0):
 
 
 op(
-    "inv_core(Tensor input)",
+    "_inv_core(Tensor input)",
     where="",
     outputs=("inverse", "info"),
     nondiff=(1,),
@@ -130,14 +130,14 @@ op(
 def _inverse(F, name, A):
     check_square(name, A)
     check_float(name, A)
-    return F.inv_core(A)
+    return F._inv_core(A)
 
 
 @composite(
     "linalg_inv_ex(Tensor A, *, check_errors=False)",
     where="linalg",
     outputs=("inverse", "info"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_inv_ex(F, A, check_errors):
     """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`.
@@ -151,7 +151,7 @@ def linalg_inv_ex(F, A, check_errors):
     return named("linalg_inv_ex", (inverse, info))
 
 
-@composite("linalg_inv(Tensor A)", where="linalg", layout=layouts.columns)
+@composite("linalg_inv(Tensor A)", where="linalg", layout=memory_layout.f_contiguous)
 def linalg_inv(F, A):
     """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
 
@@ -164,19 +164,19 @@ def linalg_inv(F, A):
     return inverse
 
 
-@composite("inverse(Tensor input)", layout=layouts.columns)
+@composite("inverse(Tensor input)", layout=memory_layout.f_contiguous)
 def inverse(F, input):
     """See `linalg.inv`."""
     return F.linalg_inv(input)
 
 
 def _solve_vjp(F, g, A, out0, needs):
-    gb = F.solve_core(adjoint(F, A), g[0])[0]
+    gb = F._solve_core(adjoint(F, A), g[0])[0]
     return F.neg(F.matmul(gb, adjoint(F, out0))) if needs[0] else None, gb
 
 
 op(
-    "solve_core(Tensor A, Tensor B)",
+    "_solve_core(Tensor A, Tensor B)",
     where="",
     outputs=("result", "info"),
     nondiff=(1,),
@@ -204,9 +204,9 @@ def _solve(F, name, A, B, left):
             "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
     if left:
-        result, info = F.solve_core(A, right)
+        result, info = F._solve_core(A, right)
     else:
-        result, info = F.solve_core(A.mT, right.mT)
+        result, info = F._solve_core(A.mT, right.mT)
         result = result.mT
     return result.squeeze(-1) if vectors else result, info
 
@@ -215,7 +215,7 @@ def _solve(F, name, A, B, left):
     "linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)",
     where="linalg",
     outputs=("result", "info"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_solve_ex(F, A, B, left, check_errors):
     """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
@@ -225,7 +225,7 @@ def linalg_solve_ex(F, A, B, left, check_errors):
     return named("linalg_solve_ex", (result, info))
 
 
-@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=layouts.columns)
+@composite("linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=memory_layout.f_contiguous)
 def linalg_solve(F, A, B, left):
     """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix.
     LinAlgError when A is singular.
@@ -306,7 +306,7 @@ def _pinv_vjp(F, g, input, out):
 
 
 op(
-    "pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)",
+    "_pinv_core(Tensor input, Tensor|Number rtol, Tensor|Number atol, hermitian)",
     where="",
     vjp={"input": _pinv_vjp},
     meta=lambda input: ((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype),
@@ -332,7 +332,7 @@ def _tolerances(A, atol, rtol):
 @composite(
     "linalg_pinv(Tensor input, rcond=None, *, atol=None, rtol=None, hermitian=False)",
     where="linalg",
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
     """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count
@@ -359,7 +359,7 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
         check_tolerance("torch.linalg.pinv", name, limit)
     atol, rtol = _tolerances(A, atol, rtol)
     atol, rtol = (t.detach() if hasattr(t, "detach") else t for t in (atol, rtol))
-    return converged("linalg.svd", F.pinv_core, A, rtol, atol, hermitian)
+    return converged("linalg.svd", F._pinv_core, A, rtol, atol, hermitian)
 
 
 @composite("pinverse(Tensor input, rcond=1e-15)")
@@ -368,7 +368,7 @@ def pinverse(F, input, rcond):
     return F.linalg_pinv(input, rcond)
 
 
-op("lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-2]), int64))
+op("_lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, meta=lambda input: (tuple(input.shape[:-2]), int64))
 
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -377,7 +377,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     "linalg_lstsq(Tensor input, Tensor b, rcond=None, *, driver=None)",
     where="linalg",
     outputs=("solution", "residuals", "rank", "singular_values"),
-    layout=layouts.in_columns(0),
+    layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_lstsq(F, A, B, rcond, driver):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B
@@ -418,10 +418,10 @@ def linalg_lstsq(F, A, B, rcond, driver):
         raise RuntimeError("This function doesn't handle types other than float and double")
     check_kernel_float("linalg_lstsq_cpu", A)
     cut = _epsilon(A) * max(m, n) if rcond is None else rcond
-    solution = F.pinv_core(A, cut, 0.0, False) @ right
-    rank = F.lstsq_rank(A.detach(), cut)
+    solution = F._pinv_core(A, cut, 0.0, False) @ right
+    rank = F._lstsq_rank(A.detach(), cut)
     residuals = nothing = F.real(F.clone(A.flatten()[:0]))
-    if m > n and driver != "gelsy" and (driver == "gels" or everywhere(rank == n)):
+    if m > n and driver != "gelsy" and (driver == "gels" or all_true(rank == n)):
         error = A @ solution - right
         residuals = F.real(error * error.conj()).sum(-2)
     values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing.detach()
@@ -433,19 +433,19 @@ def linalg_lstsq(F, A, B, rcond, driver):
 
 
 def _conj_cofactors(F, input, det):
-    return F.mul(column(F, column(F, F.conj(det))), adjoint(F, F.inv_core(input)[0]))
+    return F.mul(column(F, column(F, F.conj(det))), adjoint(F, F._inv_core(input)[0]))
 
 
 op(
-    "conj_cofactors(Tensor input, Tensor det)",
+    "_conj_cofactor_matrix(Tensor input, Tensor det)",
     where="",
     composite=_conj_cofactors,
     meta=lambda input: (input.shape, input.dtype),
 )
 op(
-    "det_core(Tensor input)",
+    "_det_core(Tensor input)",
     where="",
-    vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F.conj_cofactors(input, out))},
+    vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F._conj_cofactor_matrix(input, out))},
     meta=lambda input: (tuple(input.shape[:-2]), input.dtype),
 )
 
@@ -460,7 +460,7 @@ def linalg_det(F, A):
     check_square("linalg.det", A)
     check_float("linalg.det", A, low_precision=True)
     check_kernel_float("lu_cpu", A)
-    return F.det_core(A)
+    return F._det_core(A)
 
 
 @composite("det(Tensor input)")
@@ -471,17 +471,17 @@ def det(F, input):
 
 def _slogdet_vjp(F, g, input, out0, input_dtype):
     if not input_dtype.is_complex:
-        return F.mul(column(F, column(F, g[1])), adjoint(F, F.inv_core(input)[0])) if g[1] is not None else None
+        return F.mul(column(F, column(F, g[1])), adjoint(F, F._inv_core(input)[0])) if g[1] is not None else None
     scale = None if g[1] is None else F.to(g[1], input_dtype)
     if g[0] is not None:
         turned = F.mul(g[0], F.conj(out0))
         phase = F.sub(turned, F.to(F.real(turned), input_dtype))
         scale = phase if scale is None else F.add(scale, phase)
-    return F.mul(column(F, column(F, scale)), adjoint(F, F.inv_core(input)[0]))
+    return F.mul(column(F, column(F, scale)), adjoint(F, F._inv_core(input)[0]))
 
 
 op(
-    "slogdet_core(Tensor input)",
+    "_slogdet_core(Tensor input)",
     where="",
     outputs=("sign", "logabsdet"),
     vjp={"input": _slogdet_vjp},
@@ -502,7 +502,7 @@ def linalg_slogdet(F, A):
     """
     check_square("linalg.slogdet", A)
     check_float("linalg.slogdet", A)
-    return named("linalg_slogdet", F.slogdet_core(A))
+    return named("linalg_slogdet", F._slogdet_core(A))
 
 
 @composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"))
@@ -520,7 +520,7 @@ def logdet(F, input):
     """
     check_square("logdet", input)
     check_float("logdet", input)
-    sign, logarithm = F.slogdet_core(input)
+    sign, logarithm = F._slogdet_core(input)
     if input.dtype.is_complex:
         return logarithm + F.log(sign)
     return F.where(F.eq(sign.detach(), -1.0), F.full_like(logarithm, float("nan")), logarithm)

@@ -6,10 +6,10 @@ for complex singular vectors.
 
 from __future__ import annotations
 
-from .._dispatch import NONDIFF, composite, layouts, op
-from .._dispatch.checks import differentiated
+from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch.argument_checks import is_tracked_by_autograd
 from .._types.dtypes import complex64, complex128, float32, float64
-from ._gradients import named
+from ._gradient_helpers import named
 from ._linalg_common import (
     adjoint,
     check_float,
@@ -58,14 +58,14 @@ def _eigh_vjp(F, g, out0, out1, input_dtype):
 
 
 op(
-    "eigh_core(Tensor input, UPLO)",
+    "_eigh_core(Tensor input, UPLO)",
     where="",
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eigh_vjp},
     meta=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
 )
 op(
-    "eigvalsh_core(Tensor input, UPLO)",
+    "_eigvalsh_core(Tensor input, UPLO)",
     where="",
     tags=NONDIFF,
     meta=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)),
@@ -84,7 +84,7 @@ def _check_eigh(A, UPLO):
     "linalg_eigh(Tensor input, UPLO='L')",
     where="linalg",
     outputs=("eigenvalues", "eigenvectors"),
-    layout=layouts.in_columns(1),
+    layout=memory_layout.f_contiguous_outputs(1),
 )
 def linalg_eigh(F, A, UPLO):
     """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of
@@ -96,16 +96,16 @@ def linalg_eigh(F, A, UPLO):
     tensor([1., 2.])
     """
     UPLO = _check_eigh(A, UPLO)
-    return named("linalg_eigh", converged("linalg.eigh", F.eigh_core, A, UPLO))
+    return named("linalg_eigh", converged("linalg.eigh", F._eigh_core, A, UPLO))
 
 
 @composite("linalg_eigvalsh(Tensor input, UPLO='L')", where="linalg")
 def linalg_eigvalsh(F, A, UPLO):
     """The eigenvalues that `linalg.eigh` gives."""
     UPLO = _check_eigh(A, UPLO)
-    if differentiated(A):
-        return converged("linalg.eigh", F.eigh_core, A, UPLO)[0]
-    return converged("linalg.eigh", F.eigvalsh_core, A, UPLO)
+    if is_tracked_by_autograd(A):
+        return converged("linalg.eigh", F._eigh_core, A, UPLO)[0]
+    return converged("linalg.eigh", F._eigvalsh_core, A, UPLO)
 
 
 def _eig_vjp(F, g, out0, out1, input_dtype):
@@ -120,7 +120,7 @@ def _eig_vjp(F, g, out0, out1, input_dtype):
         inner = F.where(on_diagonal(F, values, values.shape[-1]), F.zeros_like(inner), inner)
     if g[0] is not None:
         inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
-    result = F.solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
+    result = F._solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
     return result if input_dtype.is_complex else F.real(result)
 
 
@@ -129,8 +129,8 @@ def _eig_rule(input):
     return [(tuple(input.shape[:-1]), kind), (input.shape, kind)]
 
 
-op("eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eig_vjp}, meta=_eig_rule)
-op("eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
+op("_eig_core(Tensor input)", where="", outputs=("eigenvalues", "eigenvectors"), vjp={"input": _eig_vjp}, meta=_eig_rule)
+op("_eigvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _eig_rule(input)[0])
 
 
 def _check_eig(name, A):
@@ -141,7 +141,7 @@ def _check_eig(name, A):
 
 
 @composite(
-    "linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"), layout=layouts.in_columns(1)
+    "linalg_eig(Tensor input)", where="linalg", outputs=("eigenvalues", "eigenvectors"), layout=memory_layout.f_contiguous_outputs(1)
 )
 def linalg_eig(F, A):
     """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices.
@@ -150,16 +150,16 @@ def linalg_eig(F, A):
     tensor([0., 0.])
     """
     _check_eig("linalg.eig", A)
-    return named("linalg_eig", converged("linalg.eig", F.eig_core, A))
+    return named("linalg_eig", converged("linalg.eig", F._eig_core, A))
 
 
 @composite("linalg_eigvals(Tensor input)", where="linalg")
 def linalg_eigvals(F, A):
     """The eigenvalues that `linalg.eig` gives."""
     _check_eig("linalg.eigvals", A)
-    if differentiated(A):
-        return converged("linalg.eig", F.eig_core, A)[0]
-    return converged("linalg.eig", F.eigvals_core, A)
+    if is_tracked_by_autograd(A):
+        return converged("linalg.eig", F._eig_core, A)[0]
+    return converged("linalg.eig", F._eigvals_core, A)
 
 
 # --- singular values ------------------------------------------------------------------------------
@@ -233,8 +233,8 @@ def _svd_rule(input, full_matrices):
     ]
 
 
-op("svd_core(Tensor input, full_matrices)", where="", outputs=("U", "S", "Vh"), vjp={"input": _svd_vjp}, meta=_svd_rule)
-op("svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
+op("_svd_core(Tensor input, full_matrices)", where="", outputs=("U", "S", "Vh"), vjp={"input": _svd_vjp}, meta=_svd_rule)
+op("_svdvals_core(Tensor input)", where="", tags=NONDIFF, meta=lambda input: _svd_rule(input, False)[1])
 
 
 def _check_svd(A):
@@ -247,7 +247,7 @@ def _check_svd(A):
     "linalg_svd(Tensor A, full_matrices=True, *, driver=None)",
     where="linalg",
     outputs=("U", "S", "Vh"),
-    layout=layouts.in_columns(0, 2),
+    layout=memory_layout.f_contiguous_outputs(0, 2),
 )
 def linalg_svd(F, A, full_matrices, driver):
     """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first
@@ -264,7 +264,7 @@ def linalg_svd(F, A, full_matrices, driver):
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         )
-    return named("linalg_svd", converged("linalg.svd", F.svd_core, A, full_matrices))
+    return named("linalg_svd", converged("linalg.svd", F._svd_core, A, full_matrices))
 
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg")
@@ -275,12 +275,12 @@ def linalg_svdvals(F, A, driver):
     tensor([3., 2.])
     """
     _check_svd(A)
-    if differentiated(A):
-        return converged("linalg.svd", F.svd_core, A, False)[1]
-    return converged("linalg.svd", F.svdvals_core, A)
+    if is_tracked_by_autograd(A):
+        return converged("linalg.svd", F._svd_core, A, False)[1]
+    return converged("linalg.svd", F._svdvals_core, A)
 
 
-@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"), layout=layouts.in_columns(0))
+@composite("svd(Tensor input, some=True, compute_uv=True)", outputs=("U", "S", "V"), layout=memory_layout.f_contiguous_outputs(0))
 def svd(F, input, some, compute_uv):
     """U, S, V with input = U diag(S) V^H. Kept for old programs: `linalg.svd` gives V^H."""
     if input.ndim < 2:

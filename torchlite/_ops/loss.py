@@ -7,9 +7,9 @@ The classification losses (cross_entropy and what it is made of) are in `cross_e
 import math
 import warnings
 
-from torchlite._dispatch import composite, layouts
-from torchlite._dispatch.checks import anywhere
-from torchlite._dispatch.shapes import broadcast
+from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch.argument_checks import any_true
+from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import FLOAT, int64, promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
@@ -154,7 +154,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = F.full_like(input, var)
-    elif var.device.type != "meta" and anywhere(var < 0):
+    elif var.device.type != "meta" and any_true(var < 0):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -204,7 +204,7 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
 @composite(
     f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
     where="nn.functional",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
     """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are kept above -100."""
@@ -214,7 +214,7 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
             f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
             "deprecated. Please ensure they have the same size."
         )
-    if input.device.type != "meta" and anywhere((input < 0) | (input > 1)):
+    if input.device.type != "meta" and any_true((input < 0) | (input > 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = F._bce(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -243,7 +243,7 @@ composite("_bce(Tensor input, Tensor target)", where="", vjp={"input": _bce_inpu
     f"binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, {LEGACY}, Tensor? "
     "pos_weight=None)",
     where="nn.functional",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
     """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the
@@ -286,7 +286,7 @@ def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, 
 @composite(
     f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})",
     where="nn.functional",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reduction):
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
@@ -339,7 +339,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
     if target.dtype is not int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
     index = target.reshape(-1, 1)
-    if index.device.type != "meta" and anywhere((index < 0) | (index >= classes)):
+    if index.device.type != "meta" and any_true((index < 0) | (index >= classes)):
         raise RuntimeError("target out of range")
     right = F.gather(x, 1, index)
     hinge = F.relu(margin - right + x)
@@ -380,7 +380,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
 
 
 @composite(
-    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional", layout=layouts.contiguous
+    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)", where="torch nn.functional", layout=memory_layout.contiguous
 )
 def cosine_similarity(F, x1, x2, dim, eps):
     """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
@@ -388,7 +388,7 @@ def cosine_similarity(F, x1, x2, dim, eps):
     if not (common.is_floating_point or common.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
     x1, x2 = x1.to(common), x2.to(common)
-    shape = broadcast(x1.shape, x2.shape)
+    shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     length1, length2 = x1.norm(2, dim, keepdim=True), x2.norm(2, dim, keepdim=True)
     # The length is limited below without a gradient through the limit.

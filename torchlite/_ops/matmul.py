@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._dispatch import INPLACE, KEEPS_DTYPE, composite, layouts, op
-from .._dispatch.shapes import broadcast, wrap_dim
+from .._dispatch import INPLACE, KEEPS_DTYPE, composite, memory_layout, op
+from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, column, row
 
@@ -44,7 +44,7 @@ def _matmul_shape(input, other):
     left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
     if left[-1] != right[-2]:
         if len(a) > 2 and len(b) > 2:
-            batches = _count(broadcast(a[:-2], b[:-2]))
+            batches = _count(broadcast_shapes(a[:-2], b[:-2]))
             raise RuntimeError(
                 f"Expected size for first two dimensions of batch2 tensor to be: [{batches}, {a[-1]}] but got: "
                 f"[{batches}, {b[-2]}]."
@@ -55,7 +55,7 @@ def _matmul_shape(input, other):
         )
     (_bmm_dtypes if len(a) > 2 and len(b) > 2 else _mm_dtypes)(input, other)
     shape = (
-        *broadcast(left[:-2], right[:-2]),
+        *broadcast_shapes(left[:-2], right[:-2]),
         *(left[-2:-1] if len(a) > 1 else ()),
         *(right[-1:] if len(b) > 1 else ()),
     )
@@ -165,7 +165,7 @@ op(
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 # --- matrices and vectors of fixed rank -----------------------------------------------------------
@@ -192,7 +192,7 @@ op(
     doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
     broadcast.
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 op(
     "mv(Tensor input, Tensor vec)",
@@ -375,7 +375,7 @@ def _check_factor(name, factor, to):
         raise RuntimeError(f"value cannot be converted to type {to.c_name} without overflow")
 
 
-@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=layouts.pointwise)
+@composite("addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=memory_layout.pointwise)
 def addr(F, input, vec1, vec2, beta, alpha):
     """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
     for name, x in (("vec1", vec1), ("vec2", vec2)):
@@ -538,7 +538,7 @@ def tensordot(F, a, b, dims):
     return (left @ right).reshape(shape)
 
 
-@composite("kron(Tensor input, Tensor other)", layout=layouts.pointwise)
+@composite("kron(Tensor input, Tensor other)", layout=memory_layout.pointwise)
 def kron(F, input, other):
     """The Kronecker product: every element of `input` times the whole of `other`, as blocks. The shorter shape is
     padded with leading ones.
@@ -554,7 +554,7 @@ def kron(F, input, other):
     return (input.reshape(one) * other.reshape(two)).reshape([m * n for m, n in zip(a, b, strict=True)])
 
 
-@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg", layout=layouts.contiguous)
+@composite("linalg_cross(Tensor input, Tensor other, *, dim=-1)", where="linalg", layout=memory_layout.contiguous)
 def linalg_cross(F, input, other, dim):
     """The cross product of vectors of length 3 along `dim`; other dimensions broadcast.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import composite, layouts, op
+from torchlite._dispatch import composite, memory_layout, op
 
 
 def _padded_shape(shape, pad):
@@ -58,7 +58,7 @@ op(
    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
    tensor([0., 1., 1., 0., 0.])
     """,
-    layout=layouts.suggested,
+    layout=memory_layout.suggest_memory_format,
 ).numbers = {"value": False}
 
 
@@ -129,7 +129,7 @@ def _check(input, pad, mode):
             raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
 
 
-@composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional", layout=layouts.padded)
+@composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional", layout=memory_layout.padding)
 def pad(F, input, pad, mode, value):
     """`input` with places added around its last dimensions.
 

@@ -16,14 +16,14 @@ from torchlite._dispatch import (
     POINTWISE,
     REGISTRY,
     composite,
-    layouts,
+    memory_layout,
     op,
 )
-from torchlite._dispatch.promotion import check_held, in_64_bits, number_in, result_dtype
-from torchlite._dispatch.shapes import broadcast
+from torchlite._dispatch.type_promotion import check_scalar_range, check_int64, cast_scalar, result_dtype
+from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import int64
 
-from ._gradients import without_derivative
+from ._gradient_helpers import without_derivative
 
 _SINGLE = np.dtype("float32")
 PW = POINTWISE | INPLACE
@@ -81,7 +81,7 @@ def sub_rule(input, other):
     """Shape and dtype, asked for when the kernel refuses: then for the words."""
     check_sub(input, other)
     arrays = [value for value in (input, other) if hasattr(value, "dtype")]
-    return broadcast(*(value.shape for value in arrays)), arrays[0].dtype
+    return broadcast_shapes(*(value.shape for value in arrays)), arrays[0].dtype
 
 
 def neg_rule(input):
@@ -189,9 +189,9 @@ def scaled(F, input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and to.category < 3:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    check_held(alpha, to)
+    check_scalar_range(alpha, to)
     if not to.category:
-        alpha = bool(in_64_bits(alpha))
+        alpha = bool(check_int64(alpha))
         return F.mul(other, alpha) if hasattr(other, "shape") else other and alpha
     return F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
 
@@ -247,7 +247,7 @@ def div_rounded(F, input, other, rounding_mode):
 
 # What they are where their keywords are not given.
 for _name in ("add", "sub", "div"):
-    REGISTRY[f"_{_name}"].plainly = _name
+    REGISTRY[f"_{_name}"].base_op = _name
 
 
 # --- comparisons and logic ------------------------------------------------------------------------
@@ -395,11 +395,11 @@ op(
         "input": lambda F, g, condition: F._choose(g, 0, condition),
         "other": lambda F, g, condition: F._choose(0, g, condition),
     },
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 ).numbers = {"input": True, "other": True}
 
 
-@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=layouts.pointwise)
+@composite("_where(Tensor condition, Tensor|Number input, Tensor|Number other)", where="", layout=memory_layout.pointwise)
 def _where(F, condition, input, other):
     return F._choose(input, other, condition)
 
@@ -407,7 +407,7 @@ def _where(F, condition, input, other):
 @composite(
     "where(Tensor condition, Tensor|Number? input=None, Tensor|Number? other=None)",
     where="torch",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 def where(F, condition, input, other):
     """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
@@ -429,7 +429,7 @@ def where_method(F, input, condition, other):
     return F.where(condition, input, other)
 
 
-@composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=layouts.like_first)
+@composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=memory_layout.like_first)
 def fill(F, input, value):
     """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
     if hasattr(value, "shape"):
@@ -438,5 +438,5 @@ def fill(F, input, value):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
     if isinstance(value, (int, float, complex)):
-        value = number_in(value, input.dtype, infinite=input.numel() == 1)
+        value = cast_scalar(value, input.dtype, infinite=input.numel() == 1)
     return F._fill(input, value)

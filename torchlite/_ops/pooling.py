@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, layouts
-from torchlite._dispatch.checks import extremes
+from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch.argument_checks import min_and_max
 
 from .conv import tuple_of
-from .pooling_records import check_padding, pooled
+from .pooling_kernels import check_padding, pooled
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
@@ -336,7 +336,7 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
     flat = (*lead, math.prod(input.shape[input.ndim - count :]))
     if input.device.type != "meta" and 0 not in flat:
-        low, high = extremes(indices)
+        low, high = min_and_max(indices)
         if low < 0 or high >= places:
             wrong = low if low < 0 else high
             raise RuntimeError(
@@ -355,7 +355,7 @@ def _declare_unpool(n):
         where="nn.functional",
         doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places "
         "that `indices` (int64) names.",
-        layout=layouts.suggested_of_images if n > 1 else None,
+        layout=memory_layout.suggest_memory_format_2d if n > 1 else None,
     )(max_unpool)
 
 
@@ -410,7 +410,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
         if o + k - 1 > n:
             raise RuntimeError(f"{name}(): pool {label} {k} too large relative to input {label} {n}")
     if samples is None:
-        from .._dispatch.public import torch
+        from .._dispatch.public_functions import torch
 
         samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
     _check_samples(samples, x, count)

@@ -1,7 +1,7 @@
 """Random numbers: the kernels that draw them, and PyTorch's functions and in-place methods over these.
 
 A kernel `random_*(size, dtype, parameters ..., engine)` makes a new contiguous array from a generator's engine (see
-`torchlite._device.generators`). A backend needs `random_uniform`, `random_normal` and `random_integers`; the others
+`torchlite._device.generators`). A backend needs `_random_uniform`, `_random_normal` and `_random_integers`; the others
 have composites.
 """
 
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .._device.generators import check_target, draw, drawn_into, engine_of, fill
-from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, layouts, op
-from .._dispatch.checks import anywhere, everywhere, wanting
-from .._dispatch.interceptors import batching
-from .._dispatch.overlap import check_in_place
-from .._dispatch.public import torch
+from .._device.generators import check_in_place_random, new_random_tensor, write_random_values, engine_of, fill_random
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, call, composite, memory_layout, op
+from .._dispatch.argument_checks import any_true, all_true, set_requires_grad
+from .._dispatch.interceptors import is_inside_vmap
+from .._dispatch.memory_overlap import check_in_place
+from .._dispatch.public_functions import torch
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
-from ._gradients import without_derivative
+from ._gradient_helpers import without_derivative
 from .creation import _place, _size
 
 _SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "meta": lambda size, dtype: (size, dtype)}
@@ -36,56 +36,56 @@ def _from_uniform(formula):
 
     def drawn(F, size, dtype, *parameters):
         *values, generator = parameters
-        return F.to(formula(F, F.random_uniform(size, _real(F, dtype), 0.0, 1.0, generator), *values), dtype)
+        return F.to(formula(F, F._random_uniform(size, _real(F, dtype), 0.0, 1.0, generator), *values), dtype)
 
     return drawn
 
 
-op("random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
+op("_random_uniform(size, dtype, low, high, generator)", **_SHAPE, doc="Uniform in [low, high).")
 op(
-    "random_normal(size, dtype, mean, std, serial, generator)",
+    "_random_normal(size, dtype, mean, std, serial, generator)",
     **_SHAPE,
     doc="Normal. `serial`: drawn for a tensor that is not contiguous (PyTorch's CPU then draws otherwise).",
 )
 op(
-    "random_integers(size, dtype, low, span, generator)",
+    "_random_integers(size, dtype, low, span, generator)",
     **_SHAPE,
     doc="low + draw % span, of 32-bit draws for a span below 2**28, else of 64-bit ones.",
 )
 op(
-    "random_words(size, dtype, span, generator)",
+    "_random_bits(size, dtype, span, generator)",
     **_SHAPE,
-    composite=lambda F, size, dtype, span, generator: F.random_integers(size, dtype, 0, span, generator),
+    composite=lambda F, size, dtype, span, generator: F._random_integers(size, dtype, 0, span, generator),
     doc="Draws of 32 bits % span, whatever the span.",
 )
 op(
-    "random_permutation(size, dtype, generator)",
+    "_random_permutation(size, dtype, generator)",
     **_SHAPE,
     composite=lambda F, size, dtype, generator: F.to(
-        F.sort(F.random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype
+        F.sort(F._random_uniform(size, float64, 0.0, 1.0, generator))[1], dtype
     ),
     doc="The numbers below size[0], shuffled.",
 )
 op(
-    "random_bernoulli(size, dtype, p, generator)",
+    "_random_bernoulli(size, dtype, p, generator)",
     **_SHAPE,
     composite=_from_uniform(lambda F, u, p: F.lt(u, p)),
     doc="1 with probability p, else 0.",
 )
 op(
-    "random_keep(size, dtype, p, generator)",
+    "_random_keep_mask(size, dtype, p, generator)",
     **_SHAPE,
-    composite=lambda F, size, dtype, p, generator: F.div(F.random_bernoulli(size, dtype, 1.0 - p, generator), 1.0 - p),
+    composite=lambda F, size, dtype, p, generator: F.div(F._random_bernoulli(size, dtype, 1.0 - p, generator), 1.0 - p),
     doc="1 / (1 - p) with probability 1 - p, else 0: the factors of dropout.",
 )
 op(
-    "random_exponential(size, dtype, lambd, generator)",
+    "_random_exponential(size, dtype, lambd, generator)",
     **_SHAPE,
     composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
     doc="Exponential of rate lambd.",
 )
 op(
-    "random_cauchy(size, dtype, median, sigma, generator)",
+    "_random_cauchy(size, dtype, median, sigma, generator)",
     **_SHAPE,
     composite=_from_uniform(
         lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)
@@ -93,16 +93,16 @@ op(
     doc="Cauchy.",
 )
 op(
-    "random_geometric(size, dtype, p, generator)",
+    "_random_geometric(size, dtype, p, generator)",
     **_SHAPE,
     composite=_from_uniform(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))),
     doc="Trials up to the first success.",
 )
 op(
-    "random_log_normal(size, dtype, mean, std, generator)",
+    "_random_log_normal(size, dtype, mean, std, generator)",
     **_SHAPE,
     composite=lambda F, size, dtype, mean, std, generator: F.to(
-        F.exp(F.random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype
+        F.exp(F._random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype
     ),
     doc="exp of a normal.",
 )
@@ -112,12 +112,12 @@ def _bisected(F, weights, num_samples, generator):
     """For each draw the number of running sums below it."""
     sums = F.to(F.cumsum(weights, -1), float32)
     total = F.unsqueeze(F.slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
-    uniform = F.random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
+    uniform = F._random_uniform((*weights.shape[:-1], num_samples, 1), float32, 0.0, 1.0, generator)
     return F.sum(F.to(F.le(F.unsqueeze(sums, -2), F.mul(uniform, total)), int64), -1)
 
 
 op(
-    "random_multinomial(Tensor weights, num_samples, generator)",
+    "_random_multinomial(Tensor weights, num_samples, generator)",
     where="",
     tags=RANDOM | NONDIFF,
     meta=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
@@ -125,42 +125,42 @@ op(
     doc="Indices drawn with replacement by the weights of each row.",
 )
 op(
-    "random_slopes(Tensor input, lower, upper, generator)",
+    "_random_slopes(Tensor input, lower, upper, generator)",
     where="",
     tags=RANDOM | NONDIFF,
     meta=lambda input: (input.shape, input.dtype),
     composite=lambda F, input, lower, upper, generator: F.where(
-        F.gt(input, 0), F.ones_like(input), F.random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
+        F.gt(input, 0), F.ones_like(input), F._random_uniform(input.shape, F.dtype_of(input), lower, upper, generator)
     ),
     doc="For rrelu: 1 where the input is positive, else uniform in [lower, upper).",
 )
 _ZERO: dict[str, Any] = {"where": "", "tags": RANDOM}
 op(
-    "random_bernoulli_each(Tensor p, dtype, generator)",
+    "_random_bernoulli_each(Tensor p, dtype, generator)",
     **_ZERO,
     meta=lambda p, dtype: (p.shape, dtype),
     composite=lambda F, p, dtype, generator: F.to(
-        F.lt(F.random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
+        F.lt(F._random_uniform(p.shape, F.dtype_of(p), 0.0, 1.0, generator), p), dtype
     ),
     vjp={"p": lambda F, g: F.zeros_like(g)},
     doc="1 with the probability of each entry, else 0.",
 )
 op(
-    "random_poisson(Tensor rate, generator)",
+    "_random_poisson(Tensor rate, generator)",
     **_ZERO,
     meta=lambda rate: (rate.shape, rate.dtype),
     vjp={"rate": lambda F, g: F.zeros_like(g)},
     doc="Poisson.",
 )
 op(
-    "random_binomial(Tensor count, Tensor prob, generator)",
+    "_random_binomial(Tensor count, Tensor prob, generator)",
     **_ZERO,
     meta=lambda count, prob: (prob.shape, prob.dtype),
     vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
     doc="Binomial.",
 )
 op(
-    "_drawn_by(Tensor value, Tensor mean, Tensor std)",
+    "_normal_sample(Tensor value, Tensor mean, Tensor std)",
     where="",
     tags=RANDOM,
     composite=lambda F, value, mean, std: F.clone(value),
@@ -172,7 +172,7 @@ op(
     doc="Numbers that were drawn by parameters: the parameters' gradients are zero.",
 )
 op(
-    "_drawn_over(Tensor input, Tensor value, name)",
+    "_random_fill(Tensor input, Tensor value, name)",
     where="",
     tags=RANDOM,
     composite=lambda F, input, value, name: value,
@@ -190,7 +190,7 @@ _LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_forma
 
 def _into(out, result):
     """The result of a creation function, or `out` holding it."""
-    return result if out is None else call.write_out(REGISTRY["random_uniform"], result, out)
+    return result if out is None else call.write_out(REGISTRY["_random_uniform"], result, out)
 
 
 def _dtype(name: str, dtype, out, default):
@@ -209,9 +209,9 @@ def _floating(dtype, words: str):
 
 def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
     """Complex numbers, whose parts are drawn in turn."""
-    parts = draw(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
+    parts = new_random_tensor(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
     out = torch.view_as_complex(parts).clone()
-    return wanting(out, requires_grad)
+    return set_requires_grad(out, requires_grad)
 
 
 @composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
@@ -228,10 +228,10 @@ def rand(F, size, generator, out, dtype, layout, device, pin_memory, requires_gr
     dtype = _floating(_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
     size = _size("rand", size)
     if dtype.category == 3:
-        return _into(out, _paired(size, dtype, "random_uniform", (0.0, 1.0), device, generator, requires_grad))
+        return _into(out, _paired(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad))
     return _into(
         out,
-        draw("random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad),
+        new_random_tensor("_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad),
     )
 
 
@@ -243,12 +243,12 @@ def randn(F, size, generator, out, dtype, layout, device, pin_memory, requires_g
     size = _size("randn", size)
     if dtype.category == 3:
         return _into(
-            out, _paired(size, dtype, "random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad)
+            out, _paired(size, dtype, "_random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad)
         )
     return _into(
         out,
-        draw(
-            "random_normal",
+        new_random_tensor(
+            "_random_normal",
             size,
             dtype,
             0.0,
@@ -267,8 +267,8 @@ def _integer(value):
 
 def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
     low, high = _check_random_bounds(low, high, dtype)
-    return draw(
-        "random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad
+    return new_random_tensor(
+        "_random_integers", size, dtype, low, high - low, device=device, generator=generator, requires_grad=requires_grad
     )
 
 
@@ -302,8 +302,8 @@ def randperm(F, n, generator, out, dtype, layout, device, pin_memory, requires_g
     _check_permuted(n, dtype)
     return _into(
         out,
-        draw(
-            "random_permutation",
+        new_random_tensor(
+            "_random_permutation",
             (int(n),),
             dtype,
             device=_place(device, out),
@@ -329,7 +329,7 @@ def _like(F, input, options: tuple, fill_in):
     dtype, device, requires_grad, memory_format = options
     out = F._empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_in(out)
-    return wanting(out, requires_grad)
+    return set_requires_grad(out, requires_grad)
 
 
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
@@ -366,8 +366,8 @@ def _check_std(std) -> None:
 
 
 def _normals(size, dtype, device, mean, std, generator):
-    if batching():  # for each example, where that is wanted
-        return draw("random_normal", size, dtype, mean, std, False, device=device, generator=generator)
+    if is_inside_vmap():  # for each example, where that is wanted
+        return new_random_tensor("_random_normal", size, dtype, mean, std, False, device=device, generator=generator)
     return call.create("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
 
 
@@ -396,17 +396,17 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
         size, dtype = _size("normal", size), _dtype("normal", dtype, out, get_default_dtype())
         made = _normals(size, dtype, _place(device, out), mean, std, generator)
-        return _into(out, wanting(made, requires_grad))
+        return _into(out, set_requires_grad(made, requires_grad))
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and not std.is_meta and anywhere(std.detach() < 0):
+        if std.numel() and not std.is_meta and any_true(std.detach() < 0):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
-    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast(mean.shape, std.shape)
+    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
     noise = _normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
     result = F._add(
         F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
@@ -414,17 +414,17 @@ def normal(F, mean, std, size, generator, out, dtype, layout, device, pin_memory
     result = result if result.dtype is kind else F.to(result, kind)
     if call.MODE.grad and any(t.requires_grad for t in tensors):
         by = [t if isinstance(t, call.Tensor) else tensors[0].detach() for t in (mean, std)]
-        result = F._drawn_by(result, *by)
+        result = F._normal_sample(result, *by)
     if call.MODE.forwards:
         for t in tensors:
-            call.SLOTS.send_tangents(t, result, lambda tangent: F.zeros_like(F.expand(tangent, result.shape)))
+            call.CALLBACKS.map_tangents(t, result, lambda tangent: F.zeros_like(F.expand(tangent, result.shape)))
     return _into(out, result)
 
 
 # --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=layouts.like_first)
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first)
 def bernoulli(F, input, p, generator):
     """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
     gradient is zero.
@@ -433,7 +433,7 @@ def bernoulli(F, input, p, generator):
         return F._empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
-    return F.random_bernoulli_each(input, input.dtype, engine_of(input._table, generator))
+    return F._random_bernoulli_each(input, input.dtype, engine_of(input._table, generator))
 
 
 @composite("multinomial(Tensor input, num_samples, replacement=False, *, generator=None)")
@@ -458,30 +458,30 @@ def multinomial(F, input, num_samples, replacement, generator):
     if input.numel() == 0:
         return call.create("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
     if input.device.type != "meta":
-        negative, finite = anywhere(input < 0), everywhere(F.isfinite(input))
+        negative, finite = any_true(input < 0), all_true(F.isfinite(input))
         if negative or not finite:
             if replacement and num_samples > 1:
                 entry = "entry < 0" if negative else "entry = infinity or NaN"
                 raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if anywhere(input.sum(-1) == 0):
+        if any_true(input.sum(-1) == 0):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if replacement and num_samples > 1:
-        return F.random_multinomial(input, num_samples, engine_of(input._table, generator))
+        return F._random_multinomial(input, num_samples, engine_of(input._table, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
     race = F._div(input, F._empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 
-@composite("poisson(Tensor input, generator=None)", where="torch", layout=layouts.like_first)
+@composite("poisson(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
 def poisson(F, input, generator):
     """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
-    return F.random_poisson(input, engine_of(input._table, generator))
+    return F._random_poisson(input, engine_of(input._table, generator))
 
 
-@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=layouts.like_first)
+@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
 def binomial(F, count, prob, generator):
     """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
     for name, tensor in (("count", count), ("prob", prob)):
@@ -491,7 +491,7 @@ def binomial(F, count, prob, generator):
             )
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    return F.random_binomial(count, prob, engine_of(count._table, generator))
+    return F._random_binomial(count, prob, engine_of(count._table, generator))
 
 
 # --- in place -------------------------------------------------------------------------------------
@@ -520,9 +520,9 @@ def uniform_(F, input, from_, to, generator):
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if input.dtype.category == 3:
-        fill(REGISTRY["uniform_"], F.view_as_real(input), "random_uniform", low, high, generator=generator)
+        fill_random(REGISTRY["uniform_"], F.view_as_real(input), "_random_uniform", low, high, generator=generator)
         return input
-    return fill(REGISTRY["uniform_"], input, "random_uniform", low, high, generator=generator)
+    return fill_random(REGISTRY["uniform_"], input, "_random_uniform", low, high, generator=generator)
 
 
 @composite("normal_(Tensor input, mean=0.0, std=1.0, *, generator=None)", where="Tensor")
@@ -533,17 +533,17 @@ def normal_(F, input, mean, std, generator):
     _check_std(std)
     if input.dtype.category == 3:
         parts = F.view_as_real(input)
-        fill(
+        fill_random(
             REGISTRY["normal_"],
             parts,
-            "random_normal",
+            "_random_normal",
             0.0,
             std * math.sqrt(0.5),
             not parts.is_contiguous(),
             generator=generator,
         )
         return input.add_(mean) if mean else input
-    return fill(REGISTRY["normal_"], input, "random_normal", mean, std, not input.is_contiguous(), generator=generator)
+    return fill_random(REGISTRY["normal_"], input, "_random_normal", mean, std, not input.is_contiguous(), generator=generator)
 
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
@@ -628,17 +628,17 @@ def random_(F, input, from_, to, generator):
     if from_ is None and to is ...:
         span = largest + 1
         if dtype.itemsize == 8:
-            return fill(this, input, "random_integers", 0, span, generator=generator)
-        return fill(this, input, "random_words", span, generator=generator)
+            return fill_random(this, input, "_random_integers", 0, span, generator=generator)
+        return fill_random(this, input, "_random_bits", span, generator=generator)
     if to is None:
         if from_ is None or _integer(from_) == -1 << 63:
             _check_all_bits(dtype)
-            return fill(this, input, "random_integers", 0, 1 << 64, generator=generator)
+            return fill_random(this, input, "_random_integers", 0, 1 << 64, generator=generator)
         low, high = _integer(from_), largest + 1
     else:
         low, high = (0, _integer(from_)) if to is ... else (_integer(from_ or 0), _integer(to))
     low, high = _check_random_bounds(low, high, dtype)
-    return fill(this, input, "random_integers", low, high - low, generator=generator)
+    return fill_random(this, input, "_random_integers", low, high - low, generator=generator)
 
 
 @composite("bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor")
@@ -647,15 +647,15 @@ def bernoulli_(F, input, p, generator):
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
-        check_target(input)
+        check_in_place_random(input)
         check_in_place("bernoulli_", [input, p])
-        drawn = F.random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._table, generator))
-        return drawn_into(REGISTRY["bernoulli_"], input, drawn)
+        drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._table, generator))
+        return write_random_values(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if input.dtype.category == 3:
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.scalar_name}'")
-    return fill(REGISTRY["bernoulli_"], input, "random_bernoulli", float(p), generator=generator)
+    return fill_random(REGISTRY["bernoulli_"], input, "_random_bernoulli", float(p), generator=generator)
 
 
 @composite("exponential_(Tensor input, lambd=1.0, *, generator=None)", where="Tensor")
@@ -664,7 +664,7 @@ def exponential_(F, input, lambd, generator):
     _continuous(input, "Exponential")
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return fill(REGISTRY["exponential_"], input, "random_exponential", lambd, generator=generator)
+    return fill_random(REGISTRY["exponential_"], input, "_random_exponential", lambd, generator=generator)
 
 
 @composite("cauchy_(Tensor input, median=0.0, sigma=1.0, *, generator=None)", where="Tensor")
@@ -677,7 +677,7 @@ def cauchy_(F, input, median, sigma, generator):
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
             f"specified { {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name]) }"
         )
-    return fill(REGISTRY["cauchy_"], input, "random_cauchy", median, sigma, generator=generator)
+    return fill_random(REGISTRY["cauchy_"], input, "_random_cauchy", median, sigma, generator=generator)
 
 
 @composite("geometric_(Tensor input, p, *, generator=None)", where="Tensor")
@@ -685,7 +685,7 @@ def geometric_(F, input, p, generator):
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    return fill(REGISTRY["geometric_"], input, "random_geometric", p, generator=generator)
+    return fill_random(REGISTRY["geometric_"], input, "_random_geometric", p, generator=generator)
 
 
 @composite("log_normal_(Tensor input, mean=1.0, std=2.0, *, generator=None)", where="Tensor")
@@ -694,4 +694,4 @@ def log_normal_(F, input, mean, std, generator):
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _continuous(input, "", "log_normal_cpu")
-    return fill(REGISTRY["log_normal_"], input, "random_log_normal", mean, std, generator=generator)
+    return fill_random(REGISTRY["log_normal_"], input, "_random_log_normal", mean, std, generator=generator)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .._dispatch import NONDIFF, composite, layouts, op
-from .._dispatch.shapes import reduced, wrap_dims
+from .._dispatch import NONDIFF, composite, memory_layout, op
+from .._dispatch.shapes import reduced_shape, wrap_dims
 from .._types.dtypes import (
     BOOL,
     COMPLEX,
@@ -49,7 +49,7 @@ def _extreme_vjp(F, g, input, dim, keepdim, out):
 
 op(
     "sum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
+    meta=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
     vjp={
         "input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(
             F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim
@@ -64,7 +64,7 @@ op(
 )
 op(
     "mean(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    meta=lambda input, dim, keepdim, dtype: (reduced(input.shape, dim, keepdim), dtype or input.dtype),
+    meta=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), dtype or input.dtype),
     vjp={
         "input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(
             spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype
@@ -76,7 +76,7 @@ op(
     >>> torch.mean(torch.tensor([1., 2.]))
     tensor(1.5000)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 
@@ -90,7 +90,7 @@ def _nonempty(name, kind, words, dtype=None):
             for d in wrap_dims(dim, len(input.shape)):
                 if input.shape[d] == 0:
                     raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return reduced(input.shape, dim, keepdim), dtype or input.dtype
+        return reduced_shape(input.shape, dim, keepdim), dtype or input.dtype
 
     return rule
 
@@ -103,18 +103,18 @@ for _name in ("amax", "amin"):
         doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
         its gradient is shared by equal ones. NaN wins.
         """,
-        layout=layouts.contiguous,
+        layout=memory_layout.contiguous,
     )
 for _name in ("any", "all"):
     op(
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
         meta=lambda input, dim, keepdim: (
-            reduced(input.shape, dim, keepdim),
+            reduced_shape(input.shape, dim, keepdim),
             input.dtype if input.dtype is uint8 else bool_,
         ),
         doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""",
-        layout=layouts.contiguous,
+        layout=memory_layout.contiguous,
     )
 for _name in ("argmax", "argmin"):
     op(
@@ -165,4 +165,4 @@ def hash_tensor(F, input, dim, keepdim, mode):
                 first = F.bitwise_xor(folded.narrow(d, 0, 1), bits.narrow(d, size - 1, 1))
                 folded = F.cat([first, folded.narrow(d, 1, half - 1)], d)
             bits = folded
-    return bits.reshape(reduced(input.shape, dim, keepdim)).view(uint64)
+    return bits.reshape(reduced_shape(input.shape, dim, keepdim)).view(uint64)

@@ -6,7 +6,7 @@ import itertools
 import math
 import warnings
 
-from torchlite._dispatch import composite, layouts, op
+from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import uint8
 
 # -- interpolation ---------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ op(
     },
     doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
     "scale factor that the caller gave.",
-    layout=layouts.resized,
+    layout=memory_layout.upsampling,
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -119,7 +119,7 @@ def _check_dtype(input, mode, antialias):
     "interpolate(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
     "recompute_scale_factor=None, antialias=False)",
     where="nn.functional",
-    layout=layouts.resized,
+    layout=memory_layout.upsampling,
 )
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
@@ -155,7 +155,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
 @composite(
     "upsample(Tensor input, size=None, scale_factor=None, mode='nearest', align_corners=None)",
     where="nn.functional",
-    layout=layouts.resized,
+    layout=memory_layout.upsampling,
 )
 def upsample(F, input, size, scale_factor, mode, align_corners):
     """Deprecated: `interpolate`."""
@@ -164,7 +164,7 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
 
 
 @composite(
-    "upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=layouts.resized
+    "upsample_nearest(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=memory_layout.upsampling
 )
 def upsample_nearest(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "nearest"."""
@@ -175,7 +175,7 @@ def upsample_nearest(F, input, size, scale_factor):
 
 
 @composite(
-    "upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=layouts.resized
+    "upsample_bilinear(Tensor input, size=None, scale_factor=None)", where="nn.functional", layout=memory_layout.upsampling
 )
 def upsample_bilinear(F, input, size, scale_factor):
     """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
@@ -275,9 +275,9 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
 
 
 def _int64():
-    from torchlite._types.dtypes import ALL
+    from torchlite._types.dtypes import BY_NAME
 
-    return ALL["int64"]
+    return BY_NAME["int64"]
 
 
 def _all_taps(F, grid, size, mode, padding_mode, align_corners):

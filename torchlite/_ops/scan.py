@@ -6,10 +6,10 @@ term). Said that way they need no division, so zeros in the input are no special
 
 from __future__ import annotations
 
-from torchlite._dispatch import INPLACE, layouts, op
+from torchlite._dispatch import INPLACE, memory_layout, op
 
 from .._types.dtypes import BOOL, COMPLEX, int64
-from ._gradients import shifted_on
+from ._gradient_helpers import shifted_on
 
 
 def _sum_dtype(input, dtype):
@@ -30,7 +30,7 @@ def _after(F, x, dim, fill):
 def _backward_recurrence(F, factor, term, dim):
     """r[last] = term[last], r[i] = term[i] + factor[i+1] * r[i+1]."""
     return _reversed(
-        F, F.linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim
+        F, F._linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim
     )
 
 
@@ -46,7 +46,7 @@ def _recurrence_vjp(F, g, factor, out, dim):
 
 
 op(
-    "linear_recurrence(Tensor factor, Tensor term, dim)",
+    "_linear_recurrence(Tensor factor, Tensor term, dim)",
     where="",
     meta=lambda factor, term, dim: (term.shape, term.dtype),
     vjp={("factor", "term"): _recurrence_vjp},
@@ -70,7 +70,7 @@ op(
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 ).refuses = {("dtype", BOOL): "cumsum_out_cpu"}
 
 
@@ -97,7 +97,7 @@ op(
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 ).refuses = {("dtype", BOOL): "cumprod_out_cpu"}
 
 
@@ -116,7 +116,7 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
         shape. NaN counts as beyond everything.
         """,
-        layout=layouts.contiguous,
+        layout=memory_layout.contiguous,
     ).refuses = {("input", COMPLEX): f"{_name}_cpu"}
 
 
@@ -147,5 +147,5 @@ op(
     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
     tensor([0.0000, 0.6931])
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )

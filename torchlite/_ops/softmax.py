@@ -1,6 +1,6 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
-from torchlite._dispatch import composite, layouts, op
+from torchlite._dispatch import composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import bool_
 
@@ -54,7 +54,7 @@ op(
     composite=_softmax,
     meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._softmax_backward(g, out, dim)},
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 op(
     "_log_softmax(Tensor input, dim)",
@@ -62,7 +62,7 @@ op(
     composite=_log_softmax,
     meta=_meta,
     vjp={"input": lambda F, g, out, dim: F._log_softmax_backward(g, out, dim)},
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch import MODE, NONDIFF, call, composite, layouts, op
-from torchlite._dispatch.shapes import reduced, wrap_dim
+from torchlite._dispatch import MODE, NONDIFF, call, composite, memory_layout, op
+from torchlite._dispatch.shapes import reduced_shape, wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX, bool_, int32, int64
-from ._gradients import not_differentiable, to_chosen
+from ._gradient_helpers import not_differentiable, to_chosen
 
 _PAIR = ("values", "indices")
 
@@ -28,11 +28,11 @@ op(
     >>> torch.sort(torch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
     """,
-    layout=layouts.like_first,
+    layout=memory_layout.like_first,
 )
 
 
-@composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)", layout=layouts.like_first)
+@composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)", layout=memory_layout.like_first)
 def argsort(F, input, dim, descending, stable):
     """The indices (int64) that sort `input` along `dim`."""
     return F.sort(input.detach(), dim, descending, stable)[1]
@@ -71,7 +71,7 @@ def _kth_rule(input, k, dim, keepdim):
     if input.shape and not input.shape[wrap_dim(dim, len(input.shape))]:
         at = wrap_dim(dim, len(input.shape))
         raise IndexError(f"kthvalue(): Expected reduction dim {at} to have non-zero size.")
-    shape = reduced(input.shape, dim, keepdim) if input.shape else ()
+    shape = reduced_shape(input.shape, dim, keepdim) if input.shape else ()
     return [(shape, input.dtype), (shape, int64)]
 
 
@@ -86,7 +86,7 @@ op(
     >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
     tensor(2.)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 ).refuses = {("input", COMPLEX): "kthvalue_cpu", ("input", BOOL): "kthvalue_cpu"}
 
 
@@ -139,9 +139,9 @@ op(
     """,
 )
 
-op("unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).several = True
-op("unique_rows(Tensor input, dim)", where="", tags=NONDIFF).several = True
-op("unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).several = True
+op("_unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF).multi_output = True
+op("_unique_rows(Tensor input, dim)", where="", tags=NONDIFF).multi_output = True
+op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF).multi_output = True
 
 
 # Whose derivative is an error: their first results say that they want a gradient all the same.
@@ -168,7 +168,7 @@ def _checked_dim(input, dim):
 
 def _with_node(name, input, found):
     if MODE.grad and input.requires_grad:
-        call.record(_undifferentiated[name], input._table, [input], (found[0],))
+        call.record_node(_undifferentiated[name], input._table, [input], (found[0],))
     return found
 
 
@@ -186,9 +186,9 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     tensor([1, 3])
     """
     if dim is None:
-        found = _with_node("_unique2", input, F.unique_flat(input, return_inverse, return_counts))
+        found = _with_node("_unique2", input, F._unique_flat(input, return_inverse, return_counts))
     else:
-        found = _with_node("_unique_dim", input, F.unique_rows(input, _checked_dim(input, dim)))
+        found = _with_node("_unique_dim", input, F._unique_rows(input, _checked_dim(input, dim)))
     return _asked_for(found, return_inverse, return_counts)
 
 
@@ -199,7 +199,7 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
 )
 def _unique_and_all(F, input, sorted, return_inverse, return_counts):
     """The distinct elements, where each one went and how often each came; the last two empty where not asked for."""
-    values, *also = _with_node("_unique2", input, F.unique_flat(input, return_inverse, return_counts))
+    values, *also = _with_node("_unique2", input, F._unique_flat(input, return_inverse, return_counts))
     empty = input.new_empty((0,), dtype=int64)
     return values, *(
         one if wanted else empty for one, wanted in zip(also, (return_inverse, return_counts), strict=True)
@@ -224,7 +224,7 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     tensor([1, 2, 1])
     """
     found = _with_node(
-        "_unique_consecutive", input, F.unique_runs(input, None if dim is None else _checked_dim(input, dim))
+        "_unique_consecutive", input, F._unique_runs(input, None if dim is None else _checked_dim(input, dim))
     )
     return _asked_for(found, return_inverse, return_counts)
 
@@ -232,7 +232,7 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
 op("nonzero_indices(Tensor input)", where="", tags=NONDIFF)
 
 
-@composite("nonzero(Tensor input, *, as_tuple=False)", layout=layouts.places)
+@composite("nonzero(Tensor input, *, as_tuple=False)", layout=memory_layout.nonzero_indices)
 def nonzero(F, input, as_tuple):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
     a dimension.
@@ -245,7 +245,7 @@ def nonzero(F, input, as_tuple):
     return F.nonzero_indices(input)
 
 
-@composite("argwhere(Tensor input)", layout=layouts.places)
+@composite("argwhere(Tensor input)", layout=memory_layout.nonzero_indices)
 def argwhere(F, input):
     """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
     return F.nonzero_indices(input)

@@ -4,9 +4,9 @@ once.
 
 import math
 
-from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, layouts, op
+from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, memory_layout, op
 
-from ._gradients import not_differentiable
+from ._gradient_helpers import not_differentiable
 
 UNARY = POINTWISE | INPLACE
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
@@ -31,7 +31,7 @@ op(
     >>> torch.erf(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """,
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "erfc(Tensor input)",
@@ -40,7 +40,7 @@ op(
     alias="special.erfc",
     vjp={"input": lambda F, g, input: F.mul(g, gaussian(F, input, -TWO_OVER_ROOT_PI))},
     doc="``1 - erf(input)``, precise where that is small.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_erfcx(Tensor input)",
@@ -49,7 +49,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.mul(F.mul(input, out), 2.0), TWO_OVER_ROOT_PI))},
     doc="The scaled complementary error function, ``exp(input**2) * erfc(input)``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "erfinv(Tensor input)",
@@ -58,7 +58,7 @@ op(
     alias="special.erfinv",
     vjp={"input": lambda F, g, input: F.mul(g, F.mul(F.exp(F.square(F.erfinv(input))), 1.0 / TWO_OVER_ROOT_PI))},
     doc="The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_ndtr(Tensor input)",
@@ -67,7 +67,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.mul(g, F.mul(F.exp(F.mul(F.mul(input, input), -0.5)), 1.0 / ROOT_TWO_PI))},
     doc="The normal distribution function: the area under the standard normal density left of ``input``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_ndtri(Tensor input)",
@@ -76,7 +76,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, out: F.mul(g, F.mul(F.exp(F.mul(F.mul(out, out), 0.5)), ROOT_TWO_PI))},
     doc="The inverse of ``ndtr``: the normal quantile of a probability.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_log_ndtr(Tensor input)",
@@ -89,7 +89,7 @@ op(
         )
     },
     doc="``log(ndtr(input))``, precise far to the left.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 # --- gamma and zeta -------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ op(
     alias="special.digamma special.psi",
     vjp={"input": lambda F, g, input: F.mul(g, F.polygamma(input, 1))},
     doc="The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "polygamma(Tensor input, n)",
@@ -159,7 +159,7 @@ op(
         "other": lambda F, g, input, other: F.mul(g, gamma_density(F, input, other)),
     },
     doc="The regularised lower incomplete gamma function P(input, other).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "igammac(Tensor input, Tensor other)",
@@ -171,7 +171,7 @@ op(
         "other": lambda F, g, input, other: F.neg(F.mul(g, gamma_density(F, input, other))),
     },
     doc="The regularised upper incomplete gamma function Q(input, other).",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_zeta(Tensor|Number input, Tensor|Number other)",
@@ -183,7 +183,7 @@ op(
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
     doc="Hurwitz' zeta function: the sum of ``(k + other) ** -input`` over k >= 0.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 # --- logarithms of products -----------------------------------------------------------------------
@@ -209,7 +209,7 @@ def times_log(name, where, alias, inner, edge, doc):
         alias=alias,
         vjp={"input": by_input, "other": by_other},
         doc=doc,
-        layout=layouts.pointwise,
+        layout=memory_layout.pointwise,
     )
 
 
@@ -292,7 +292,7 @@ op(
     alias="special.i0",
     vjp={"input": lambda F, g, input: F.mul(g, F.special_i1(input))},
     doc="The modified Bessel function of the first kind of order 0.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_i0e(Tensor input)",
@@ -301,7 +301,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.special_i1e(input), F.mul(F.sign(input), out)))},
     doc="``exp(-|input|) * i0(input)``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_i1(Tensor input)",
@@ -310,7 +310,7 @@ op(
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), over(F, out, input, 0.5)))},
     doc="The modified Bessel function of the first kind of order 1.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 op(
     "special_i1e(Tensor input)",
@@ -323,7 +323,7 @@ op(
         )
     },
     doc="``exp(-|input|) * i1(input)``.",
-    layout=layouts.pointwise,
+    layout=memory_layout.pointwise,
 )
 
 
@@ -334,7 +334,7 @@ def no_gradient(name, doc):
         promote=INT_TO_FLOAT,
         tags=POINTWISE | NONDIFF,
         doc=doc,
-        layout=layouts.pointwise,
+        layout=memory_layout.pointwise,
     )
 
 
@@ -378,5 +378,5 @@ for _name, _what in (
         promote=INT_TO_FLOAT,
         tags=POINTWISE | NONDIFF,
         doc=f"The {_what} of degree ``n`` (0 for n < 0), elementwise.",
-        layout=layouts.pointwise,
+        layout=memory_layout.pointwise,
     )

@@ -6,18 +6,18 @@ import builtins
 import math
 import warnings
 
-from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, REGISTRY, composite, layouts, op
-from torchlite._dispatch.checks import anywhere
-from torchlite._dispatch.shapes import reduced, wrap_dim, wrap_dims
+from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, REGISTRY, composite, memory_layout, op
+from torchlite._dispatch.argument_checks import any_true
+from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
-from ._gradients import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen, without_derivative
+from ._gradient_helpers import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen, without_derivative
 
 # --- variance ------------------------------------------------------------------
 
 
 def _var_rule(input, dim, correction, keepdim):
-    return reduced(input.shape, dim, keepdim), input.dtype.to_real()
+    return reduced_shape(input.shape, dim, keepdim), input.dtype.to_real()
 
 
 def _centred(F, input, dim):
@@ -42,14 +42,14 @@ op(
     where="",
     meta=_var_rule,
     vjp={"input": _var_vjp},
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 op(
     "std_correction(Tensor input, dim=None, correction=1, keepdim=False)",
     where="",
     meta=_var_rule,
     vjp={"input": _std_vjp},
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 
@@ -81,7 +81,7 @@ def _spread_args(name, input, dim, unbiased, correction):
 _SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
 
 
-@composite("var" + _SPREAD, layout=layouts.contiguous)
+@composite("var" + _SPREAD, layout=memory_layout.contiguous)
 def var(F, input, dim, unbiased, keepdim, correction):
     """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
     `input`, which must be a float or complex.
@@ -92,7 +92,7 @@ def var(F, input, dim, unbiased, keepdim, correction):
     return F.var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
-@composite("std" + _SPREAD, layout=layouts.contiguous)
+@composite("std" + _SPREAD, layout=memory_layout.contiguous)
 def std(F, input, dim, unbiased, keepdim, correction):
     """The standard deviation over `dim`: the square root of `var`."""
     return F.std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
@@ -134,21 +134,21 @@ for _name, _spread, _vjp in (("var", "var_correction", _var_mean_vjp), ("std", "
         ),
         meta=lambda input, dim, correction, keepdim: [
             _var_rule(input, dim, correction, keepdim),
-            (reduced(input.shape, dim, keepdim), input.dtype),
+            (reduced_shape(input.shape, dim, keepdim), input.dtype),
         ],
         vjp={"input": _vjp},
-        layout=layouts.contiguous,
+        layout=memory_layout.contiguous,
     )
 
 
-@composite("var_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
+@composite("var_mean" + _SPREAD, where="torch", layout=memory_layout.contiguous)
 def var_mean(F, input, dim, unbiased, keepdim, correction):
     """`(var, mean)` over `dim`."""
     dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
     return tuple(F._var_mean(input, dim, correction, keepdim))
 
 
-@composite("std_mean" + _SPREAD, where="torch", layout=layouts.contiguous)
+@composite("std_mean" + _SPREAD, where="torch", layout=memory_layout.contiguous)
 def std_mean(F, input, dim, unbiased, keepdim, correction):
     """`(std, mean)` over `dim`."""
     dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
@@ -164,7 +164,7 @@ op(
     "logsumexp(Tensor input, dim, keepdim=False)",
     alias="special.logsumexp",
     promote=INT_TO_FLOAT,
-    meta=lambda input, dim, keepdim: (reduced(input.shape, dim, keepdim), input.dtype),
+    meta=lambda input, dim, keepdim: (reduced_shape(input.shape, dim, keepdim), input.dtype),
     vjp={"input": _logsumexp_vjp},
     doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
     float dtype.
@@ -172,7 +172,7 @@ op(
     >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
     tensor(0.6931)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 # --- one element along a dimension ------------------------------------------------
@@ -182,7 +182,7 @@ _PAIR = ("values", "indices")
 
 def _pick_rule(name):
     def rule(input, dim, keepdim):
-        shape = reduced(input.shape, dim, keepdim) if input.shape else (wrap_dim(dim, 0), ())[1]
+        shape = reduced_shape(input.shape, dim, keepdim) if input.shape else (wrap_dim(dim, 0), ())[1]
         if input.shape and input.shape[dim] == 0:
             raise IndexError(
                 f"{name}(): Expected reduction dim {wrap_dim(dim, len(input.shape))} to have non-zero size."
@@ -204,7 +204,7 @@ for _name in ("max", "min", "median", "nanmedian"):
         nondiff=(1,),
         meta=_pick_rule(_name),
         vjp={"input": _pick_vjp},
-        layout=layouts.contiguous,
+        layout=memory_layout.contiguous,
     )
 for _name in ("median", "nanmedian"):
     op(f"{_name}_all(Tensor input)", where="", meta=lambda input: ((), input.dtype), vjp={"input": shared_evenly})
@@ -222,7 +222,7 @@ op(
     >>> torch.mode(torch.tensor([1, 2, 2])).values
     tensor(2)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 ).refuses = {("input", COMPLEX): "mode_cpu"}
 
 
@@ -275,7 +275,7 @@ def min(F, input, dim, keepdim, other):
     return _extreme(F, "min", input, dim, keepdim, other)
 
 
-@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=layouts.contiguous)
+@composite("median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous)
 def median(F, input, dim, keepdim):
     """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
     is one.
@@ -286,13 +286,13 @@ def median(F, input, dim, keepdim):
     return F.median_all(input) if dim is None else named("median", F.median_dim(input, dim, keepdim))
 
 
-@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=layouts.contiguous)
+@composite("nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous)
 def nanmedian(F, input, dim, keepdim):
     """The median of the elements that are not NaN; otherwise as `median`."""
     return F.nanmedian_all(input) if dim is None else named("nanmedian", F.nanmedian_dim(input, dim, keepdim))
 
 
-@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"), layout=layouts.contiguous)
+@composite("aminmax(Tensor input, *, dim=None, keepdim=False)", outputs=("min", "max"), layout=memory_layout.contiguous)
 def aminmax(F, input, dim, keepdim):
     """The least and the greatest element, of all or along `dim`: `(min, max)`."""
     if dim is not None and input.ndim and not input.shape[dim]:
@@ -319,7 +319,7 @@ def aminmax(F, input, dim, keepdim):
 
 
 def _prod_rule(input, dim, keepdim, dtype):
-    return reduced(input.shape, dim, keepdim), dtype or (int64 if input.dtype.category < 2 else input.dtype)
+    return reduced_shape(input.shape, dim, keepdim), dtype or (int64 if input.dtype.category < 2 else input.dtype)
 
 
 def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
@@ -349,7 +349,7 @@ op(
     >>> torch.prod(torch.tensor([2, 3]))
     tensor(6)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 # --- without NaN -------------------------------------------------------------------
@@ -380,13 +380,13 @@ def nanmean(F, input, dim, keepdim, dtype):
 op(
     "count_nonzero(Tensor input, dim=None)",
     tags=NONDIFF,
-    meta=lambda input, dim: (reduced(input.shape, dim), int64),
+    meta=lambda input, dim: (reduced_shape(input.shape, dim), int64),
     doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
 
     >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
     tensor(2)
     """,
-    layout=layouts.contiguous,
+    layout=memory_layout.contiguous,
 )
 
 
@@ -423,7 +423,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if q.numel() and anywhere((q < 0) | (q > 1)):
+    if q.numel() and any_true((q < 0) | (q > 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     ndim = input.ndim
     where = wrap_dim(dim, ndim) if dim is not None else None
@@ -486,7 +486,7 @@ op(
     """,
 )
 op(
-    "histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
+    "_histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
     where="",
     vjp=dict.fromkeys(("input", "weight"), without_derivative("histogram")),
 )
@@ -533,7 +533,7 @@ def histogram(F, input, bins, range, weight, density):
     """
     flat = input.reshape(-1)
     edges = [_edges(F, flat.detach(), bins, range)]
-    hist = F.histogram_counts(flat.reshape(-1, 1), edges, weight)
+    hist = F._histogram_counts(flat.reshape(-1, 1), edges, weight)
     return named("histogram", (_density(F, hist, edges) if density else hist, edges[0]))
 
 
@@ -553,7 +553,7 @@ def histogramdd(F, input, bins, range, weight, density):
     points = input.reshape(-1, columns)
     limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
     edges = [_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
-    hist = F.histogram_counts(points, edges, weight)
+    hist = F._histogram_counts(points, edges, weight)
     return named("histogramdd", (_density(F, hist, edges) if density else hist, tuple(edges)))
 
 
@@ -613,7 +613,7 @@ def trapezoid(F, y, x, dx, dim):
     return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
 
 
-@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=layouts.contiguous)
+@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=memory_layout.contiguous)
 def cumulative_trapezoid(F, y, x, dx, dim):
     """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
     if y.ndim == 0:
@@ -671,7 +671,7 @@ def _gradient_along(F, x, dim, spacing, edge_order):
     return F.cat([part for part in (head, inner, tail) if part is not None], dim)
 
 
-@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=layouts.contiguous)
+@composite("gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=memory_layout.contiguous)
 def gradient(F, input, spacing, dim, edge_order):
     """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
     `input`.

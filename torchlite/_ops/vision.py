@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch import composite, layouts, op
+from torchlite._dispatch import composite, memory_layout, op
 
-from ._gradients import apart
+from ._gradient_helpers import apart
 from .conv import tuple_of, window_count
 
 # -- sliding blocks --------------------------------------------------------------------------------
@@ -56,9 +56,9 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
 
 
 def _arange(F, like, n):
-    from torchlite._types.dtypes import ALL
+    from torchlite._types.dtypes import BY_NAME
 
-    return F.new_arange(like, 0, n, 1, ALL["int64"])
+    return F.new_arange(like, 0, n, 1, BY_NAME["int64"])
 
 
 def _blocks_meta(input, kernel_size, dilation, padding, stride):
@@ -201,7 +201,7 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
 # -- shuffles --------------------------------------------------------------------------------------
 
 
-@composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional", layout=layouts.suggested)
+@composite("pixel_shuffle(Tensor input, upscale_factor)", where="torch nn.functional", layout=memory_layout.suggest_memory_format)
 def pixel_shuffle(F, input, upscale_factor):
     """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
     2016, arXiv:1609.05158).
@@ -228,7 +228,7 @@ def pixel_shuffle(F, input, upscale_factor):
     return apart(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
 
 
-@composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional", layout=layouts.suggested)
+@composite("pixel_unshuffle(Tensor input, downscale_factor)", where="torch nn.functional", layout=memory_layout.suggest_memory_format)
 def pixel_unshuffle(F, input, downscale_factor):
     """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
     `downscale_factor`.
@@ -260,7 +260,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     "channel_shuffle(Tensor input, groups)",
     where="torch nn.functional",
     alias="native_channel_shuffle",
-    layout=layouts.suggested,
+    layout=memory_layout.suggest_memory_format,
 )
 def channel_shuffle(F, input, groups):
     """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).

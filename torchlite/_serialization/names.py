@@ -15,7 +15,7 @@ from .._tensor.typed_storage import TypedStorage
 from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
-from .._types.names import is_ours
+from .._types.package_name import is_torchlite_object
 
 
 class StorageType:
@@ -37,7 +37,7 @@ _TYPED = (
     "complex128",
 )  # fmt: skip
 TYPED_STORAGES = {
-    dtypes.ALL[name]: StorageType(f"{dtypes.ALL[name].scalar_name}Storage", dtypes.ALL[name]) for name in _TYPED
+    dtypes.BY_NAME[name]: StorageType(f"{dtypes.BY_NAME[name].scalar_name}Storage", dtypes.BY_NAME[name]) for name in _TYPED
 }
 UNTYPED_STORAGE = StorageType("UntypedStorage", None)
 _STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}
@@ -96,7 +96,7 @@ def torch_name(obj) -> tuple[str, str] | None:
     if isinstance(op, Op):
         return _public_place(op, obj.__name__)
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
-    if isinstance(module, str) and isinstance(name, str) and is_ours(module):
+    if isinstance(module, str) and isinstance(name, str) and is_torchlite_object(module):
         return "torch" + module.removeprefix(module.partition(".")[0]), name
     return None
 
@@ -110,8 +110,8 @@ def storage_type(module: str, name: str) -> StorageType | None:
 
 def plain_value(module: str, name: str):
     """A dtype or storage class of PyTorch by name; None for other names."""
-    if module == "torch" and name in dtypes.ALL:
-        return dtypes.ALL[name]
+    if module == "torch" and name in dtypes.BY_NAME:
+        return dtypes.BY_NAME[name]
     return storage_type(module, name)
 
 

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor.storage import UntypedStorage
 from .._tensor.storage import storage_of as untyped_of
-from .._tensor.typed_storage import TypedStorage, over
+from .._tensor.typed_storage import TypedStorage, typed_storage_over
 from .._types import dtypes
 from .._types.devices import device as device_type
-from .._types.names import is_ours
-from .._types.source import source_of
+from .._types.package_name import is_torchlite_object
+from .._types.python_source import source_of
 from . import options
 from .archive import NATIVE, Reader, _read_into, byteswap
 from .budget import Budget
@@ -124,7 +124,7 @@ def check_sparse(tensors: list[Any], budget: Budget) -> None:
     for tensor in tensors:
         budget.take(24 * sum(part.numel() for part in tensor._data.parts))
         if not options.local.skip_data and tensor.device.type != "meta":
-            SLOTS.sparse("validate")(tensor._data)
+            CALLBACKS.sparse("validate")(tensor._data)
 
 
 class _Foreign(Exception):
@@ -159,8 +159,8 @@ class Reading:
 def storage_of(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
     """A storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
-    untyped = untyped_of(call.wrap(table, table.backend.adopt(array), dtypes.uint8))
-    return untyped if d is None else over(untyped, d)
+    untyped = untyped_of(call.wrap(table, table.backend.from_foreign_array(array), dtypes.uint8))
+    return untyped if d is None else typed_storage_over(untyped, d)
 
 
 def _identity(identity: Any, length: int) -> list:
@@ -292,7 +292,7 @@ def _part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
         if not 0 <= first <= first + count <= held.nbytes() // item:
             raise pickle.UnpicklingError(f"the part {short(key)} of a storage reaches beyond it")
         part = held[first * item : (first + count) * item]
-        loaded[key] = part if held is storage else over(part, storage.dtype)
+        loaded[key] = part if held is storage else typed_storage_over(part, storage.dtype)
     return loaded[key]
 
 
@@ -397,7 +397,7 @@ def _is_tar(stream) -> bool:
 
 def _compare_source(cls: Any, file: Any, before: Any) -> None:
     """Warn when a module's class is not what it was when the file was written. Ours are other than PyTorch's anyway."""
-    if not file or not before or is_ours(cls):
+    if not file or not before or is_torchlite_object(cls):
         return
     try:
         now = source_of(cls)

@@ -18,14 +18,14 @@ import numpy as np
 
 from .. import _utils
 from .._dispatch import call, table_of
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Parameter, Tensor
-from .._tensor.pickling import state_of, warn_of_hooks
+from .._tensor.pickling import state_of, warn_hooks_not_pickled
 from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
 from .._types.layouts import layout
-from .._types.source import source_of
+from .._types.python_source import source_of
 from . import options
 from .archive import NATIVE, Writer
 from .names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
@@ -113,7 +113,7 @@ def _tensor_args(tensor: Any, storages: Storages):
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
     if tensor._sparse:
-        return _utils._rebuild_sparse_tensor, SLOTS.sparse("contents")(tensor)
+        return _utils._rebuild_sparse_tensor, CALLBACKS.sparse("contents")(tensor)
     if tensor._table.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
         return _utils._rebuild_wrapper_subclass, (type(tensor), *place, tensor.layout, tensor.device, requires_grad)
@@ -130,7 +130,7 @@ def _tensor_args(tensor: Any, storages: Storages):
 
 
 def _reduce_tensor(tensor: Tensor, storages: Storages):
-    warn_of_hooks(tensor)
+    warn_hooks_not_pickled(tensor)
     state = state_of(tensor)
     if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._sparse):
         plain = tensor.detach()

@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-PART = ".part"  # how the names of unfinished files and folders end
+PARTIAL_SUFFIX = ".part"  # how the names of unfinished files and folders end
 _ABANDONED = 600  # seconds after which nobody writes a file any more
 _BY_DESCRIPTOR = hasattr(os, "geteuid") and os.open in os.supports_dir_fd and os.mkdir in os.supports_dir_fd
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -39,38 +39,38 @@ class NotTrustedError(PermissionError):
     """A folder or a file of the cache that another user could have written."""
 
 
-def base() -> str:
+def cache_home() -> str:
     """The folder that holds the cache's own folder `torchlite`."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.abspath(os.environ.get("TORCHLITE_CACHE_DIR") or home)
 
 
-def root() -> Path:
+def cache_folder() -> Path:
     """The cache's own folder."""
-    return Path(base()) / "torchlite"
+    return Path(cache_home()) / "torchlite"
 
 
-def _steps(folder: str) -> Iterator[tuple[str, bool]]:
+def _path_components(folder: str) -> Iterator[tuple[str, bool]]:
     """The names on the way to a folder, and whether only this user or root may write there: in the cache's own folders,
     or the last one.
     """
-    above = Path(base()).parts
+    above = Path(cache_home()).parts
     names = Path(folder).parts
     inside = len(above) if len(names) > len(above) and names[: len(above)] == above else len(names) - 1
     for number, name in enumerate(names[1:], 1):
         yield name, number >= inside
 
 
-def _refuse(path: str, why: str) -> None:
+def _raise_untrusted(path: str, why: str) -> None:
     raise NotTrustedError(f"{path} {why}, so that it may hold code of other users")
 
 
 def _check(about: os.stat_result, path: str) -> None:
     """NotTrustedError unless only this user or root can write here."""
     if about.st_uid not in (os.geteuid(), 0):
-        _refuse(path, f"belongs to another user ({about.st_uid})")
+        _raise_untrusted(path, f"belongs to another user ({about.st_uid})")
     if about.st_mode & 0o022:
-        _refuse(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
+        _raise_untrusted(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
 
 
 def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
@@ -78,10 +78,10 @@ def _check_above(about: os.stat_result, path: str, owners: set[int]) -> None:
     one's place, or into a place below. In a `sticky` folder only its owner can rename what he does not own.
     """
     if about.st_uid not in owners:
-        _refuse(path, f"belongs to another user ({about.st_uid})")
+        _raise_untrusted(path, f"belongs to another user ({about.st_uid})")
     others = about.st_mode & 0o002 or (about.st_mode & 0o020 and not _is_own_group(about.st_gid))
     if others and not about.st_mode & stat.S_ISVTX:
-        _refuse(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
+        _raise_untrusted(path, f"can be written by others (mode {stat.S_IMODE(about.st_mode):04o})")
 
 
 def _is_own_group(number: int) -> bool:
@@ -100,7 +100,7 @@ def _is_own_group(number: int) -> bool:
     return group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
 
 
-def _entered(name: str, within: int, path: str, make: bool) -> int | str:
+def _open_entry(name: str, within: int, path: str, make: bool) -> int | str:
     """A descriptor of a folder; where a link of this user or root has its name, what that says."""
     if make:
         with contextlib.suppress(FileExistsError):
@@ -113,18 +113,18 @@ def _entered(name: str, within: int, path: str, make: bool) -> int | str:
         if not stat.S_ISLNK(about.st_mode):
             raise
         if about.st_uid not in (os.geteuid(), 0):
-            _refuse(path, f"is a link of another user ({about.st_uid})")
+            _raise_untrusted(path, f"is a link of another user ({about.st_uid})")
         return os.readlink(name, dir_fd=within)
 
 
 @contextlib.contextmanager
-def opened(folder: str | Path, make: bool = False) -> Iterator[int]:
+def open_folder(folder: str | Path, make: bool = False) -> Iterator[int]:
     """A descriptor of a folder that only this user or root can write, nor put another in its place: every folder on the
     way is checked, from the system's root on. With `make` those that are missing are made. OSError where it is not
     there, NotTrustedError where it is not to be trusted.
     """
     folder = os.path.abspath(folder)
-    left, path, links = list(_steps(folder))[::-1], os.sep, 0
+    left, path, links = list(_path_components(folder))[::-1], os.sep, 0
     descriptors = [os.open(os.sep, _PASSED)]
     try:
         owners = {os.geteuid(), 0, os.fstat(descriptors[0]).st_uid}
@@ -136,7 +136,7 @@ def opened(folder: str | Path, make: bool = False) -> Iterator[int]:
                     path = os.path.dirname(path)
                 continue
             inner = os.path.join(path, name)
-            found = _entered(name, descriptors[-1], inner, make)
+            found = _open_entry(name, descriptors[-1], inner, make)
             if isinstance(found, int):
                 descriptors.append(found)
                 path = inner
@@ -172,10 +172,10 @@ def _warn(message: str) -> None:
     )
 
 
-def check(folder: str | Path) -> None:
+def check_trusted(folder: str | Path) -> None:
     """NotTrustedError unless only this user or root can write a folder that is there, nor put another in its place."""
     if _BY_DESCRIPTOR:
-        with opened(folder):
+        with open_folder(folder):
             return
 
 
@@ -186,7 +186,7 @@ def is_trusted(folder: Path, make: bool = False) -> bool:
     if not _BY_DESCRIPTOR:
         return True
     try:
-        with opened(folder, make):
+        with open_folder(folder, make):
             return True
     except NotTrustedError as error:
         _warn(str(error))
@@ -202,8 +202,8 @@ def read(path: Path) -> bytes | None:
     try:
         if not _BY_DESCRIPTOR:
             return path.read_bytes() if path.is_file() else None
-        with opened(path.parent, False) as folder:
-            return _content(os.open(path.name, _FILE, dir_fd=folder), path)
+        with open_folder(path.parent, False) as folder:
+            return _read_all(os.open(path.name, _FILE, dir_fd=folder), path)
     except NotTrustedError as error:
         _warn(str(error))
         return None
@@ -211,7 +211,7 @@ def read(path: Path) -> bytes | None:
         return None
 
 
-def _content(descriptor: int, path: Path) -> bytes | None:
+def _read_all(descriptor: int, path: Path) -> bytes | None:
     with open(descriptor, "rb", buffering=0) as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:  # none where it was just replaced
@@ -225,12 +225,12 @@ def write(path: Path, data: bytes) -> None:
     other processes see all of it or nothing. What processes left that ended meanwhile is cleared. OSError where that is
     not possible, NotTrustedError where the folder is not trusted.
     """
-    partial = f".{path.stem}.{secrets.token_hex(8)}{PART}"
+    partial = f".{path.stem}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
     if not _BY_DESCRIPTOR:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_new(partial := str(path.parent / partial), str(path), data, None)
         return
-    with opened(path.parent, True) as folder:
+    with open_folder(path.parent, True) as folder:
         _write_new(partial, path.name, data, folder)
         _clear_abandoned(folder)
 
@@ -254,7 +254,7 @@ def _write_new(partial: str, name: str, data: bytes, folder: int | None) -> None
 def _clear_abandoned(folder: int) -> None:
     """Remove what processes left that were killed while they wrote."""
     for name in os.listdir(folder):
-        if name.endswith(PART):
+        if name.endswith(PARTIAL_SUFFIX):
             with contextlib.suppress(OSError):
                 about = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if time.time() - about.st_mtime < _ABANDONED:
@@ -270,5 +270,5 @@ def remove(path: Path) -> None:
     if not _BY_DESCRIPTOR:
         path.unlink()
         return
-    with opened(path.parent, False) as folder:
+    with open_folder(path.parent, False) as folder:
         os.unlink(path.name, dir_fd=folder)

@@ -17,32 +17,32 @@ WAITING = "waiting"  # the program has ended, and waits for those of the other r
 OUTSIDE = "outside"  # MPI has ended, or never began
 
 
-def path(folder: str, process: int) -> str:
+def state_file(folder: str, process: int) -> str:
     """The file of a process. Its children, who have the same variable, have other numbers."""
     return os.path.join(folder, f"state-{process}")
 
 
-def tell(state: str) -> None:
+def write_state(state: str) -> None:
     """Write the state of this process down, where a launcher asked for it."""
     folder = os.environ.get(FOLDER)
     if folder and os.path.isdir(folder):
-        name = path(folder, os.getpid())
+        name = state_file(folder, os.getpid())
         new = f"{name}.{threading.get_ident()}.new"
         with open(new, "w") as file:
             file.write(state)
         os.replace(new, name)
 
 
-def who_joined() -> str:
+def count_joined() -> str:
     """How many ranks have begun to join the world, and which have not, where a launcher on this machine knows."""
     folders, text = os.environ.get(FOLDERS), os.environ.get("WORLD_SIZE", "")
     if not folders or not os.path.isdir(folders) or not text.isdecimal():
         return "Not all processes that mpiexec started have called init_process_group."
     size = int(text)
-    missing = [rank for rank in range(size) if not _told(os.path.join(folders, str(rank)))]
+    missing = [rank for rank in range(size) if not _has_written(os.path.join(folders, str(rank)))]
     return f"{size - len(missing)}/{size} clients joined. These ranks did not: {missing}"
 
 
-def _told(folder: str) -> bool:
+def _has_written(folder: str) -> bool:
     """Whether a process of a rank has written its state down."""
     return os.path.isdir(folder) and any(name.startswith("state-") for name in os.listdir(folder))

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import bump
-from ..autograd.engine import RawMode, Run, TensorMode
+from .._dispatch.autograd_graph import bump_version
+from ..autograd.engine import RawMode, BackwardPass, TensorMode
 from .convert import dense_of
 from .data import SparseData, made
 from .elementwise import added
@@ -60,7 +60,7 @@ class _Tensors(TensorMode):
         return added(a, b) if a._sparse or b._sparse else TensorMode.add(table, a, b)
 
 
-class _Run(Run):
+class _Run(BackwardPass):
     """A pass that may add sparse gradients to the leaves'."""
 
     def add_to_grad(self, tensor, found, g) -> None:
@@ -80,7 +80,7 @@ class _Run(Run):
             total = added(held, new)
             if held._sparse:
                 held._data = total._data
-                bump(held)
+                bump_version(held)
             else:
                 held.copy_(total)
         self.given.add(id(g))

@@ -6,8 +6,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.checks import wanting
-from .._types.layouts import are_sizes
+from .._dispatch.argument_checks import set_requires_grad
+from .._types.layouts import are_valid_sizes
 from .data import BY_ROWS, COMPRESSED, IN_BLOCKS, KINDS, SparseData
 from .history import with_values
 
@@ -32,7 +32,7 @@ def _finished(data: SparseData, values, requires_grad: bool, check) -> Any:
         validate(data)
     out = with_values(data, values)
     if requires_grad:
-        return wanting(out.detach(), True)
+        return set_requires_grad(out.detach(), True)
     return out
 
 
@@ -312,7 +312,7 @@ def rebuilt(kind, parts) -> Any:
     *tensors, size, coalesced = parts if kind is torch.sparse_coo else (*parts, False)
     if not all(isinstance(one, torch.Tensor) and one.layout is torch.strided for one in tensors):
         raise RuntimeError("a sparse tensor is made of tensors")
-    if not isinstance(size, (tuple, list)) or not are_sizes(size):
+    if not isinstance(size, (tuple, list)) or not are_valid_sizes(size):
         raise RuntimeError("the size of a sparse tensor must be few integers that are not negative")
     *index, values = (one.detach() for one in tensors)
     data = SparseData(kind, size, tuple(index), values, bool(coalesced))

@@ -6,8 +6,8 @@ import math
 
 import torchlite as torch
 
-from .._dispatch.runtime import recording
-from .._dispatch.slots import SLOTS
+from .._dispatch.dispatch_state import recording
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor.conversions import _parse_to
 from ..autograd.function import Function
 from .data import BY_ROWS, COMPRESSED, IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
@@ -444,8 +444,8 @@ def moved(tensor, *args, **kwargs):
     data, values = tensor._data, values_of(tensor)
     new = values if dtype is None or dtype is values.dtype else values.to(dtype)
     parts = data.parts
-    if where is not None and SLOTS.move(data.values, where) is not data.values:
-        new, parts = SLOTS.move(new, where), tuple(SLOTS.move(part, where) for part in parts)
+    if where is not None and CALLBACKS.move(data.values, where) is not data.values:
+        new, parts = CALLBACKS.move(new, where), tuple(CALLBACKS.move(part, where) for part in parts)
     if copy and parts is data.parts:
         parts = tuple(part.clone() for part in parts)
         new = new.clone() if new is values else new

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .._dispatch.graph import alias_meta, is_inference, meta_of
-from .._dispatch.runtime import GLOBALS, MODE
-from .._dispatch.slots import SLOTS
+from .._dispatch.autograd_graph import alias_meta, is_inference, autograd_meta_of
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
 from .._types.layouts import (
     contiguous_format,
@@ -110,7 +110,7 @@ def made(data: SparseData) -> SparseTensor:
     values = data.values
     out._data, out._table, out.dtype, out._node, out._meta = data, values._table, values.dtype, None, None
     if MODE.inference:
-        meta_of(out).inference = True
+        autograd_meta_of(out).inference = True
     return out
 
 
@@ -192,7 +192,7 @@ class SparseTensor(Tensor):
         return bool(self.to_dense()) if self.numel() == 1 else Tensor.__bool__(self)
 
     def __getitem__(self, index):
-        return SLOTS.sparse("selected")(self, index)
+        return CALLBACKS.sparse("selected")(self, index)
 
     def __setitem__(self, index, value):
         raise TypeError("Cannot assign to a sparse tensor")
@@ -213,7 +213,7 @@ class SparseTensor(Tensor):
     def data(self):
         out = made(self._data)
         if is_inference(self):
-            meta_of(out).inference = True
+            autograd_meta_of(out).inference = True
         return out
 
     @data.setter
@@ -226,7 +226,7 @@ class SparseTensor(Tensor):
         return Tensor.as_subclass(self, cls)
 
     def to(self, *args, **kwargs):
-        return SLOTS.sparse("moved")(self, *args, **kwargs)
+        return CALLBACKS.sparse("moved")(self, *args, **kwargs)
 
     share_memory_ = is_shared = untyped_storage
 
@@ -234,7 +234,7 @@ class SparseTensor(Tensor):
         raise BufferError("Can't export tensors with layout other than torch.strided")
 
     def __repr__(self, *, tensor_contents=None) -> str:
-        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + SLOTS.sparse("text_of")(self)
+        return ("Parameter containing:\n" if getattr(self, "_is_param", False) else "") + CALLBACKS.sparse("text_of")(self)
 
     def _copied_with_storage(self, memo):
         return made(self._data.mapped(lambda part: part.clone()))

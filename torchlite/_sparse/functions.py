@@ -6,7 +6,7 @@ import functools
 
 import torchlite as torch
 
-from .._types.names import root
+from .._types.package_name import package_name
 from .build import (
     coo_to_csr_indices,
     csr_to_coo_indices,
@@ -25,7 +25,7 @@ for _function in (
     sparse_coo_tensor, sparse_compressed_tensor, sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor,
     sparse_bsc_tensor, hspmm, smm, sspaddmm,
 ):  # fmt: skip
-    _function.__module__ = root()
+    _function.__module__ = package_name()
 
 
 _validate_sparse_coo_tensor_args = validate_coo_args

@@ -8,8 +8,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.runtime import MODE
-from .._dispatch.slots import SLOTS
+from .._dispatch.dispatch_state import MODE
+from .._dispatch.callbacks import CALLBACKS
 from ..autograd.function import Function
 from .data import SparseData, made
 
@@ -28,7 +28,7 @@ class _Values(Function):
         if places.layout is not torch.sparse_coo or places.coalesced:
             return with_values(places, g)
         # Values at the same place add up, so each has the place's gradient, which counts once.
-        index, where = SLOTS.sparse("distinct")(places)
+        index, where = CALLBACKS.sparse("distinct")(places)
         count = torch.bincount(where).to(g.dtype).reshape(-1, *[1] * (g.ndim - 1))
         new = g.new_zeros((index.shape[1], *g.shape[1:])).index_add(0, where, g) / count
         return with_values(SparseData(places.layout, places.shape, (index,), new.detach(), True), new)
@@ -44,7 +44,7 @@ class _Sparse(Function):
 
     @staticmethod
     def backward(ctx, g):
-        return SLOTS.sparse("values_at")(g, ctx.places), None
+        return CALLBACKS.sparse("values_at")(g, ctx.places), None
 
 
 class _Dense(Function):
@@ -53,11 +53,11 @@ class _Dense(Function):
     @staticmethod
     def forward(ctx, tensor):
         ctx.places = tensor._data
-        return SLOTS.sparse("dense_of")(tensor)
+        return CALLBACKS.sparse("dense_of")(tensor)
 
     @staticmethod
     def backward(ctx, g):
-        return SLOTS.sparse("like")(g, ctx.places)
+        return CALLBACKS.sparse("like")(g, ctx.places)
 
 
 _Values._backward_cls.__name__ = "ValuesBackward0"

@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import call
-from .._dispatch.runtime import GLOBALS, MODE
+from .._dispatch.dispatch_state import GLOBALS, MODE
 from ..autograd.function import Function
 from .convert import from_lines
 from .data import SparseData

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torchlite as torch
 
-from .._dispatch.graph import bump
+from .._dispatch.autograd_graph import bump_version
 from .convert import coalesced
 from .data import BY_ROWS, COMPRESSED, KINDS, SparseData, no_kernel
 from .history import values_of
@@ -122,7 +122,7 @@ def resize_(tensor, size, sparse_dim: int, dense_dim: int, clear: bool = False):
                 more = (*held.shape[:dim], length - held.shape[dim], *held.shape[dim + 1 :])
                 held = torch.cat([held, held.new_zeros(more)], dim)
     tensor._data = SparseData(data.layout, size, (index,), held, coalesced)
-    bump(tensor)
+    bump_version(tensor)
     return tensor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torchlite as torch
 
-from .._tensor.printing import _grad_name, array_text, with_suffixes
+from .._tensor.printing import _grad_name, format_array, add_suffixes
 from .data import BY_ROWS
 
 
@@ -14,7 +14,7 @@ def _part(tensor, indent: int, prefix: str) -> str:
     if tensor.is_meta:
         return f"{lead}..., size={tuple(tensor.shape)})"
     if tensor.numel():
-        return lead + array_text(tensor._table.to_numpy(tensor._data), indent + len(lead)) + ")"
+        return lead + format_array(tensor._table.to_numpy(tensor._data), indent + len(lead)) + ")"
     return f"{lead}[], size={tuple(tensor.shape)})"
 
 
@@ -39,4 +39,4 @@ def text_of(tensor) -> str:
     parts = [_part(part, indent, name) for name, part in zip(names, data.parts, strict=True)]
     gap = ",\n" + " " * indent
     text = "tensor(" + gap.join([*parts, _part(data.values, indent, "values")])
-    return with_suffixes(text, suffixes, indent, own_line=data.layout is torch.sparse_coo)
+    return add_suffixes(text, suffixes, indent, own_line=data.layout is torch.sparse_coo)

@@ -7,8 +7,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.runtime import recording
-from .._dispatch.slots import SLOTS
+from .._dispatch.dispatch_state import recording
+from .._dispatch.callbacks import CALLBACKS
 from ..autograd.function import Function
 from .convert import coalesced, compressed, compressed_of, coo_of, grid, lines, places, rows_and_columns, spread
 from .data import IN_BLOCKS, KINDS, SparseData, is_sparse, made, no_kernel
@@ -38,7 +38,7 @@ def _by_rows(data: SparseData, turned: bool):
     if not turned and (data.layout is torch.sparse_csr or data.coalesced):
         return compressed_of(rows, height), columns, None
     rows, columns = (columns, rows) if turned else (rows, columns)
-    order, starts = SLOTS.F._rows_in_order(rows, height)
+    order, starts = CALLBACKS.F._rows_in_order(rows, height)
     return starts, columns.index_select(0, order), order
 
 
@@ -55,7 +55,7 @@ def _multiply(data: SparseData, values, dense, turned: bool = False):
     flat = dense.reshape(math.prod(dense.shape[:-1]), dense.shape[-1])
     if to is torch.bool:
         values, flat = values.to(torch.int64), flat.to(torch.int64)
-    out = SLOTS.F._rows_times(columns, starts, values, flat).to(to)
+    out = CALLBACKS.F._csr_mm(columns, starts, values, flat).to(to)
     return out.reshape(*data.shape[:-2], data.shape[-1 if turned else -2], dense.shape[-1])
 
 
@@ -68,7 +68,7 @@ class _Products(Function):
         ctx.places = data
         rows, columns = _entries(data)
         flat = (one.reshape(math.prod(one.shape[:-1]), one.shape[-1]) for one in (left, right))
-        return SLOTS.F._products_at(rows, columns, *flat).reshape(data.values.shape)
+        return CALLBACKS.F._sampled_mm(rows, columns, *flat).reshape(data.values.shape)
 
     @staticmethod
     def backward(ctx, g):
@@ -369,7 +369,7 @@ def _extremes(mat1, mat2, reduce: str):
     if not count:
         return mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
     with recording(False):
-        place = SLOTS.F._rows_extremes(columns, starts, values, mat2, reduce == "amax")
+        place = CALLBACKS.F._csr_mm_extremes(columns, starts, values, mat2, reduce == "amax")
         there, shape, place = place < count, place.shape, place.clamp_max(count - 1).reshape(-1)
     largest = values.index_select(0, place).reshape(shape) * mat2.gather(0, columns[place].reshape(shape))
     return torch.where(there, largest, 0)

@@ -11,11 +11,11 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import call
-from .._dispatch.graph import bump, edge
-from .._dispatch.record import POINTWISE
-from .._dispatch.runtime import LEAF, MODE, recording
-from .._dispatch.slots import SLOTS
-from .._ops._gradients import named
+from .._dispatch.autograd_graph import bump_version, gradient_edge
+from .._dispatch.op_record import POINTWISE
+from .._dispatch.dispatch_state import LEAF, MODE, recording
+from .._dispatch.callbacks import CALLBACKS
+from .._ops._gradient_helpers import named
 from . import elementwise, products, reduce, shape
 from .build import _empty_coo, empty
 from .convert import coo_of, grid, lines, moved, to_dense
@@ -66,7 +66,7 @@ RULES: dict[str, Callable[..., Any]] = {
 _ATEN = {
     "_view": "view", "gt": "gt.Scalar", "lt": "lt.Scalar", "ge": "ge.Scalar", "le": "le.Scalar", "eq": "eq.Tensor",
     "ne": "ne.Scalar", "_setitem": "index_put_", "_index": "index.Tensor", "mean": "mean.dim", "slice": "as_strided",
-    "vector_norm_core": "linalg_vector_norm", "_clamp_numbers": "clamp", "_clamp_tensors": "clamp.Tensor",
+    "vector_norm_core": "linalg_vector_norm", "_clamp_scalars": "clamp", "_clamp_tensors": "clamp.Tensor",
     "nonzero_indices": "nonzero", "isfinite": "ne.Scalar", "isclose": "eq.Tensor", "_is_set_to": "is_set_to",
     "_choose": "where.self",    "std_correction": "std.correction", "var_correction": "var.correction",
     "rand_like": "uniform_", "randn_like": "normal_", "allclose": "eq.Tensor"
@@ -85,7 +85,7 @@ def rule(name: str):
 
 def _declare_of_values(name: str) -> None:
     def of_op(input, *rest):
-        return of_values(name, lambda values: getattr(SLOTS.F, name)(values, *rest), input)
+        return of_values(name, lambda values: getattr(CALLBACKS.F, name)(values, *rest), input)
 
     RULES[name] = of_op
 
@@ -105,7 +105,7 @@ def clone(input, memory_format=None):
 @rule("to")
 def to(input, dtype):
     """Another dtype."""
-    values = SLOTS.F.to(values_of(input), dtype)
+    values = CALLBACKS.F.to(values_of(input), dtype)
     return with_values(input._data.over(values), values, "ToCopyBackward0")
 
 
@@ -256,17 +256,17 @@ def fill_(input, value):
 def _written(target, result):
     """Give a tensor the elements and the history of another."""
     if target._node is LEAF and MODE.grad:
-        call.check_writable(target)
+        call.check_in_place_autograd(target)
     target._data, target._table = result._data, result._table
     if MODE.grad and (result._node is not None or target._node is not LEAF):
         target._node = result._node
-    bump(target)
+    bump_version(target)
     return target
 
 
 def _check_leaf(target) -> None:
     if MODE.grad and target._node is LEAF:
-        call.check_writable(target)
+        call.check_in_place_autograd(target)
 
 
 @rule("zero_")
@@ -354,7 +354,7 @@ def run_in_place(op, values: list):
         raise RuntimeError(f"{op.name}_ requires coalesced input")
     before = made(target._data)
     if target._node is not None and target._node is not LEAF:
-        before._node = edge(target)
+        before._node = gradient_edge(target)
     result = call.execute(op, [before, *rest])
     if not is_sparse(result) or result.shape != target.shape:
         raise RuntimeError(
@@ -373,17 +373,17 @@ def _into_dense(op, target, rest):
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._node is not None or any(getattr(v, "_node", None) is not None for v in rest))
     if wants:
-        call.check_writable(target)
+        call.check_in_place_autograd(target)
     elif op.name in ("add", "sub", "_add", "_sub") and is_sparse(other) and other.dtype is target.dtype:
         if target.shape == other.shape and target.is_contiguous() and target.dtype is not torch.bool:
             scale = (-1 if "sub" in op.name else 1) * (rest[1] if len(rest) > 1 else 1)
             return _scatter(target, coo_of(other)._data, scale)
-    before = call._alias(target) if wants else target
+    before = call._shallow_copy(target) if wants else target
     with recording(wants):
         result = call.execute(op, [before, *rest])
     if is_sparse(result):
         result = to_dense(result)
-    return call.assign(op, target, result, before)
+    return call.write_result_in_place(op, target, result, before)
 
 
 def _scatter(target, data, scale):
@@ -391,7 +391,7 @@ def _scatter(target, data, scale):
     sizes = grid(data)
     flat = target.detach().view(-1, *data.shape[len(sizes) :]) if sizes else target.detach().unsqueeze(0)
     flat.index_add_(0, lines(data.parts[0], sizes), data.values, alpha=scale)
-    bump(target)
+    bump_version(target)
     return target
 
 
@@ -404,5 +404,5 @@ def write_out(result, out):
         out.resize_(result.shape)
         return out.copy_(result)
     out._data = (result if result.dtype is out.dtype else to(result, out.dtype))._data
-    bump(out)
+    bump_version(out)
     return out

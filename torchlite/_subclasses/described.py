@@ -6,7 +6,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import call, table_of
-from torchlite._dispatch.meta import MetaArray
+from torchlite._dispatch.meta_backend import MetaArray
 
 
 def described(dtype: Any, sizes: Any, strides: Any, device: Any, requires_grad: bool = False) -> Any:

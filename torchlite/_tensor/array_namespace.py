@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import linalg as torch_linalg
 from .._dispatch import call
-from .._dispatch.public import torch
+from .._dispatch.public_functions import torch
 from .._types import dtypes
-from . import array_api, creation, functions
-from .array_api import wide
+from . import array_api_functions, creation, tensor_queries
+from .array_api_functions import accumulation_dtype
 
 if TYPE_CHECKING:
     Tensor = Any  # for checkers the stubs' class, which ops give, is another than the code's
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 def _as_array(number: Any, beside: Tensor) -> Any:
     """A Python number as an array of the other operand's dtype, or of its own kind's where that has more."""
-    kind = beside.dtype if functions.result_type(beside.dtype, number).category == beside.dtype.category else None
+    kind = beside.dtype if tensor_queries.result_type(beside.dtype, number).category == beside.dtype.category else None
     return torch.full((), number, dtype=kind, device=beside.device)
 
 
-def _pair(x1: Any, x2: Any) -> tuple[Any, Any]:
+def _to_arrays(x1: Any, x2: Any) -> tuple[Any, Any]:
     """Two operands, of which one may be a Python number: both as arrays."""
     if not isinstance(x1, call.Tensor):
         return _as_array(x1, x2), x2
     return x1, x2 if isinstance(x2, call.Tensor) else _as_array(x2, x1)
 
 
-def _takes_numbers(name: str, torchs: str = "") -> Any:
+def _allow_scalars(name: str, torchs: str = "") -> Any:
     """PyTorch's function of two Tensors, for an array and a number too."""
 
     def function(x1: Any, x2: Any, /) -> Any:
-        return getattr(torch, torchs or name)(*_pair(x1, x2))
+        return getattr(torch, torchs or name)(*_to_arrays(x1, x2))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`torch.{name}`, which takes a Python number as one of its arguments too."
@@ -46,12 +46,12 @@ def _takes_numbers(name: str, torchs: str = "") -> Any:
 
 
 atan2, copysign, fmax, fmin, hypot, logaddexp, maximum, minimum, nextafter = map(
-    _takes_numbers, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
+    _allow_scalars, ("atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "maximum", "minimum", "nextafter")
 )
-logical_and, logical_or, logical_xor = map(_takes_numbers, ("logical_and", "logical_or", "logical_xor"))
+logical_and, logical_or, logical_xor = map(_allow_scalars, ("logical_and", "logical_or", "logical_xor"))
 # PyTorch's `equal` says it of the whole; the others want a Tensor first.
-equal, not_equal = _takes_numbers("equal", "eq"), _takes_numbers("not_equal")
-less, less_equal, greater, greater_equal = map(_takes_numbers, ("less", "less_equal", "greater", "greater_equal"))
+equal, not_equal = _allow_scalars("equal", "eq"), _allow_scalars("not_equal")
+less, less_equal, greater, greater_equal = map(_allow_scalars, ("less", "less_equal", "greater", "greater_equal"))
 
 
 def sign(x: Tensor, /) -> Tensor:
@@ -99,11 +99,11 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
         return torch.clone(x)
     bounds = [b.to(x.dtype) if isinstance(b, call.Tensor) else b for b in (min, max)]
     if builtins.any(isinstance(b, call.Tensor) for b in bounds):
-        bounds = [b if b is None else _pair(x, b)[1] for b in bounds]
+        bounds = [b if b is None else _to_arrays(x, b)[1] for b in bounds]
     return torch.clamp(x, *bounds)
 
 
-def _spread(name: str) -> Any:
+def _var_or_std(name: str) -> Any:
     def function(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
         if axis == ():
             return torch.zeros_like(x) if correction == 0 else torch.full_like(x, float("nan"))
@@ -114,12 +114,12 @@ def _spread(name: str) -> Any:
     return function
 
 
-std, var = map(_spread, ("std", "var"))
+std, var = map(_var_or_std, ("std", "var"))
 
 
 def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum along some axes, or of all; of unsigned integers in uint64."""
-    kind = wide(x, dtype)
+    kind = accumulation_dtype(x, dtype)
     if axis == ():
         return x.to(kind) if kind is not None else torch.clone(x)
     return torch.sum(x, axis, keepdims, dtype=kind)
@@ -127,7 +127,7 @@ def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product along some axes, or of all; of unsigned integers in uint64."""
-    kind = wide(x, dtype)
+    kind = accumulation_dtype(x, dtype)
     x = x if kind is None else x.to(kind)
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     for a in sorted((a % x.ndim for a in axes), reverse=True):
@@ -188,7 +188,7 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
 class _Linalg:
     """`torchlite.linalg`, but for three names."""
 
-    matmul, vecdot = staticmethod(matmul), staticmethod(array_api.vecdot)
+    matmul, vecdot = staticmethod(matmul), staticmethod(array_api_functions.vecdot)
 
     @staticmethod
     def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -208,7 +208,7 @@ class _Linalg:
 
 
 linalg = _Linalg()
-tensordot = array_api.tensordot
+tensordot = array_api_functions.tensordot
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -216,7 +216,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     them.
     """
     kinds = [getattr(a, "dtype", a) for a in arrays_and_dtypes]
-    return functions.result_type(*kinds)
+    return tensor_queries.result_type(*kinds)
 
 
 def median(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -232,7 +232,7 @@ class finfo:
     def __init__(self, type: Any, /):
         found = dtypes.finfo(getattr(type, "dtype", type))
         self.bits, self.eps, self.max, self.min = found.bits, found.eps, found.max, found.min
-        self.smallest_normal, self.dtype = found.smallest_normal, dtypes.ALL[found.dtype]
+        self.smallest_normal, self.dtype = found.smallest_normal, dtypes.BY_NAME[found.dtype]
 
 
 class iinfo:
@@ -240,7 +240,7 @@ class iinfo:
 
     def __init__(self, type: Any, /):
         found = dtypes.iinfo(getattr(type, "dtype", type))
-        self.bits, self.max, self.min, self.dtype = found.bits, found.max, found.min, dtypes.ALL[found.dtype]
+        self.bits, self.max, self.min, self.dtype = found.bits, found.max, found.min, dtypes.BY_NAME[found.dtype]
 
 
 def __getattr__(name: str) -> Any:

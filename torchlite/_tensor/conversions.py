@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from .._dispatch import call
-from .._dispatch.graph import meta_of, write
-from .._dispatch.runtime import LEAF, recording
-from .._dispatch.slots import SLOTS
-from .._dispatch.tracing import TRACES, handled_method
+from .._dispatch.autograd_graph import autograd_meta_of, write_raw
+from .._dispatch.dispatch_state import LEAF, recording
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .._types.devices import device
 from .._types.dtypes import as_dtype
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import memory_format as memory_format_type
 from .._types.layouts import preserve_format
-from .protocols import Protocols
+from .python_protocols import PythonProtocols
 
 _new = object.__new__
 _CPU = device("cpu")
 
 
-class Conversions(Protocols):
+class ConversionMethods(PythonProtocols):
     """The part of Tensor that gives other tensors of the same elements."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class Conversions(Protocols):
             out.requires_grad_()
         memo[id(self)] = out
         if self.grad is not None:
-            meta_of(out).grad = copy.deepcopy(self.grad, memo)
+            autograd_meta_of(out).grad = copy.deepcopy(self.grad, memo)
         if self.__dict__:
             out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if type(self) is not call.Tensor:
@@ -73,10 +73,10 @@ class Conversions(Protocols):
             return self.detach().clone(memory_format=preserve_format)
         import copy
 
-        from .storage import place_of, tensor_in
+        from .storage import geometry_of, tensor_in
         from .typed_storage import storage_of
 
-        return tensor_in(copy.deepcopy(storage_of(self), memo), self.dtype, *place_of(self))
+        return tensor_in(copy.deepcopy(storage_of(self), memo), self.dtype, *geometry_of(self))
 
     def __reduce_ex__(self, protocol):
         from .pickling import reduce_tensor
@@ -93,7 +93,7 @@ class Conversions(Protocols):
     @staticmethod
     def _make_wrapper_subclass(cls, size, *args, **kwargs):
         """A tensor of a subclass with `__torch_dispatch__` that has a size and a dtype, but no data."""
-        return SLOTS.make_wrapper(cls, size, *args, **kwargs)
+        return CALLBACKS.make_wrapper(cls, size, *args, **kwargs)
 
     @staticmethod
     def _make_subclass(cls, data, require_grad=False, **dispatch):
@@ -110,25 +110,25 @@ class Conversions(Protocols):
         Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and `copy`
         is False.
         """
-        if TRACES and (found := handled_method("to", self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_method("to", self, *args, **kwargs)) is not NotImplemented:
             return found
         if len(args) == 1 and not kwargs and (args[0].__class__ is str or args[0].__class__ is device):
-            return SLOTS.move(self, device(args[0]))
+            return CALLBACKS.move(self, device(args[0]))
         d, where, copy, order = _parse_to(*args, **kwargs)
         out = self
         if where is not None:
-            out = SLOTS.move(out, where)
+            out = CALLBACKS.move(out, where)
         if d is not None and d is not out.dtype:
-            out = SLOTS.F.to(out, d)
+            out = CALLBACKS.F.to(out, d)
         if order is not None and order is not preserve_format and not out.is_contiguous(order):
             return out.contiguous(memory_format=order)
         return out.clone() if copy and out is self else out
 
     def cpu(self, memory_format=preserve_format):
         """The tensor on the CPU."""
-        if TRACES and (found := handled_method("cpu", self, memory_format)) is not NotImplemented:
+        if TRACES and (found := trace_method("cpu", self, memory_format)) is not NotImplemented:
             return found
-        return SLOTS.move(self, _CPU)
+        return CALLBACKS.move(self, _CPU)
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
         """The tensor on a CUDA device, the current one when none is given. RuntimeError for a
@@ -152,9 +152,9 @@ class Conversions(Protocols):
             return f"torch.{where}{self.dtype.scalar_name}Tensor"
         if isinstance(dtype, dtype_type):
             return self.to(dtype)
-        from .legacy_types import place_of
+        from .legacy_types import device_and_dtype_of
 
-        found = place_of(dtype)
+        found = device_and_dtype_of(dtype)
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
         where, d = found
@@ -226,35 +226,35 @@ class Conversions(Protocols):
 
     def eig(self, eigenvectors=False):
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.eig`."""
-        from .removed import eig
+        from .removed_functions import eig
 
         eig(self)
 
     def lstsq(self, other):
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.lstsq`."""
-        from .removed import lstsq
+        from .removed_functions import lstsq
 
         lstsq(self)
 
     def solve(self, other):
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.solve`."""
-        from .removed import solve
+        from .removed_functions import solve
 
         solve(self)
 
     def symeig(self, eigenvectors=False):
         """Removed from PyTorch: RuntimeError. Use `torch.linalg.eigh`."""
-        from .removed import symeig
+        from .removed_functions import symeig
 
         symeig(self)
 
     def apply_(self, function):
         """Replace each element x by function(x), in place (slow; CPU only)."""
-        from .sequences import of_numbers
+        from .nested_sequences import numbers_to_array
 
         array = self._table.to_numpy(self._data)
-        result = of_numbers([function(x) for x in array.ravel().tolist()], self.dtype)
-        write(self, self._table.from_numpy(result.reshape(array.shape)))
+        result = numbers_to_array([function(x) for x in array.ravel().tolist()], self.dtype)
+        write_raw(self, self._table.from_numpy(result.reshape(array.shape)))
         return self
 
 
@@ -289,17 +289,17 @@ class _Casts:
         def cast(self, memory_format=preserve_format):
             if memory_format is not preserve_format:
                 return self.to(d, memory_format=memory_format)
-            return self if self.dtype is d else SLOTS.F.to(self, d)
+            return self if self.dtype is d else CALLBACKS.F.to(self, d)
 
         cast.__name__ = cast.__qualname__ = name
         cast.__doc__ = f"The tensor cast to {d}."
         return cast
 
 
-for _d in dtypes.ALL.values():
+for _d in dtypes.BY_NAME.values():
     for _name in (
         *dtypes.ALIASES.get(_d.name, ()),
         *(("bool",) if _d is dtypes.bool_ else ()),
         *(("bfloat16",) if _d.name == "bfloat16" else ()),
     ):
-        setattr(Conversions, _name, _Casts.make(_name, _d))
+        setattr(ConversionMethods, _name, _Casts.make(_name, _d))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.checks import wanting
-from .._dispatch.graph import meta_of
-from .._dispatch.interceptors import called
-from .._dispatch.runtime import GLOBALS
-from .._dispatch.slots import SLOTS
+from .._dispatch.argument_checks import set_requires_grad
+from .._dispatch.autograd_graph import autograd_meta_of
+from .._dispatch.interceptors import call_function_mode
+from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -20,7 +20,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .sequences import converted, inferred, is_sequence, sizes_of, warn_of_arrays
+from .nested_sequences import to_array, infer_dtype, is_sequence, compute_sizes, warn_list_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -50,14 +50,14 @@ def _has_numpy(data) -> bool:
     return isinstance(data, (np.ndarray, np.generic))
 
 
-def _unwrapped(data):
+def _unwrap_tensors(data):
     """Nested lists with their Tensors, each of one element, as numbers."""
     if isinstance(data, call.Tensor):
         if data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return data.numpy(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
     if isinstance(data, (list, tuple)):
-        return [_unwrapped(item) for item in data]
+        return [_unwrap_tensors(item) for item in data]
     return data
 
 
@@ -82,14 +82,14 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
         raise TypeError("new(): invalid data type 'str'")
     given = data
     if isinstance(data, (list, tuple)):
-        warn_of_arrays(data)
-        sizes_of(data)
+        warn_list_of_arrays(data)
+        compute_sizes(data)
         if has_tensors:
-            data = _unwrapped(data)
+            data = _unwrap_tensors(data)
     try:
         array = np.array(data)
     except Exception:  # lengths that differ, or items that cannot be had
-        array = converted(given, d)
+        array = to_array(given, d)
         return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
         if array.dtype.kind == "O" and all(isinstance(x, (int, float, complex, np.generic)) for x in array.ravel()):
@@ -99,7 +99,7 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
             if array.size and (d is None or d.category == 1):
                 raise ValueError("Overflow when unpacking long long")
             return (array != 0 if d and d.category == 0 else array.astype(np.float64)), data
-        array = converted(given, d)
+        array = to_array(given, d)
         return array, array
     return array, data
 
@@ -109,14 +109,14 @@ def _is_storage(data) -> bool:
     return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
 
 
-def _exports(data) -> bool:
+def _has_host_dlpack(data) -> bool:
     """Whether the data is another library's array on the host that it shares by DLPack."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and hasattr(
         data, "__dlpack__"
     )
 
 
-def _is_foreign(data) -> bool:
+def _is_cuda_array(data) -> bool:
     """Whether the data is another library's array on a CUDA device."""
     return not isinstance(data, (list, tuple, int, float, complex, np.ndarray, np.generic)) and is_foreign(data)
 
@@ -132,32 +132,32 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    if GLOBALS["ACTIVE"]:
+    if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
-        if (found := called(tensor, (data,), given)) is not NotImplemented:
+        if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
             return found
     dtype = None if dtype is None else as_argument(dtype, "tensor")
     if TRACES and (trace := THREAD.trace) and (found := trace.tensor(data, dtype, device)) is not None:
-        return wanting(found, requires_grad)
+        return set_requires_grad(found, requires_grad)
     if isinstance(data, np.ndarray):
         _dtype_of_array(data)
-    if isinstance(data, call.Tensor) or _is_foreign(data) or _exports(data):
+    if isinstance(data, call.Tensor) or _is_cuda_array(data) or _has_host_dlpack(data):
         shared: Any = data
         if not isinstance(data, call.Tensor):
-            shared = from_foreign(data) if _is_foreign(data) else from_dlpack(data)
+            shared = from_foreign(data) if _is_cuda_array(data) else from_dlpack(data)
         out = shared.detach().clone()
         out = out.to(device=device, dtype=dtype)
-        return wanting(out, requires_grad)
+        return set_requires_grad(out, requires_grad)
     if _is_storage(data):
-        from .typed_storage import whole
+        from .typed_storage import flat_tensor_of
 
         d = dtype or getattr(data, "dtype", None) or get_default_dtype()
-        return tensor(whole(data, d), device=device, requires_grad=requires_grad)
+        return tensor(flat_tensor_of(data, d), device=device, requires_grad=requires_grad)
     if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(data, "__array__"):
         data = np.asarray(data)  # whose dtype is the tensor's
     has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
     if has_tensors and dtype is None:
-        dtype = inferred(data)
+        dtype = infer_dtype(data)
     array, data = _as_array(data, dtype, has_tensors)
     d = dtype or (
         get_default_dtype()
@@ -165,14 +165,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         else _infer(array, data)
     )
     if not isinstance(data, (np.ndarray, np.generic)) and array.size:
-        _check_held(array, d)
+        _check_value_range(array, d)
     table = _table(device)
     array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
     out = call.wrap(table, table.from_numpy(array), d)
-    return wanting(out, requires_grad)
+    return set_requires_grad(out, requires_grad)
 
 
-def _check_held(array: np.ndarray, d) -> None:
+def _check_value_range(array: np.ndarray, d) -> None:
     """The errors for Python numbers that a dtype does not hold."""
     kind = array.dtype.kind
     if kind == "c" and d.category in (1, 2):
@@ -217,7 +217,7 @@ def _dtype_of_array(array: np.ndarray) -> Any:
     return d
 
 
-def is_protected(array: np.ndarray) -> bool:
+def is_read_only_buffer(array: np.ndarray) -> bool:
     """Whether nobody may write an array's memory, which is not NumPy's: bytes, or a file that is open for reading. What
     is NumPy's can be written, whatever the array's own flag says.
     """
@@ -231,7 +231,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
     unless its memory is bytes or a file.
     """
-    if GLOBALS["ACTIVE"] and (found := called(from_numpy, (array,), {})) is not NotImplemented:
+    if GLOBALS["INTERCEPTORS"] and (found := call_function_mode(from_numpy, (array,), {})) is not NotImplemented:
         return found
     if not isinstance(array, np.ndarray):
         numpys = "numpy." if isinstance(array, np.generic) else ""
@@ -241,7 +241,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.flags.writeable:
         import warnings
 
-        write = not is_protected(array)
+        write = not is_read_only_buffer(array)
 
         warnings.warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
@@ -251,15 +251,15 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.backend.adopt(array, write), d)
-    meta_of(out).fixed = True
+    out = call.wrap(table, table.backend.from_foreign_array(array, write), d)
+    autograd_meta_of(out).fixed = True
     return out
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """The data as a tensor, sharing memory where dtype and device allow."""
-    if GLOBALS["ACTIVE"]:
-        found = called(as_tensor, (data,), {"dtype": dtype, "device": device})
+    if GLOBALS["INTERCEPTORS"]:
+        found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
             return found
     dtype = None if dtype is None else as_argument(dtype, "as_tensor")
@@ -268,11 +268,11 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if (
         isinstance(data, np.ndarray)
         and all(s >= 0 for s in data.strides)
-        and (data.flags.writeable or not is_protected(data))
+        and (data.flags.writeable or not is_read_only_buffer(data))
         and data.dtype.isnative
     ):
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
-    if _is_foreign(data):
+    if _is_cuda_array(data):
         return from_foreign(data).to(device=device, dtype=dtype)
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__dlpack__"):
         return from_dlpack(data).to(device=device, dtype=dtype)
@@ -291,14 +291,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
     `dtype`, the default one when None), a storage, numbers and nested sequences.
     """
-    if GLOBALS["ACTIVE"]:
+    if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
-        if (found := called(asarray, (obj,), given)) is not NotImplemented:
+        if (found := call_function_mode(asarray, (obj,), given)) is not NotImplemented:
             return found
     dtype = None if dtype is None else as_argument(dtype, "asarray")
     if isinstance(obj, np.generic) and copy is False:
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
-    shared = _sharing(obj, dtype)
+    shared = _share_memory_of(obj, dtype)
     if shared is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
@@ -323,7 +323,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     return out.requires_grad_(requires_grad) if out.is_leaf else out
 
 
-def _sharing(obj, dtype) -> Tensor | None:
+def _share_memory_of(obj, dtype) -> Tensor | None:
     """A tensor on the memory of an object; None for one that is no memory."""
     if isinstance(obj, call.Tensor):
         return obj
@@ -333,7 +333,7 @@ def _sharing(obj, dtype) -> Tensor | None:
         return None
     if is_capsule(obj) or hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
-    if _is_foreign(obj):
+    if _is_cuda_array(obj):
         return from_foreign(obj)
     if _is_storage(obj):
         return None
@@ -389,8 +389,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.backend.adopt(np.frombuffer(buffer, dtype.np, count, offset)), dtype)
-    return wanting(out, requires_grad)
+    out = call.wrap(table, table.backend.from_foreign_array(np.frombuffer(buffer, dtype.np, count, offset)), dtype)
+    return set_requires_grad(out, requires_grad)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
@@ -422,9 +422,9 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
         return call.create("_empty", _legacy_size(args) or (0,), d, device=where)
     given = args[0]
     if _is_storage(given):
-        from .typed_storage import whole
+        from .typed_storage import flat_tensor_of
 
-        return whole(given, d)
+        return flat_tensor_of(given, d)
     if isinstance(given, call.Tensor):
         if given.dtype is not d and not any_dtype:
             raise TypeError(f"expected a tensor of dtype {d}, device={kind} (got {given.dtype}, device={given.device})")
@@ -452,4 +452,4 @@ def _legacy_size(args) -> tuple[int, ...]:
     return tuple(n.__index__() for n in args)
 
 
-SLOTS.as_tensor = as_tensor
+CALLBACKS.as_tensor = as_tensor

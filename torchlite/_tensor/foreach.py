@@ -7,9 +7,9 @@ from itertools import repeat
 from typing import Any
 
 from .._dispatch import call, namespace_function
-from .._dispatch.public import torch
-from .._dispatch.signatures import matched
-from .._types.names import root
+from .._dispatch.public_functions import torch
+from .._dispatch.arg_parser import match_signature
+from .._types.package_name import package_name
 
 _UNARY = """
     abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
@@ -124,7 +124,7 @@ def _function(public: str) -> Callable[..., Any]:
         return [getattr(x, name + end)() for x in tensors]
 
     def function(*args: Any, **kwargs: Any) -> Sequence[Any]:
-        given = matched(public, args, kwargs)
+        given = match_signature(public, args, kwargs)
         assert given is not None
         tensors = given.pop("self")
         _check_tensors(0, tensors)
@@ -145,4 +145,4 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         found = globals().setdefault(name, _function(name))
         return found
-    raise AttributeError(f"module '{root()}' has no attribute '{name}'")
+    raise AttributeError(f"module '{package_name()}' has no attribute '{name}'")

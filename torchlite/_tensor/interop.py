@@ -37,7 +37,7 @@ _TYPES = {
 }
 
 
-def no_interface(tensor: Any) -> str:
+def no_cuda_array_interface_message(tensor: Any) -> str:
     """The words of the AttributeError for `__cuda_array_interface__` of a tensor elsewhere."""
     return (
         f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {tensor.type()} "
@@ -50,7 +50,7 @@ def cuda_array_interface(tensor: Any) -> dict[str, Any]:
     wants a gradient.
     """
     if not tensor.is_cuda:
-        raise AttributeError(no_interface(tensor))
+        raise AttributeError(no_cuda_array_interface_message(tensor))
     if tensor.requires_grad:
         raise RuntimeError(
             "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
@@ -59,7 +59,7 @@ def cuda_array_interface(tensor: Any) -> dict[str, Any]:
     return tensor._table.backend.cuda_array_interface(tensor._data)
 
 
-def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
+def to_dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     """What `__dlpack__` gives: a capsule."""
     if tensor._node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -71,18 +71,18 @@ def dlpack(tensor: Any, stream: Any, **options: Any) -> Any:
     if tensor.is_cpu and stream is not None:
         raise AssertionError("stream should be None on cpu.")
     if tensor.is_cpu:
-        from .capsules import exported
+        from .dlpack import export_capsule
 
-        return exported(tensor._data, tensor.dtype, options)
+        return export_capsule(tensor._data, tensor.dtype, options)
     if not tensor.is_cuda:
-        return _exporter(tensor).__dlpack__(**options)
+        return _dlpack_exporter(tensor).__dlpack__(**options)
     found = tensor._table.backend.to_dlpack(tensor._data, stream)
     if stream is not None:
         options["stream"] = stream
     return found.__dlpack__(**options) if hasattr(found, "__dlpack__") else found
 
 
-def _exporter(tensor: Any) -> Any:
+def _dlpack_exporter(tensor: Any) -> Any:
     if tensor.device.type == "meta":
         raise BufferError("Cannot pack tensors on meta")
     if not hasattr(tensor._data, "__dlpack__"):
@@ -96,14 +96,14 @@ def dlpack_device(tensor: Any) -> tuple[int, int]:
         return DLDeviceType.kDLCPU, 0
     if tensor.is_meta:
         raise ValueError("Unknown device type meta for Dlpack")
-    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _exporter(tensor).__dlpack_device__()
+    return (DLDeviceType.kDLCUDA, tensor.get_device()) if tensor.is_cuda else _dlpack_exporter(tensor).__dlpack_device__()
 
 
 def from_dlpack(exporter: Any) -> Any:
     """A tensor on the memory of an object with `__dlpack__`, or of a capsule. BufferError for a device type that has no
     backend, RuntimeError for other objects and for a capsule that was taken over already.
     """
-    from .capsules import Capsule
+    from .dlpack import Capsule
 
     if is_capsule(exporter) or not hasattr(exporter, "__dlpack__"):
         exporter = Capsule(exporter)

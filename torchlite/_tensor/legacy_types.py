@@ -53,7 +53,7 @@ class _TypedTensor(type):
         return cls.where == "cuda"
 
 
-def _make(name: str, d: dtypes.dtype, where: str = "cpu") -> _TypedTensor:
+def _make_tensor_type(name: str, d: dtypes.dtype, where: str = "cpu") -> _TypedTensor:
     return _TypedTensor(
         name,
         (),
@@ -66,12 +66,12 @@ def _make(name: str, d: dtypes.dtype, where: str = "cpu") -> _TypedTensor:
     )
 
 
-def typed(name: str, where: str) -> _TypedTensor:
+def typed_tensor_class(name: str, where: str) -> _TypedTensor:
     """The class of that name for another device type: `torch.cuda.FloatTensor`."""
-    return _make(name, globals()[name].dtype, where)
+    return _make_tensor_type(name, globals()[name].dtype, where)
 
 
-def place_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
+def device_and_dtype_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
     """Device type and dtype that one of these classes means, or the name of one ("torch.cuda.FloatTensor"); None for
     anything else.
     """
@@ -79,22 +79,22 @@ def place_of(kind: Any) -> tuple[str, dtypes.dtype] | None:
         return kind.where, kind.dtype
     if kind is call.Tensor:
         return "cpu", dtypes.get_default_dtype()
-    names = {f"{d.scalar_name}Tensor": d for d in dtypes.ALL.values()}
+    names = {f"{d.scalar_name}Tensor": d for d in dtypes.BY_NAME.values()}
     prefix, _, last = str(kind).rpartition(".")
     where = {"torch": "cpu", "torch.cuda": "cuda", "torch.opencl": "opencl"}.get(prefix.removesuffix(".sparse"))
     return None if where is None or last not in names else (where, names[last])
 
 
-BoolTensor = _make("BoolTensor", dtypes.bool_)
-ByteTensor = _make("ByteTensor", dtypes.uint8)
-CharTensor = _make("CharTensor", dtypes.int8)
-ShortTensor = _make("ShortTensor", dtypes.int16)
-IntTensor = _make("IntTensor", dtypes.int32)
-LongTensor = _make("LongTensor", dtypes.int64)
-HalfTensor = _make("HalfTensor", dtypes.float16)
-BFloat16Tensor = _make("BFloat16Tensor", dtypes.bfloat16)
-FloatTensor = _make("FloatTensor", dtypes.float32)
-DoubleTensor = _make("DoubleTensor", dtypes.float64)
+BoolTensor = _make_tensor_type("BoolTensor", dtypes.bool_)
+ByteTensor = _make_tensor_type("ByteTensor", dtypes.uint8)
+CharTensor = _make_tensor_type("CharTensor", dtypes.int8)
+ShortTensor = _make_tensor_type("ShortTensor", dtypes.int16)
+IntTensor = _make_tensor_type("IntTensor", dtypes.int32)
+LongTensor = _make_tensor_type("LongTensor", dtypes.int64)
+HalfTensor = _make_tensor_type("HalfTensor", dtypes.float16)
+BFloat16Tensor = _make_tensor_type("BFloat16Tensor", dtypes.bfloat16)
+FloatTensor = _make_tensor_type("FloatTensor", dtypes.float32)
+DoubleTensor = _make_tensor_type("DoubleTensor", dtypes.float64)
 
 _tensor_classes = {
     BoolTensor, ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, BFloat16Tensor, FloatTensor,

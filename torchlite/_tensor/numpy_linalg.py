@@ -8,9 +8,9 @@ import numpy as np
 
 from .. import fft as torch_fft
 from .. import linalg as torch_linalg
-from .._dispatch.public import torch
+from .._dispatch.public_functions import torch
 from .._types.dtypes import COMPLEX
-from .numpy_table import TABLE, Function, flat, numpys, real, tensors
+from .numpy_implementations import IMPLEMENTATIONS, Function, flatten, implements, to_real_float, tensors
 
 # -- products -----------------------------------------------------------------------------------------
 
@@ -19,7 +19,7 @@ def _pair(a: Any, b: Any) -> list[Any]:
     return tensors([a, b])
 
 
-@numpys("dot")
+@implements("dot")
 def dot(a, b, out=None):
     a, b = _pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
@@ -29,30 +29,30 @@ def dot(a, b, out=None):
     return torch.tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
 
 
-@numpys("inner")
+@implements("inner")
 def inner(a, b, /):
     a, b = _pair(a, b)
     return torch.inner(a, b) if a.ndim and b.ndim else a * b
 
 
-@numpys("vdot")
+@implements("vdot")
 def vdot(a, b, /):
     a, b = _pair(a, b)
-    return torch.vdot(flat(a), flat(b))
+    return torch.vdot(flatten(a), flatten(b))
 
 
-@numpys("outer")
+@implements("outer")
 def outer(a, b, out=None):
     a, b = _pair(a, b)
-    return flat(a).unsqueeze(1) * flat(b)
+    return flatten(a).unsqueeze(1) * flatten(b)
 
 
-@numpys("linalg.outer")
+@implements("linalg.outer")
 def linalg_outer(x1, x2, /):
     return torch.outer(*_pair(x1, x2))
 
 
-@numpys("tensordot")
+@implements("tensordot")
 def tensordot(a, b, axes=2):
     a, b = _pair(a, b)
     if not isinstance(axes, int):
@@ -60,29 +60,29 @@ def tensordot(a, b, axes=2):
     return torch.tensordot(a, b, axes)
 
 
-numpys("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
-numpys("kron")(lambda a, b: torch.kron(*_pair(a, b)))
-numpys("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
-numpys("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
-numpys("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
+implements("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
+implements("kron")(lambda a, b: torch.kron(*_pair(a, b)))
+implements("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
+implements("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
+implements("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
 
 
-@numpys("einsum")
+@implements("einsum")
 def einsum(*operands, out=None, optimize=False, **kwargs):
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented
     return torch.einsum(operands[0], *tensors(operands[1:]))
 
 
-@numpys("trace")
+@implements("trace")
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    return TABLE["sum"](torch.diagonal(a, offset, axis1, axis2), -1, dtype)
+    return IMPLEMENTATIONS["sum"](torch.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-numpys("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
+implements("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset, -2, -1, dtype))
 
 
-@numpys("cross")
+@implements("cross")
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -94,7 +94,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return result.movedim(-1, axisc)
 
 
-numpys("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
+implements("linalg.cross")(lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis))
 
 
 # NumPy's named tuples, whose fields its callers ask for.
@@ -106,11 +106,11 @@ _SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 
 
 def _of_matrix(name: str) -> Function:
-    return lambda a: getattr(torch_linalg, name)(real(a))
+    return lambda a: getattr(torch_linalg, name)(to_real_float(a))
 
 
 for _name in ("det", "inv", "slogdet"):
-    numpys(f"linalg.{_name}")(_of_matrix(_name))
+    implements(f"linalg.{_name}")(_of_matrix(_name))
 
 
 def _all_real(a, values) -> bool:
@@ -118,78 +118,78 @@ def _all_real(a, values) -> bool:
     return a.dtype.category < COMPLEX and not values.imag.any()
 
 
-@numpys("linalg.eigvals")
+@implements("linalg.eigvals")
 def eigvals(a):
-    values = torch_linalg.eigvals(real(a))
+    values = torch_linalg.eigvals(to_real_float(a))
     return values.real if _all_real(a, values) else values
 
 
-@numpys("linalg.eig")
+@implements("linalg.eig")
 def eig(a):
-    found: Any = torch_linalg.eig(real(a))
+    found: Any = torch_linalg.eig(to_real_float(a))
     return type(found)([t.real for t in found]) if _all_real(a, found[0]) else found
 
 
-@numpys("linalg.norm")
+@implements("linalg.norm")
 def norm(x, ord=None, axis=None, keepdims=False):
-    return torch_linalg.norm(real(x), ord, axis, bool(keepdims))
+    return torch_linalg.norm(to_real_float(x), ord, axis, bool(keepdims))
 
 
-@numpys("linalg.vector_norm")
+@implements("linalg.vector_norm")
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    return torch_linalg.vector_norm(real(x), ord, axis, bool(keepdims))
+    return torch_linalg.vector_norm(to_real_float(x), ord, axis, bool(keepdims))
 
 
-@numpys("linalg.matrix_norm")
+@implements("linalg.matrix_norm")
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    return torch_linalg.matrix_norm(real(x), ord, (-2, -1), bool(keepdims))
+    return torch_linalg.matrix_norm(to_real_float(x), ord, (-2, -1), bool(keepdims))
 
 
-@numpys("linalg.solve")
+@implements("linalg.solve")
 def solve(a, b):
-    a, b = (real(t) for t in _pair(a, b))
+    a, b = (to_real_float(t) for t in _pair(a, b))
     return torch_linalg.solve(a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else torch_linalg.solve(a, b)
 
 
-@numpys("linalg.cholesky")
+@implements("linalg.cholesky")
 def cholesky(a, /, *, upper=False):
-    return torch_linalg.cholesky(real(a), upper=upper)
+    return torch_linalg.cholesky(to_real_float(a), upper=upper)
 
 
-@numpys("linalg.qr")
+@implements("linalg.qr")
 def qr(a, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         return NotImplemented
-    found = torch_linalg.qr(real(a), "reduced" if mode == "r" else mode)
+    found = torch_linalg.qr(to_real_float(a), "reduced" if mode == "r" else mode)
     return found[1] if mode == "r" else _QRResult(*found)
 
 
-@numpys("linalg.svd")
+@implements("linalg.svd")
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     if not compute_uv:
-        return torch_linalg.svdvals(real(a))
-    return _SVDResult(*torch_linalg.svd(real(a), full_matrices))
+        return torch_linalg.svdvals(to_real_float(a))
+    return _SVDResult(*torch_linalg.svd(to_real_float(a), full_matrices))
 
 
-numpys("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(real(x)))
-numpys("linalg.eigh")(lambda a, UPLO="L": torch_linalg.eigh(real(a), UPLO))
-numpys("linalg.eigvalsh")(lambda a, UPLO="L": torch_linalg.eigvalsh(real(a), UPLO))
-numpys("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
+implements("linalg.svdvals")(lambda x, /: torch_linalg.svdvals(to_real_float(x)))
+implements("linalg.eigh")(lambda a, UPLO="L": torch_linalg.eigh(to_real_float(a), UPLO))
+implements("linalg.eigvalsh")(lambda a, UPLO="L": torch_linalg.eigvalsh(to_real_float(a), UPLO))
+implements("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
 
 
 # -- Fourier transforms ---------------------------------------------------------------------------------
 
 
 def _transform(name: str) -> None:
-    @numpys(f"fft.{name}")
+    @implements(f"fft.{name}")
     def transform(a, n=None, axis=-1, norm=None, out=None):
-        return getattr(torch_fft, name)(real(a), n, axis, norm)
+        return getattr(torch_fft, name)(to_real_float(a), n, axis, norm)
 
 
 def _transform_of_several(name: str, axes_: Any) -> None:
-    @numpys(f"fft.{name}")
+    @implements(f"fft.{name}")
     def transform(a, s=None, axes=axes_, norm=None, out=None):
-        return getattr(torch_fft, name)(real(a), s, axes, norm)
+        return getattr(torch_fft, name)(to_real_float(a), s, axes, norm)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
@@ -197,5 +197,5 @@ for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
 for _name in ("fft", "ifft", "rfft", "irfft"):
     _transform_of_several(_name + "n", None)
     _transform_of_several(_name + "2", (-2, -1))
-numpys("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
-numpys("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))
+implements("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
+implements("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import REGISTRY, call, function_for
-from .._dispatch.codegen import fast_in_place, operator_for
+from .._dispatch.op_functions import in_place_fast_path, binary_operator_for
 from .._types.dtypes import FLOAT
-from .fields import Fields
+from .tensor_slots import TensorSlots
 
 
-class Operators(Fields):
+class OperatorMethods(TensorSlots):
     """The part of Tensor that Python's operators call; filled below."""
 
     __slots__ = ()
@@ -33,11 +33,11 @@ def _lazy_operator(dunder: str, build):
         return made(self, *args)
 
     first_use.__name__ = dunder
-    setattr(Operators, dunder, first_use)
+    setattr(OperatorMethods, dunder, first_use)
 
 
 def _in_place_operator(record):
-    fast = fast_in_place(record)
+    fast = in_place_fast_path(record)
 
     def operator_(self, other):
         if fast is not None:
@@ -53,9 +53,9 @@ def _in_place_operator(record):
     return operator_
 
 
-def _number_over(dunder: str):
+def _rdiv_operator(dunder: str):
     """`number / tensor`: the reciprocal times the number, as PyTorch computes it, digit for digit."""
-    others = operator_for(REGISTRY["div"], dunder, reflected=True)
+    others = binary_operator_for(REGISTRY["div"], dunder, reflected=True)
 
     def operator(self, other):
         if other.__class__ in (float, int, complex):
@@ -67,16 +67,16 @@ def _number_over(dunder: str):
 
 
 for _name, _op in _OPERATORS.items():
-    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder))
-    _lazy_operator(f"__r{_name}__", lambda dunder, op=_op: operator_for(REGISTRY[op], dunder, reflected=True))
+    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder))
+    _lazy_operator(f"__r{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder, reflected=True))
     if _name != "matmul":
         _lazy_operator(f"__i{_name}__", lambda dunder, op=_op: _in_place_operator(REGISTRY[op]))
-_lazy_operator("__rtruediv__", _number_over)
+_lazy_operator("__rtruediv__", _rdiv_operator)
 for _name in _COMPARISONS:
-    _lazy_operator(f"__{_name}__", lambda dunder, op=_name: operator_for(REGISTRY[op], dunder))
+    _lazy_operator(f"__{_name}__", lambda dunder, op=_name: binary_operator_for(REGISTRY[op], dunder))
 
 
-def _inverted(dunder: str):
+def _invert_operator(dunder: str):
     """`~`: of integers and truth values."""
     inverted = function_for(REGISTRY["bitwise_not"])
 
@@ -88,6 +88,6 @@ def _inverted(dunder: str):
     return operator
 
 
-_lazy_operator("__invert__", _inverted)
+_lazy_operator("__invert__", _invert_operator)
 for _name, _op in {"neg": "neg", "abs": "abs", "pos": "positive"}.items():
     _lazy_operator(f"__{_name}__", lambda dunder, op=_op: function_for(REGISTRY[op]))

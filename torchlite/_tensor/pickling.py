@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.devices import device as device_type
-from .._types.names import is_ours
-from .own_names import is_apart
+from .._types.package_name import is_torchlite_object
+from .slot_conflicts import has_own_meaning
 
 
 def slots_of(cls: type) -> list[str]:
     """The names in `__slots__` of the classes that a program made of Tensor."""
     found = []
     for base in cls.__mro__:
-        if not is_ours(base) and base is not object:
+        if not is_torchlite_object(base) and base is not object:
             slots = base.__dict__.get("__slots__", ())
             found += [slots] if isinstance(slots, str) else list(slots)
     return [name for name in found if name not in ("__dict__", "__weakref__")]
@@ -40,9 +40,9 @@ def state_of(tensor: Any) -> Any:
 _PROTECTED = frozenset(("_data", "_table", "dtype", "_node", "_meta", "__class__", "__dict__"))
 
 
-def _changes(tensor: Any, name: Any) -> bool:
+def _is_reserved(tensor: Any, name: Any) -> bool:
     """Whether a state's item would change the tensor itself."""
-    return not isinstance(name, str) or name in _PROTECTED and not is_apart(type(tensor), name)
+    return not isinstance(name, str) or name in _PROTECTED and not has_own_meaning(type(tensor), name)
 
 
 def set_state(tensor: Any, state: Any) -> Any:
@@ -55,7 +55,7 @@ def set_state(tensor: Any, state: Any) -> Any:
         return tensor
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for values in (attributes, slots):
-        if values and (not isinstance(values, dict) or any(_changes(tensor, name) for name in values)):
+        if values and (not isinstance(values, dict) or any(_is_reserved(tensor, name) for name in values)):
             raise RuntimeError(f"Invalid serialized state: {type(values).__name__}")
     if attributes:
         tensor.__dict__.update(attributes)
@@ -70,50 +70,50 @@ def set_state(tensor: Any, state: Any) -> Any:
 
 def rebuild_wrapper(cls, dtype_name: str, size: tuple, stride: tuple, offset: int, where: str, requires_grad, state):
     """A tensor without data of its own out of a pickle."""
-    out = SLOTS.make_wrapper(
-        cls, size, stride, offset, dtype=dtypes.ALL[dtype_name], device=where, requires_grad=requires_grad
+    out = CALLBACKS.make_wrapper(
+        cls, size, stride, offset, dtype=dtypes.BY_NAME[dtype_name], device=where, requires_grad=requires_grad
     )
     return set_state(out, state) if state else out
 
 
 def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state: Any, where: str = "cpu", order=None):
     """A tensor out of a pickle. `order` are the dimensions as they lie in memory, where that is not their own order."""
-    d = dtypes.ALL[dtype_name]
+    d = dtypes.BY_NAME[dtype_name]
     table = table_of(device_type(where))
     out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
-    return _finished(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, state)
+    return _finish_rebuild(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, state)
 
 
-def rebuild_in(
+def rebuild_in_storage(
     array: np.ndarray, where: str, size, stride, offset: int, dtype_name: str, requires_grad: bool, cls, state
 ):
     """A tensor out of a pickle, in a storage of these bytes."""
     from .storage import rebuild_storage, tensor_in
 
-    out = tensor_in(rebuild_storage(array, where), dtypes.ALL[dtype_name], size, stride, offset)
-    return _finished(out, requires_grad, cls, state)
+    out = tensor_in(rebuild_storage(array, where), dtypes.BY_NAME[dtype_name], size, stride, offset)
+    return _finish_rebuild(out, requires_grad, cls, state)
 
 
 def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bool, cls, state: Any):
     """A meta tensor out of a pickle."""
-    from .._dispatch.meta import MetaArray
+    from .._dispatch.meta_backend import MetaArray
 
-    d = dtypes.ALL[dtype_name]
+    d = dtypes.BY_NAME[dtype_name]
     out = call.wrap(table_of(device_type("meta")), MetaArray(shape, d, stride), d)
-    return _finished(out, requires_grad, cls, state)
+    return _finish_rebuild(out, requires_grad, cls, state)
 
 
-def rebuild_signed(memory: Any, signs: int, requires_grad: bool, state: Any):
+def rebuild_conj_neg(memory: Any, signs: int, requires_grad: bool, state: Any):
     """A tensor with the conjugate or negative bit out of a pickle."""
-    return _finished(SLOTS.with_signs(memory, signs), requires_grad, call.Tensor, state)
+    return _finish_rebuild(CALLBACKS.view_with_bits(memory, signs), requires_grad, call.Tensor, state)
 
 
 def rebuild_sparse(layout: Any, parts: tuple, requires_grad: bool, state: Any):
     """A sparse tensor out of a pickle."""
-    return _finished(SLOTS.sparse("rebuilt")(layout, parts), requires_grad, call.Tensor, state)
+    return _finish_rebuild(CALLBACKS.sparse("rebuilt")(layout, parts), requires_grad, call.Tensor, state)
 
 
-def _finished(out: Any, requires_grad: bool, cls, state: Any):
+def _finish_rebuild(out: Any, requires_grad: bool, cls, state: Any):
     out = out.detach()
     if cls is not call.Tensor:
         out = out.as_subclass(cls)
@@ -122,7 +122,7 @@ def _finished(out: Any, requires_grad: bool, cls, state: Any):
     return set_state(out, state) if state else out
 
 
-def warn_of_hooks(tensor: Any) -> None:
+def warn_hooks_not_pickled(tensor: Any) -> None:
     """Hooks are not pickled: a warning for each, but for those that say so themselves."""
     if not tensor.requires_grad:
         return
@@ -140,11 +140,11 @@ def reduce_tensor(tensor: Any):
     class and attributes. What was computed becomes a leaf. Where a backend does not show its memory, the elements are
     stored; of a tensor with the conjugate or negative bit one without, and the bits.
     """
-    warn_of_hooks(tensor)
+    warn_hooks_not_pickled(tensor)
     if tensor._sparse:
-        return rebuild_sparse, (*SLOTS.sparse("contents")(tensor), tensor.requires_grad, state_of(tensor))
+        return rebuild_sparse, (*CALLBACKS.sparse("contents")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor._signs:
-        return rebuild_signed, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
+        return rebuild_conj_neg, (tensor._on_memory(), tensor._signs, tensor.requires_grad, state_of(tensor))
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
     if tensor._table.wraps:
         place = (tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), str(tensor.device))
@@ -152,9 +152,9 @@ def reduce_tensor(tensor: Any):
     if tensor.device.type == "meta":
         return rebuild_meta, (tuple(tensor.shape), tuple(tensor.stride()), d.name, *rest)
     if hasattr(tensor._table.backend, "memory"):
-        from .storage import place_of, storage_of
+        from .storage import geometry_of, storage_of
 
-        return rebuild_in, (storage_of(tensor).numpy(), str(tensor.device), *place_of(tensor), d.name, *rest)
+        return rebuild_in_storage, (storage_of(tensor).numpy(), str(tensor.device), *geometry_of(tensor), d.name, *rest)
     array = tensor._table.to_numpy(tensor._data)
     order = None
     if not array.flags.c_contiguous and min(array.strides) > 0:

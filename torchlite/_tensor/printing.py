@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from .._dispatch import MODE, call
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 
 
 @dataclasses.dataclass
@@ -119,7 +119,7 @@ class _ComplexStyle:
         return self.real.text(value.real) + ("" if imag[0] in "+-" else "+") + imag
 
 
-def _ends(length: int, summarise: bool):
+def _edge_indices(length: int, summarise: bool):
     """Indices shown of a dimension: all, or the first and last few (then with a gap between the two lists)."""
     edge = OPTIONS.edgeitems
     if summarise and length > 2 * edge:
@@ -127,7 +127,7 @@ def _ends(length: int, summarise: bool):
     return list(range(length)), [], False
 
 
-def _shown(array: np.ndarray, summarise: bool) -> np.ndarray:
+def _summarized_values(array: np.ndarray, summarise: bool) -> np.ndarray:
     """The values that will appear."""
     if not summarise:
         return array
@@ -145,7 +145,7 @@ def _row(array: np.ndarray, style, indent: int, summarise: bool) -> str:
     if summarise and not OPTIONS.edgeitems:
         words = ["..."]
     else:
-        first, last, gap = _ends(array.shape[0], summarise)
+        first, last, gap = _edge_indices(array.shape[0], summarise)
         words = [style.text(v) for v in array[first].tolist()]
         if gap:
             words += [" ...", *(style.text(v) for v in array[last].tolist())]
@@ -158,24 +158,24 @@ def _layout(array: np.ndarray, style, indent: int, summarise: bool) -> str:
         return style.text(array.item())
     if array.ndim == 1:
         return _row(array, style, indent, summarise)
-    first, last, gap = _ends(array.shape[0], summarise)
+    first, last, gap = _edge_indices(array.shape[0], summarise)
     parts = [_layout(array[i], style, indent + 1, summarise) for i in first]
     if gap:
         parts += ["...", *(_layout(array[i], style, indent + 1, summarise) for i in last)]
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
-def array_text(array: np.ndarray, indent: int = 0) -> str:
+def format_array(array: np.ndarray, indent: int = 0) -> str:
     """The numbers of an array as PyTorch writes them; `indent` is the width of what stands before on the first line."""
     if array.dtype.kind not in "biufc":
         array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
     summarise = array.size > OPTIONS.threshold
-    seen = _shown(array, summarise)
+    seen = _summarized_values(array, summarise)
     style = _ComplexStyle(seen) if array.dtype.kind == "c" else _NumberStyle(seen)
     return _layout(array, style, indent, summarise)
 
 
-def with_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
+def add_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
     """Append suffixes such as dtype=..., on a new line where the line would get too long, and with `own_line` anyway;
     and the closing bracket.
     """
@@ -219,12 +219,12 @@ def tensor_repr(tensor) -> str:
         suffixes += [] if OPTIONS.edgeitems else [size]
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
-        text = array_text(tensor._table.to_numpy(tensor._data), len(prefix))
+        text = format_array(tensor._table.to_numpy(tensor._data), len(prefix))
     # A subclass written in Python may override these; the tensor's own state is what is shown.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     if MODE.forwards:
-        suffixes += [f"tangent={tangent}" for tangent in SLOTS.tangents_shown(tensor)]
-    return with_suffixes(prefix + text, suffixes, len(prefix))
+        suffixes += [f"tangent={tangent}" for tangent in CALLBACKS.visible_tangents(tensor)]
+    return add_suffixes(prefix + text, suffixes, len(prefix))

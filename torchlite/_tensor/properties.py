@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 
 from .._dispatch import call
-from .._dispatch.layouts import is_channels_last, is_contiguous, order_of, strides_of
+from .._dispatch.memory_layout import is_channels_last, is_contiguous, dim_order_of, strides_of
 from .._dispatch.shapes import wrap_dim
-from .._dispatch.slots import SLOTS
-from .._dispatch.tracing import TRACES, handled_method
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, channels_last, contiguous_format, memory_format, preserve_format, strided
-from .fields import Fields
+from .tensor_slots import TensorSlots
 
 
-class Properties(Fields):
+class PropertyMethods(TensorSlots):
     """The part of Tensor that says what it is."""
 
     __slots__ = ()
 
     @property
     def shape(self) -> Size:
-        if TRACES and (found := handled_method("shape", self)) is not NotImplemented:
+        if TRACES and (found := trace_method("shape", self)) is not NotImplemented:
             return found
         return Size(self._memory.shape)
 
     def size(self, dim=None):
         """The shape, or the length of one dimension."""
-        if TRACES and (found := handled_method("size", self, dim)) is not NotImplemented:
+        if TRACES and (found := trace_method("size", self, dim)) is not NotImplemented:
             return found
         data = self._memory
         if dim is None:
@@ -49,7 +49,7 @@ class Properties(Fields):
 
     def numel(self) -> int:
         """The number of elements."""
-        if TRACES and (found := handled_method("numel", self)) is not NotImplemented:
+        if TRACES and (found := trace_method("numel", self)) is not NotImplemented:
             return found
         return math.prod(self._memory.shape)
 
@@ -135,8 +135,8 @@ class Properties(Fields):
 
     def data_ptr(self) -> int:
         """The address of the first element; 0 without elements."""
-        if call.GLOBALS["GUARDED"]:
-            call.before_write(self)
+        if call.GLOBALS["WRITE_CHECKS"]:
+            call.run_pre_write_hooks(self)
         return self._address()
 
     def const_data_ptr(self) -> int:
@@ -194,7 +194,7 @@ class Properties(Fields):
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
             )
-        return order_of(shape, strides)
+        return dim_order_of(shape, strides)
 
     @property
     def is_cpu(self) -> bool:
@@ -276,7 +276,7 @@ class Properties(Fields):
     @property
     def real(self):
         """The real part, a view; a real tensor itself."""
-        return SLOTS.F.real(self)
+        return CALLBACKS.F.real(self)
 
     @real.setter
     def real(self, value):
@@ -285,7 +285,7 @@ class Properties(Fields):
     @property
     def imag(self):
         """The imaginary part of a complex tensor, a view. RuntimeError for a real one."""
-        return SLOTS.F.imag(self)
+        return CALLBACKS.F.imag(self)
 
     @imag.setter
     def imag(self, value):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings.temporary import process_folder, shared_memory
+from torchlite._settings.temporary_folders import process_folder, shared_memory_folder
 
 
 class Mapping:
@@ -30,21 +30,21 @@ class Mapping:
         if descriptor >= 0 and shared:
             known = os.fstat(descriptor)
             self.identity = known.st_dev, known.st_ino
-        address = _mapped(self, descriptor, max(nbytes, 1), shared)
+        address = _map(self, descriptor, max(nbytes, 1), shared)
         self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
     def keep(self, descriptor: int) -> None:
         """Own a descriptor, by which other processes can map the memory."""
         self.descriptor = descriptor
-        kept.add(descriptor)
+        own_mappings.add(descriptor)
         weakref.finalize(self, _close, descriptor).atexit = False  # type: ignore[misc]
 
 
-kept: set[int] = set()  # the descriptors of this process's mappings
+own_mappings: set[int] = set()  # the descriptors of this process's mappings
 
 
 def _close(descriptor: int) -> None:
-    kept.discard(descriptor)
+    own_mappings.discard(descriptor)
     os.close(descriptor)
 
 
@@ -64,7 +64,7 @@ def _libc() -> Any:
     return make, end, ctypes.get_errno
 
 
-def _mapped(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
+def _map(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
     """The address of new mapped memory, which goes with its owner."""
     calls = _libc()
     if calls is None:
@@ -88,7 +88,7 @@ def mapping_of(raw: Any) -> Any:
     return raw
 
 
-class Sharing:
+class SharingStrategy:
     """How new memory is shared: by a descriptor, or by a name in shared memory."""
 
     strategy = "file_descriptor"
@@ -100,12 +100,12 @@ class Sharing:
             return os.name == "posix"
         import resource
 
-        return len(kept) >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+        return len(own_mappings) >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
 
 
 def map_shared(nbytes: int) -> np.ndarray:
     """Zeros in memory that other processes can see."""
-    if nbytes and Sharing.by_name():
+    if nbytes and SharingStrategy.by_name():
         return map_file(new_name(), True, nbytes, own=True)
     descriptor = os.memfd_create("torchlite") if hasattr(os, "memfd_create") else -1
     if descriptor >= 0:
@@ -131,7 +131,7 @@ _numbers = itertools.count()
 
 def new_name() -> str:
     """A name in shared memory that no other process has. What has it when this process ends is removed."""
-    return os.path.join(process_folder(shared_memory()), str(next(_numbers)))
+    return os.path.join(process_folder(shared_memory_folder()), str(next(_numbers)))
 
 
 def unlink(filename: str) -> None:

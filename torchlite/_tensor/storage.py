@@ -17,32 +17,32 @@ import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.backend import owner_of
-from .._dispatch.checks import check_in_storage, storage_span
-from .._dispatch.graph import root_of
-from .._dispatch.leases import Leased
+from .._dispatch.argument_checks import check_in_bounds_for_storage, storage_nbytes_for
+from .._dispatch.autograd_graph import root_meta_of
+from .._dispatch.copy_on_write import SharedBuffer
 from .._dispatch.shapes import contiguous_strides
-from .._settings import forks
-from .._settings.switches import SWITCHES
+from .._settings import fork_locks
+from .._settings.backend_flags import FLAGS
 from .._types import dtypes
 from .._types.devices import device as device_type
-from .._types.names import root
+from .._types.package_name import package_name
 from .shared_memory import Mapping, map_descriptor, map_file, map_shared, mapping_of
 
 if TYPE_CHECKING:
-    from .properties import Properties
+    from .properties import PropertyMethods
 
 
 # -- a tensor's place in its storage -----------------------------------------------------------
 
 
-def offset_of(tensor: Properties) -> int:
+def offset_of(tensor: PropertyMethods) -> int:
     """The storage offset of a tensor in elements."""
     data = tensor._data
     owner = owner_of(data)
     return 0 if owner is data else tensor._table.offset_between(data, owner) // tensor.dtype.itemsize
 
 
-def memory_of(tensor: Properties) -> tuple[Any, dtypes.dtype]:
+def memory_of(tensor: PropertyMethods) -> tuple[Any, dtypes.dtype]:
     """A tensor's storage as a flat raw array: of bytes, or of the tensor's elements (copied where they do not lie in
     order) if its backend does not show the memory.
     """
@@ -52,13 +52,13 @@ def memory_of(tensor: Properties) -> tuple[Any, dtypes.dtype]:
     return table.reshape(table.contiguous(tensor._data), (-1,)), tensor.dtype
 
 
-def placed(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset: int) -> Any:
+def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset: int) -> Any:
     """A raw array in the flat memory of a storage, with sizes, strides and offset counted in elements. RuntimeError
     when it would leave it.
     """
     have = table.dtype_of(memory)
     held = memory.shape[0] * have.itemsize
-    check_in_storage(size, stride, offset, d.itemsize, held)
+    check_in_bounds_for_storage(size, stride, offset, d.itemsize, held)
     if have is not dtypes.uint8 and have is d and tuple(stride) == contiguous_strides(size):
         count = math.prod(size)
         return table.reshape(table.slice(memory, 0, offset, offset + count, 1), tuple(size))
@@ -70,19 +70,19 @@ def placed(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset: int) 
 def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
     """A tensor of a storage. RuntimeError when it would leave it."""
     table = storage._tensor._table
-    return call.wrap(table, placed(table, storage._tensor._data, d, size, stride, offset), d)
+    return call.wrap(table, strided_array(table, storage._tensor._data, d, size, stride, offset), d)
 
 
 # -- storages ----------------------------------------------------------------------------------
 
 _handles: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()  # by id of the owner
-_making = forks.hold(threading.RLock())  # of handles: one for each owner
+_storage_lock = fork_locks.acquire_before_fork(threading.RLock())  # of handles: one for each owner
 
 
-def storage_of(tensor: Properties) -> UntypedStorage:
+def storage_of(tensor: PropertyMethods) -> UntypedStorage:
     """The storage under a tensor: the same object as long as somebody holds it."""
     owner = owner_of(tensor._data)
-    with _making:
+    with _storage_lock:
         found = _handles.get(id(owner))
         if found is not None and owner_of(found._tensor._data) is owner:
             return found
@@ -91,14 +91,14 @@ def storage_of(tensor: Properties) -> UntypedStorage:
         memory, d = memory_of(tensor)
         if shrunk is not None:
             memory = tensor._table.slice(memory, 0, 0, shrunk.nbytes, 1)
-        out._fixed = getattr(root_of(tensor), "fixed", False) or _is_borrowed(owner)
+        out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
         out._take(call.wrap(tensor._table, memory, d))
         return out
 
 
 def _is_borrowed(owner: Any) -> bool:
     """Whether the memory belongs to no array, but to another object: such memory cannot grow."""
-    return isinstance(owner, np.ndarray) and owner.base is not None and owner.base.__class__ is not Leased
+    return isinstance(owner, np.ndarray) and owner.base is not None and owner.base.__class__ is not SharedBuffer
 
 
 class _Shrunk:
@@ -112,7 +112,7 @@ class _Shrunk:
 
 
 _shrunk: dict[int, _Shrunk] = {}  # by id of the owner
-_LEAST = 16  # bytes that stay under tensors whose storage has less
+_MIN_NBYTES = 16  # bytes that stay under tensors whose storage has less
 
 
 def _tensors_on(owner: Any) -> list:
@@ -126,7 +126,7 @@ def _tensors_on(owner: Any) -> list:
     return found
 
 
-def _is_alone(tensor: Properties, owner: Any) -> bool:
+def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
     """Whether no other tensor can lie in the storage: only this one's raw array, and a handle, refer to it."""
     handle = id(owner) in _handles
     own = 3  # the caller's name, this function's, getrefcount's argument
@@ -135,7 +135,7 @@ def _is_alone(tensor: Properties, owner: Any) -> bool:
     return sys.getrefcount(owner) <= own + 1 + handle and sys.getrefcount(tensor._data) <= 2
 
 
-def resize(storage: UntypedStorage, nbytes: int, only: Properties | None = None) -> None:
+def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
     """Give a storage another size; its tensors go along. `only` is the tensor known to be the only one, if there is
     one.
     """
@@ -143,14 +143,14 @@ def resize(storage: UntypedStorage, nbytes: int, only: Properties | None = None)
         return
     if storage._fixed:
         raise RuntimeError("Trying to resize storage that is not resizable")
-    move(storage, nbytes, only)
+    move_storage(storage, nbytes, only)
 
 
-def move(storage: UntypedStorage, nbytes: int, only: Properties | None = None) -> None:
+def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
     """Give a storage other memory of so many bytes, with what it holds; its tensors go along."""
     old = storage._tensor
     table, owner = old._table, owner_of(old._data)
-    memory = table._empty((max(nbytes, _LEAST) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
+    memory = table._empty((max(nbytes, _MIN_NBYTES) if nbytes < storage.nbytes() else nbytes,), dtypes.uint8)
     kept = min(nbytes, storage.nbytes())
     if kept:
         table.copy_into(table.slice(memory, 0, 0, kept, 1), table.slice(old._data, 0, 0, kept, 1))
@@ -162,7 +162,7 @@ def move(storage: UntypedStorage, nbytes: int, only: Properties | None = None) -
             _move_into(tensor, owner, shrunk, memory, state)
     storage._take(call.wrap(table, table.slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
     owner = owner_of(memory)
-    if state.places or nbytes < _LEAST:
+    if state.places or nbytes < _MIN_NBYTES:
         _shrunk[id(owner)] = state
         weakref.finalize(owner, _shrunk.pop, id(owner), None)
 
@@ -176,47 +176,47 @@ def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, sta
     if known is not None and known[0]() is tensor:
         size, stride, offset = known[1:]
     else:
-        size, stride, offset = place_of(tensor)
+        size, stride, offset = geometry_of(tensor)
     try:
         usable = table.slice(memory, 0, 0, state.nbytes, 1)
-        tensor._data = placed(table, usable, d, size, stride, offset)
+        tensor._data = strided_array(table, usable, d, size, stride, offset)
     except RuntimeError:
-        tensor._data = placed(table, memory, d, size, (0,) * len(size), 0)
+        tensor._data = strided_array(table, memory, d, size, (0,) * len(size), 0)
         state.places[id(tensor)] = weakref.ref(tensor), size, stride, offset
 
 
-def place_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+def geometry_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """A tensor's sizes, strides and offset in its storage, in elements."""
     data, size = tensor._data, tensor.dtype.itemsize
     return tuple(data.shape), tuple([s // size for s in data.strides]), offset_of(tensor)
 
 
-def ensure(tensor: Properties, nbytes: int) -> UntypedStorage:
+def grow_to(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
     """A tensor's storage, grown to hold so many bytes."""
     owner = owner_of(tensor._data)
-    alone = _is_alone(tensor, owner)
+    alone = _is_only_tensor(tensor, owner)
     storage = storage_of(tensor)
     if nbytes > storage.nbytes():
-        resize(storage, nbytes, tensor if alone else None)
+        resize_storage(storage, nbytes, tensor if alone else None)
     return storage
 
 
-def put_into(tensor: Properties, storage: UntypedStorage | None, size, stride, offset: int) -> None:
+def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, stride, offset: int) -> None:
     """Give a tensor sizes, strides and offset (in elements) in a storage, None for its own, which grows where it is too
     small.
     """
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    span = storage_span(size, stride, tensor.dtype.itemsize, offset)
+    span = storage_nbytes_for(size, stride, tensor.dtype.itemsize, offset)
     held = (tensor.untyped_storage() if storage is None else storage).nbytes()
     if storage is None:
-        storage = ensure(tensor, span)
+        storage = grow_to(tensor, span)
     elif span > held:
-        resize(storage, span)
-    if span > held and SWITCHES.deterministic and SWITCHES.fill_uninitialized_memory:
+        resize_storage(storage, span)
+    if span > held and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
         first = held // tensor.dtype.itemsize
         call.fill_uninitialized(tensor_in(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first))
-    tensor._data = placed(tensor._table, storage._tensor._data, tensor.dtype, size, stride, offset)
+    tensor._data = strided_array(tensor._table, storage._tensor._data, tensor.dtype, size, stride, offset)
 
 
 class _StorageBase:
@@ -325,7 +325,7 @@ class UntypedStorage(_StorageBase):
             raise RuntimeError("size must be non-negative")
         if size >= 1 << 63:
             raise ValueError("Overflow when unpacking long long")
-        resize(self, size)
+        resize_storage(self, size)
         return self
 
     def numpy(self) -> np.ndarray:
@@ -511,13 +511,13 @@ def _bytes_of(items: Any) -> np.ndarray:
 
 def _wrap_bytes(memory: np.ndarray):
     table = table_of(device_type("cpu"))
-    return call.wrap(table, table.backend.adopt(memory), dtypes.uint8)
+    return call.wrap(table, table.backend.from_foreign_array(memory), dtypes.uint8)
 
 
 def _storage_over(tensor: Any) -> UntypedStorage:
     """A storage of its own over some bytes of another: it shares them, and cannot grow."""
     if tensor._table.device.type == "cpu":
-        tensor = call.wrap(tensor._table, tensor._table.backend.adopt(tensor._data), dtypes.uint8)
+        tensor = call.wrap(tensor._table, tensor._table.backend.from_foreign_array(tensor._data), dtypes.uint8)
         return storage_of(tensor)
     out = object.__new__(UntypedStorage)
     out._tensor, out._fixed = tensor, True  # no handle on the owner, which is another storage
@@ -578,14 +578,14 @@ def storage_on(memory: np.ndarray) -> UntypedStorage:
     return _storage_over(_wrap_bytes(memory))
 
 
-def share_memory(tensor: Properties) -> Properties:
+def share_memory(tensor: PropertyMethods) -> PropertyMethods:
     """Move a CPU tensor's storage to shared memory, which forked processes see."""
     if tensor.device.type == "cpu":
         storage_of(tensor).share_memory_()
     return tensor
 
 
-def is_shared(tensor: Properties) -> bool:
+def is_shared(tensor: PropertyMethods) -> bool:
     """Whether the memory is shared with other processes."""
     return tensor.is_cuda or getattr(mapping_of(tensor._data), "shared", False)
 
@@ -600,5 +600,5 @@ def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
     return storage.to(device=where)
 
 
-UntypedStorage.__module__ = _StorageBase.__module__ = f"{root()}.storage"
+UntypedStorage.__module__ = _StorageBase.__module__ = f"{package_name()}.storage"
 StorageBase = _StorageBase  # its name in `torch`

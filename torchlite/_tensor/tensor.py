@@ -8,22 +8,22 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call, function_for
-from .._dispatch.checks import wanting
-from .._dispatch.codegen import in_place_method
-from .._dispatch.interceptors import LEAVES_OPS, torch_function_disabled
-from .._dispatch.record import INPLACE, Op
-from .._dispatch.runtime import GLOBALS, MODE, recording
-from .._dispatch.slots import SLOTS
+from .._dispatch.argument_checks import set_requires_grad
+from .._dispatch.op_functions import in_place_method
+from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
+from .._dispatch.op_record import INPLACE, Op
+from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.layouts import Size, preserve_format
-from .._types.names import is_ours
-from .._types.refused import refusing
-from .conversions import Conversions
-from .history import History
-from .operators import Operators
-from .properties import Properties
-from .protocols import Protocols
-from .sparse import Sparse
+from .._types.package_name import is_torchlite_object
+from .._types.unsupported import unsupported_function
+from .conversions import ConversionMethods
+from .autograd_methods import AutogradMethods
+from .operators import OperatorMethods
+from .properties import PropertyMethods
+from .python_protocols import PythonProtocols
+from .sparse_methods import SparseMethods
 
 
 def _method(name: str):
@@ -32,7 +32,7 @@ def _method(name: str):
     return in_place_method(NAMESPACES["Tensor"][name[:-1]]) if record is None else function_for(record)
 
 
-class _Later:
+class _LazyMethod:
     """A method that is made from its record when it is first asked for, so that importing stays quick.
 
     Not by `__getattr__`: a class that has one gets none of its attributes by the interpreter's quick ways.
@@ -49,24 +49,24 @@ class _Later:
         return method.__get__(tensor, owner)
 
 
-def _declared(name: str, record: Op) -> None:
+def _add_method(name: str, record: Op) -> None:
     """Give the class what a record declares as its method, and the in-place one."""
     for each in (name, name + "_") if record.tags & INPLACE else (name,):
         if each not in Tensor.__dict__:
-            setattr(Tensor, each, _Later(each))
+            setattr(Tensor, each, _LazyMethod(each))
 
 
 if TYPE_CHECKING:
 
-    class _Parts(Sparse, Operators):
+    class _Parts(SparseMethods, OperatorMethods):
         """What a Tensor has of its parts."""
 else:
     _Parts = object
 
 
-def _put_together(tensor: type) -> type:
+def _merge_mixins(tensor: type) -> type:
     """The class with what its parts have: as bases at run time, each would slow down the end of every Tensor."""
-    for part in (Properties, History, Protocols, Conversions, Sparse, Operators):
+    for part in (PropertyMethods, AutogradMethods, PythonProtocols, ConversionMethods, SparseMethods, OperatorMethods):
         for name, value in vars(part).items():
             if name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
                 setattr(tensor, name, value)
@@ -75,7 +75,7 @@ def _put_together(tensor: type) -> type:
     return tensor
 
 
-@_put_together
+@_merge_mixins
 class Tensor(_Parts):
     """A multi-dimensional array of one dtype on one device, with an optional history for gradients.
 
@@ -104,26 +104,26 @@ class Tensor(_Parts):
         from .creation import legacy_tensor
 
         made = legacy_tensor(args, dtype or dtypes.get_default_dtype(), device, size, any_dtype=dtype is None)
-        wanting(made, requires_grad)
+        set_requires_grad(made, requires_grad)
         return made if made.__class__ is cls else made.as_subclass(cls)
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        own = _hook(cls, "__torch_dispatch__")
+        own = _class_attribute(cls, "__torch_dispatch__")
         cls._dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
         GLOBALS["DISPATCHES"] |= cls._dispatches
-        if cls._dispatches and _hook(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
+        if cls._dispatches and _class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
             # PyTorch's rule: such a class sees ops below autograd only.
-            cls.__torch_function__ = LEAVES_OPS  # type: ignore[method-assign]
-        cls._is_plain = _leaves_ops(_hook(cls, "__torch_function__")) or (
+            cls.__torch_function__ = DISABLED_TORCH_FUNCTION  # type: ignore[method-assign]
+        cls._is_plain = _leaves_ops(_class_attribute(cls, "__torch_function__")) or (
             "__torch_function__" not in cls.__dict__
             and cls.__bases__[0].__dict__.get("_is_plain", True)
-            and is_ours(cls)
+            and is_torchlite_object(cls)
         )
-        if not is_ours(cls):
-            from .own_names import keep_apart
+        if not is_torchlite_object(cls):
+            from .slot_conflicts import separate_slots
 
-            keep_apart(cls, Tensor)
+            separate_slots(cls, Tensor)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -135,20 +135,20 @@ class Tensor(_Parts):
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """How ops below autograd treat a subclass: as plain tensors. Override to see them."""
-        before, MODE.undispatched = MODE.undispatched, True
+        before, MODE.torch_dispatch_disabled = MODE.torch_dispatch_disabled, True
         try:
             return func(*args, **(kwargs or {}))
         finally:
-            MODE.undispatched = before
+            MODE.torch_dispatch_disabled = before
 
 
-def _hook(cls: type, name: str) -> Any:
+def _class_attribute(cls: type, name: str) -> Any:
     """What a class or its nearest base has under a name, unbound."""
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
 def _leaves_ops(hook: Any) -> bool:
-    return getattr(getattr(hook, "__func__", hook), "leaves_ops", False)
+    return getattr(getattr(hook, "__func__", hook), "is_disabled_torch_function", False)
 
 
 class _ParameterType(type):
@@ -180,8 +180,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
                 out = out.as_subclass(type(data))
             out._is_param = True
         else:
-            out = SLOTS.plain(data.data).as_subclass(cls)
-        return wanting(out, requires_grad)
+            out = CALLBACKS.resolve_conj_neg(data.data).as_subclass(cls)
+        return set_requires_grad(out, requires_grad)
 
     def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + Tensor.__repr__(self)
@@ -218,7 +218,7 @@ for _name in (
     "dequantize", "index", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
     "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
-    setattr(Tensor, _name, refusing(f"torch.Tensor.{_name}"))
+    setattr(Tensor, _name, unsupported_function(f"torch.Tensor.{_name}"))
 Tensor._memory = Tensor.__dict__["_data"]  # the same slot: only tensors with signs tell the two apart
-call.take_classes(Tensor, Parameter)
-SLOTS.method_declared = _declared
+call.set_tensor_classes(Tensor, Parameter)
+CALLBACKS.add_tensor_method = _add_method

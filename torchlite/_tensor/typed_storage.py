@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 from .._types import dtypes
 from .._types.devices import device as device_type
-from .._types.names import root
+from .._types.package_name import package_name
 from .storage import UntypedStorage, storage_of, tensor_in
 
 _warned = False
@@ -49,7 +49,7 @@ def _get_always_warn_typed_storage_removal() -> bool:
 
 
 _NAMES = {
-    dtypes.ALL[name]: f"{dtypes.ALL[name].scalar_name}Storage"
+    dtypes.BY_NAME[name]: f"{dtypes.BY_NAME[name].scalar_name}Storage"
     for name in (
         "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "bfloat16", "complex128",
         "complex64",
@@ -65,7 +65,7 @@ def _storage_type_to_dtype_map() -> dict:
     return {name: d for d, name in _NAMES.items()}
 
 
-def over(storage: UntypedStorage, d: dtypes.dtype) -> TypedStorage:
+def typed_storage_over(storage: UntypedStorage, d: dtypes.dtype) -> TypedStorage:
     """The elements of a dtype in a storage."""
     out = object.__new__(TypedStorage)
     out.dtype, out._untyped_storage = d, storage
@@ -74,15 +74,15 @@ def over(storage: UntypedStorage, d: dtypes.dtype) -> TypedStorage:
 
 def typed_storage_of(tensor: Any) -> TypedStorage:
     """The elements of a tensor's storage."""
-    return over(storage_of(tensor), tensor.dtype)
+    return typed_storage_over(storage_of(tensor), tensor.dtype)
 
 
-_FORMS = """
+_SIGNATURES = """
  * (*, torch.device device, torch.dtype dtype)
  * (int size, *, torch.device device, torch.dtype dtype)
  * (Sequence data, *, torch.device device, torch.dtype dtype)
  * (*, UntypedStorage wrap_storage, torch.dtype dtype)"""
-_LEGACY_FORMS = """
+_LEGACY_SIGNATURES = """
  * no arguments
  * (int size)
  * (Sequence data)
@@ -103,12 +103,12 @@ def _new_memory(args: tuple, d: dtypes.dtype, where: Any, words: str) -> Untyped
         raise TypeError(f"new(): invalid data type '{type(args[0]).__name__}'")
     if not isinstance(args[0], (Sequence, np.ndarray)):
         raise TypeError(f"{words}\n\nArgument type not recognized: {type(args[0])}")
-    return storage_of(SLOTS.as_tensor(args[0], d).clone().contiguous().to(where))
+    return storage_of(CALLBACKS.as_tensor(args[0], d).clone().contiguous().to(where))
 
 
 def _rebuild(storage: UntypedStorage, dtype_name: str) -> TypedStorage:
     """A storage out of a pickle."""
-    return over(storage, dtypes.ALL[dtype_name])
+    return typed_storage_over(storage, dtypes.BY_NAME[dtype_name])
 
 
 class TypedStorage:
@@ -125,7 +125,7 @@ class TypedStorage:
     def __init__(self, *args, device=None, dtype=None, wrap_storage=None, _internal=False):
         if not _internal:
             _warn()
-        words = f"{type(self).__name__}.__init__ received an invalid combination of arguments. Expected one of:{_FORMS}"
+        words = f"{type(self).__name__}.__init__ received an invalid combination of arguments. Expected one of:{_SIGNATURES}"
         if wrap_storage is not None:
             if args:
                 raise RuntimeError(f"{words}\n\nNo positional arguments should be given when using 'wrap_storage'")
@@ -225,7 +225,7 @@ class TypedStorage:
     def _deepcopy(self, memo: dict) -> TypedStorage:
         import copy
 
-        return over(copy.deepcopy(self._untyped_storage, memo), self.dtype)
+        return typed_storage_over(copy.deepcopy(self._untyped_storage, memo), self.dtype)
 
     def _to(self, d: dtypes.dtype) -> TypedStorage:
         moved = self._tensor.to(d)
@@ -234,7 +234,7 @@ class TypedStorage:
     @classmethod
     def _new_shared(cls, size: int, *, dtype=None, device="cpu") -> TypedStorage:
         d = getattr(cls, "dtype", None) or dtype or dtypes.get_default_dtype()
-        return over(UntypedStorage._new_shared(size * d.itemsize, device=device), d)
+        return typed_storage_over(UntypedStorage._new_shared(size * d.itemsize, device=device), d)
 
     # -- PyTorch's public methods --
 
@@ -323,7 +323,7 @@ class TypedStorage:
     def pin_memory(self, device=None) -> TypedStorage:
         """A copy in page-locked memory."""
         _warn()
-        return over(self._untyped_storage.pin_memory(device), self.dtype)
+        return typed_storage_over(self._untyped_storage.pin_memory(device), self.dtype)
 
     def _share_fd_cpu_(self, *args, **kwargs):
         return (*self._untyped_storage._share_fd_cpu_(*args, **kwargs)[:1], self._size())
@@ -392,25 +392,25 @@ class TypedStorage:
     def clone(self) -> TypedStorage:
         """A copy."""
         _warn()
-        return over(self._untyped_storage.clone(), self.dtype)
+        return typed_storage_over(self._untyped_storage.clone(), self.dtype)
 
     def cpu(self) -> TypedStorage:
         """The storage on the CPU."""
         _warn()
-        return over(self._untyped_storage.cpu(), self.dtype)
+        return typed_storage_over(self._untyped_storage.cpu(), self.dtype)
 
     def cuda(self, device=None, non_blocking: bool = False) -> TypedStorage:
         """The storage on a CUDA device."""
         _warn()
-        return over(self._untyped_storage.cuda(device), self.dtype)
+        return typed_storage_over(self._untyped_storage.cuda(device), self.dtype)
 
     def to(self, *, device, non_blocking: bool = False) -> TypedStorage:
         """The storage on a device."""
         _warn()
-        return over(self._untyped_storage.to(device=device), self.dtype)
+        return typed_storage_over(self._untyped_storage.to(device=device), self.dtype)
 
     def __copy__(self) -> TypedStorage:
-        return over(self._untyped_storage.clone(), self.dtype)
+        return typed_storage_over(self._untyped_storage.clone(), self.dtype)
 
     def __deepcopy__(self, memo) -> TypedStorage:
         return self._deepcopy(memo)
@@ -428,7 +428,7 @@ class TypedStorage:
         d = kwargs.pop("dtype", None) or getattr(cls, "dtype", None) or dtypes.get_default_dtype()
         if cls is not TypedStorage and len(args) < 2 and "byte_order" not in kwargs and d.itemsize > 1:
             raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
-        return over(UntypedStorage.from_buffer(*args, dtype=d, **kwargs), d)
+        return typed_storage_over(UntypedStorage.from_buffer(*args, dtype=d, **kwargs), d)
 
     @classmethod
     def from_file(cls, filename, shared: bool, size: int) -> TypedStorage:
@@ -437,7 +437,7 @@ class TypedStorage:
         if cls is TypedStorage:
             raise RuntimeError("from_file can only be called on derived classes")
         d = cls.dtype
-        return over(UntypedStorage.from_file(filename, shared, size * d.itemsize), d)
+        return typed_storage_over(UntypedStorage.from_file(filename, shared, size * d.itemsize), d)
 
     def __repr__(self) -> str:
         storage = self._untyped_storage
@@ -454,7 +454,7 @@ def _add_casts(name: str, d: dtypes.dtype) -> None:
         return self._to(d)
 
     def cast_bytes(self: UntypedStorage) -> TypedStorage:
-        return over(self, dtypes.uint8)._to(d)
+        return typed_storage_over(self, dtypes.uint8)._to(d)
 
     cast.__name__ = cast_bytes.__name__ = name
     cast.__doc__ = f"The elements converted to {d}."
@@ -468,14 +468,14 @@ for _name, _d in (
     ("short", "int16"), ("char", "int8"), ("byte", "uint8"), ("bool", "bool"), ("bfloat16", "bfloat16"),
     ("complex_double", "complex128"), ("complex_float", "complex64"),
 ):  # fmt: skip
-    _add_casts(_name, dtypes.ALL[_d])
+    _add_casts(_name, dtypes.BY_NAME[_d])
 
 
 def _type(self: UntypedStorage, dtype=None, non_blocking: bool = False):
     """The name of its kind, or itself as that kind."""
     if dtype is None:
         return "torch.storage.UntypedStorage"
-    return self if dtype in (UntypedStorage, "torch.storage.UntypedStorage") else over(self, dtypes.uint8).type(dtype)
+    return self if dtype in (UntypedStorage, "torch.storage.UntypedStorage") else typed_storage_over(self, dtypes.uint8).type(dtype)
 
 
 UntypedStorage.type = _type  # type: ignore[attr-defined]
@@ -498,14 +498,14 @@ class _LegacyStorageMeta(type):
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         if not kwargs.pop("_internal", False):
             _warn()
-        words = f"{cls}.__new__ received an invalid combination of arguments. Expected one of:{_LEGACY_FORMS}"
+        words = f"{cls}.__new__ received an invalid combination of arguments. Expected one of:{_LEGACY_SIGNATURES}"
         for name in ("device", "dtype"):
             if name in kwargs:
                 raise RuntimeError(f"{words}\n\nKeyword argument '{name}' cannot be specified")
         if kwargs:
             raise TypeError(f"{cls}.__new__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if wrap_storage is None:
-            return over(_new_memory(args, cls.dtype, device_type(cls.where), words), cls.dtype)
+            return typed_storage_over(_new_memory(args, cls.dtype, device_type(cls.where), words), cls.dtype)
         if args:
             raise RuntimeError(f"{words}\n\nNo positional arguments should be given when using 'wrap_storage'")
         if not isinstance(wrap_storage, UntypedStorage):
@@ -514,7 +514,7 @@ class _LegacyStorageMeta(type):
             raise RuntimeError(
                 f"{words}\n\nDevice of 'wrap_storage' must be {cls.where}, but got {wrap_storage.device.type}"
             )
-        return over(wrap_storage, cls.dtype)
+        return typed_storage_over(wrap_storage, cls.dtype)
 
     def __getattribute__(cls, name: str) -> Any:
         if name in _CPU_ONLY and type.__getattribute__(cls, "__dict__").get("where") == "cuda":
@@ -554,7 +554,7 @@ def storage_named(name: str, where: str) -> Any:
     """The storage class of that name on a device type. AttributeError where there is none."""
     d = _storage_type_to_dtype_map().get(name)
     if d is None:
-        raise AttributeError(f"module '{root()}.{where}' has no attribute '{name}'")
+        raise AttributeError(f"module '{package_name()}.{where}' has no attribute '{name}'")
     return storage_class(d, where)
 
 
@@ -589,14 +589,14 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
     long enough. RuntimeError where the file is not there or too short.
     """
     d = dtype or dtypes.get_default_dtype()
-    out = whole(UntypedStorage.from_file(filename, bool(shared), size * d.itemsize), d)
+    out = flat_tensor_of(UntypedStorage.from_file(filename, bool(shared), size * d.itemsize), d)
     return out if device is None else out.to(device)
 
 
-def whole(storage: Any, d: dtypes.dtype) -> Any:
+def flat_tensor_of(storage: Any, d: dtypes.dtype) -> Any:
     """A flat tensor of a dtype on all of a storage."""
     storage = checked_bytes(storage, d)
     return tensor_in(storage, d, (storage.nbytes() // d.itemsize,), (1,), 0)
 
 
-TypedStorage.__module__ = _LegacyStorage.__module__ = f"{root()}.storage"
+TypedStorage.__module__ = _LegacyStorage.__module__ = f"{package_name()}.storage"

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 _ALIASES = {"ocl": "opencl"}
 # Device types that exist even where no backend for them is installed, with the extra that brings it.
-EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
+PIP_EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
 # Device types that PyTorch knows and nothing here computes on: values that programs compare and print.
-FOREIGN = (
+PYTORCH_ONLY_TYPES = (
     "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
     "mtia", "privateuseone",
 )  # fmt: skip
-ADDED: dict[str, Any] = {}  # the backends that the running program registered, by device type
+REGISTERED: dict[str, Any] = {}  # the backends that the running program registered, by device type
 
 
 @functools.cache
@@ -30,12 +30,12 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 def known_types() -> list[str]:
     """Device types that something could compute on."""
-    return [*EXTRAS, *(name for name in {**ADDED, **installed_backends()} if name not in EXTRAS)]
+    return [*PIP_EXTRAS, *(name for name in {**REGISTERED, **installed_backends()} if name not in PIP_EXTRAS)]
 
 
 def is_known(name: str) -> bool:
     """Whether a device type can be named; looks at installed backends only for a name of theirs."""
-    return name in EXTRAS or name in FOREIGN or name in ADDED or name in installed_backends()
+    return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
 
 
 class device:
@@ -119,7 +119,7 @@ def _intern(type: str, index: int | None) -> device:
     if found is not None:
         return found
     if not is_known(type):
-        names = ", ".join((*known_types(), *FOREIGN))
+        names = ", ".join((*known_types(), *PYTORCH_ONLY_TYPES))
         raise RuntimeError(f"Expected one of {names} device type at start of device string: {type}")
     made = object.__new__(device)
     made.type, made.index = type, index

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .names import is_ours
+from .package_name import is_torchlite_object
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 _EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"}
@@ -55,7 +55,7 @@ class dtype:
     @property
     def np(self) -> np.dtype:
         if self._np is None:
-            if self.name in NAMES_ALONE:
+            if self.name in NAME_ONLY:
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
             self._np = _ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
             FROM_NUMPY[self._np] = self
@@ -105,7 +105,7 @@ class dtype:
 
 def _by_name(name: str) -> dtype:
     """What older pickles call."""
-    return ALL[name]
+    return BY_NAME[name]
 
 
 FROM_NUMPY: dict[np.dtype, dtype] = {}
@@ -130,9 +130,9 @@ complex32 = dtype("complex32", COMPLEX, 4, True, "ComplexHalf")
 complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
-ALL = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
+BY_NAME = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
 # Dtypes that programs ask about, and of which there are no tensors.
-NAMES_ALONE = {
+NAME_ONLY = {
     d.name: d
     for d in (
         dtype("float8_e8m0fnu", FLOAT, 1, False, "Float8_e8m0fnu"),
@@ -149,7 +149,7 @@ ALIASES = {
     "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),
     "complex128": ("cdouble",), "complex32": ("chalf",),
 }  # fmt: skip
-for _d in ALL.values():
+for _d in BY_NAME.values():
     if _d.name not in _EXTRA:
         _d.np  # noqa: B018  fills FROM_NUMPY
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
@@ -165,7 +165,7 @@ def from_np(np_dtype: np.dtype) -> dtype:
     """The torchlite dtype of a NumPy dtype. TypeError for one that PyTorch does not have."""
     found = FROM_NUMPY.get(np_dtype)
     if found is None:
-        found = ALL.get(np_dtype.name)
+        found = BY_NAME.get(np_dtype.name)
         if found is None:
             raise TypeError(
                 f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. The only supported types are: "
@@ -260,7 +260,7 @@ def as_argument(value: Any, function: str, argument: str = "'dtype'") -> dtype:
         return found
     cls = value.__class__
     ours = "" if cls.__name__[0].isupper() else "torch."  # PyTorch's Tensor has no module in its messages
-    home = ours if is_ours(cls) else "" if cls.__module__ == "builtins" else f"{cls.__module__}."
+    home = ours if is_torchlite_object(cls) else "" if cls.__module__ == "builtins" else f"{cls.__module__}."
     raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {home}{cls.__name__}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._types.names import root
+from .._types.package_name import package_name
 from . import autocast_mode, grad_scaler
 
 
@@ -45,6 +45,6 @@ def forms(device_type: str) -> Any:
 
     made = autocast, GradScaler, custom_fwd, custom_bwd
     for item in made:
-        item.__module__, item.__qualname__ = f"{root()}.{place}", item.__name__
+        item.__module__, item.__qualname__ = f"{package_name()}.{place}", item.__name__
         item.__doc__ = item.__doc__ or f"Deprecated: use `torch.amp.{item.__name__}(..., device_type={device_type!r})`."
     return made

@@ -17,10 +17,10 @@ import numpy as np
 from .. import Tensor
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
-from .._dispatch.codegen import direct_for
-from .._dispatch.graph import base_of, version
+from .._dispatch.op_functions import unintercepted_function_for
+from .._dispatch.autograd_graph import base_of, version
 from .._dispatch.hooks import saved_tensor_hooks
-from .._dispatch.interceptors import Interceptor, Resumed, enter, leave, stack
+from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, enter, leave, stack
 from .._types.devices import device
 from .._types.dtypes import bfloat16, dtype, float16, float32, float64
 from .op_lists import BANNED, FLOAT, LISTED, LOWER, RESULT, RULES, WIDEST
@@ -64,7 +64,7 @@ class _Autocast(Interceptor):
     which see the ops as called.
     """
 
-    sees_library = False
+    intercepts_library = False
     casts = True
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
@@ -72,13 +72,13 @@ class _Autocast(Interceptor):
             function is not op.function or kwargs.get("out") is not None
         ):  # in place, out=, creation: PyTorch casts nothing here
             return function(*args, **kwargs)
-        run = op.direct or direct_for(op)
+        run = op.direct or unintercepted_function_for(op)
         if stack.items and not op.is_implicit:  # somebody looks on below
             run = function
         elif stack.items or saved_tensor_hooks.stack:  # what is saved for backward goes through the user's hands
 
             def run(*args, **kwargs):
-                return _call.below(op, function, args, kwargs)
+                return _call.without_interceptors(op, function, args, kwargs)
 
         listed = self.cast(op, args, kwargs)
         if listed is not None:
@@ -86,7 +86,7 @@ class _Autocast(Interceptor):
             return function(*args, **kwargs) if stack.items else run(*args, **kwargs)
         if run is function:
             return function(*args, **kwargs)
-        with Resumed(self):
+        with ReenabledInterceptor(self):
             return run(*args, **kwargs)
 
     def cast(self, op: Any, args: Any, kwargs: Any) -> tuple | None:
@@ -118,7 +118,7 @@ def _device_type(values) -> str | None:
     """
     found = None
     for tensor in _tensors(values):
-        if tensor.__class__ is not Tensor and _call.overriding((tensor,)) is not None:
+        if tensor.__class__ is not Tensor and _call.find_torch_function_override((tensor,)) is not None:
             return None
         name = tensor._table.device.type
         if name != found and _state.enabled.get(name) and (found is None or found == "cpu"):
@@ -198,7 +198,7 @@ def _cached(tensor, where: str, to: dtype):
     return found[2]
 
 
-_to = direct_for(REGISTRY["to"])
+_to = unintercepted_function_for(REGISTRY["to"])
 _autocast = _Autocast()
 
 

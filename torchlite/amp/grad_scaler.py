@@ -12,8 +12,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from .. import Tensor
-from .._dispatch.graph import bump
-from .._dispatch.recording import as_one
+from .._dispatch.autograd_graph import bump_version
+from .._dispatch.kernel_recorder import record_as_single_step
 from .autocast_mode import _cuda_is_available
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class GradScaler:
 
     # -- the gradients
 
-    @as_one
+    @record_as_single_step
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place: to clip or look at them before
         `step`, which else does it.
@@ -184,7 +184,7 @@ class GradScaler:
         for device, here in grads.items():
             unscale(here, notes.get(device), factors.get(device))
             for grad in here:
-                bump(grad)
+                bump_version(grad)
         return notes.made
 
     def _check_inf_per_device(self, optimizer) -> dict:
@@ -199,7 +199,7 @@ class GradScaler:
 
     # -- the step
 
-    @as_one
+    @record_as_single_step
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(*args, **kwargs)` on unscaled gradients, left out where one of them is infinite or NaN.
         Returns what that returns.
@@ -253,7 +253,7 @@ class GradScaler:
 
     # -- the scale
 
-    @as_one
+    @record_as_single_step
     def update(self, new_scale: Any = None) -> None:
         """End an iteration: adapt the scale to what the steps found, or set it to `new_scale` (a float or a tensor of
         one element).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from .entry import backward, grad
+from .backward_api import backward, grad
 from .grad_mode import (
     _force_original_view_tracking,
     _unsafe_preserve_version_counter,
@@ -24,15 +24,15 @@ _LAZY = {
     "Function": "function",
     "NestedIOFunction": "function",
     "Variable": "variable",
-    "SavedTensor": "saved",
+    "SavedTensor": "saved_tensors",
     "variable": None,
     "_functions": None,
-    "detect_anomaly": "anomaly",
-    "set_detect_anomaly": "anomaly",
+    "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
     "functional": None,
     "graph": None,
     "function": None,
-    "anomaly": None,
+    "anomaly_mode": None,
     "grad_mode": None,
     "forward_ad": None,
     "profiler": None,

@@ -11,12 +11,12 @@ import contextlib
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.graph import Meta, base_of, meta_of
+from .._dispatch.autograd_graph import AutogradMeta, base_of, autograd_meta_of
 from .._dispatch.interceptors import stack
 from .._tensor import Tensor
 
 
-class below:
+class vmap_levels:
     """The levels of `vmap` that these tensors belong to are in force, in place of what is."""
 
     def __init__(self, *tensors: Any, apart: Any = None):
@@ -39,63 +39,63 @@ class below:
 def tangent_of(tensor: Any, level: Any) -> Any:
     """The tangent that a tensor has at a level, or None."""
     if tensor._level is not None:
-        with level.lowered():
+        with level.below_level():
             inner = tangent_of(tensor._value, level)
             return None if inner is None else tensor._beside(inner)
     found = tensor._meta
     if found is None:
         return None
-    if found.__class__ is Meta and found.tangents is not None and level in found.tangents:
+    if found.__class__ is AutogradMeta and found.tangents is not None and level in found.tangents:
         return found.tangents[level]
     base = base_of(tensor)
-    if base is None or found.__class__ is Meta and found.apart or repeats(base):
+    if base is None or found.__class__ is AutogradMeta and found.apart or has_internal_overlap(base):
         return None
-    whole = _whole(base, level)
+    whole = _base_tangent(base, level)
     if whole is None:
         return None
-    with level.lowered(), below(whole):
-        part = _part(tensor, base, whole)
-    _keep(tensor, level, part)
+    with level.below_level(), vmap_levels(whole):
+        part = _view_tangent(tensor, base, whole)
+    _store_tangent(tensor, level, part)
     return part
 
 
-def kept(tensor: Any, level: Any) -> Any:
+def stored_tangent(tensor: Any, level: Any) -> Any:
     """The tangent that was given to a tensor at a level, or None."""
     if tensor._level is not None:
-        inner = kept(tensor._value, level)
+        inner = stored_tangent(tensor._value, level)
         return None if inner is None else tensor._beside(inner)
     found = tensor._meta
-    return None if found.__class__ is not Meta or found.tangents is None else found.tangents.get(level)
+    return None if found.__class__ is not AutogradMeta or found.tangents is None else found.tangents.get(level)
 
 
-def _keep(tensor: Any, level: Any, tangent: Any) -> None:
-    meta = meta_of(tensor)
+def _store_tangent(tensor: Any, level: Any, tangent: Any) -> None:
+    meta = autograd_meta_of(tensor)
     if meta.tangents is None:
         meta.tangents = {}
     meta.tangents[level] = tangent
     level.known.add(meta)
 
 
-def _whole(base: Any, level: Any) -> Any:
+def _base_tangent(base: Any, level: Any) -> Any:
     """The tangent of a base, lying as it does, so that its views have parts of it."""
     found = tangent_of(base, level)
-    if found is None or same_layout(base, found) or repeats(base):
+    if found is None or same_layout(base, found) or has_internal_overlap(base):
         return found
-    with level.lowered(), below(found):
+    with level.below_level(), vmap_levels(found):
         made = zeros_like(base, found)
         made.copy_(found)
-    _keep(base, level, made)
+    _store_tangent(base, level, made)
     return made
 
 
-def repeats(tensor: Any) -> bool:
+def has_internal_overlap(tensor: Any) -> bool:
     """Whether elements share places in memory."""
     while tensor._level is not None:
         tensor = tensor._value
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _part(view: Any, base: Any, whole: Any) -> Tensor:
+def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
     """Of the tangent of a base that of a view."""
     offset, start = view.storage_offset(), base.storage_offset()
     if base.dtype.is_complex and not view.dtype.is_complex:
@@ -119,10 +119,10 @@ def same_layout(tensor: Any, tangent: Any) -> bool:
         return False
     if tangent._level is not None:
         return True
-    return tensor.storage_offset() == tangent.storage_offset() and _room(tensor) == _room(tangent)
+    return tensor.storage_offset() == tangent.storage_offset() and _empty_like(tensor) == _empty_like(tangent)
 
 
-def _room(tensor: Any) -> int:
+def _empty_like(tensor: Any) -> int:
     return tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
 
 
@@ -135,12 +135,12 @@ def levels_of(tangent: Any) -> list:
     return found
 
 
-def writable(target: Any, value: Any) -> bool:
+def is_writable(target: Any, value: Any) -> bool:
     """Whether one tangent can be written into another: which differs from example to example where it does, and has
     each element once.
     """
     mine = levels_of(target)
-    return not repeats(target) and all(any(level is other for other in mine) for level in levels_of(value))
+    return not has_internal_overlap(target) and all(any(level is other for other in mine) for level in levels_of(value))
 
 
 def zeros_like(tensor: Any, tangent: Any) -> Tensor:
@@ -149,7 +149,7 @@ def zeros_like(tensor: Any, tangent: Any) -> Tensor:
         return tangent._alike(F.zeros_like(tensor.detach()))
     if tensor._table.wraps or tensor._sparse:
         return F.zeros_like(tensor.detach())
-    flat = tensor.new_zeros(_room(tensor))
+    flat = tensor.new_zeros(_empty_like(tensor))
     made = F.as_strided(flat, tensor.shape, tensor.stride(), tensor.storage_offset())
     return made.detach()
 
@@ -157,30 +157,30 @@ def zeros_like(tensor: Any, tangent: Any) -> Tensor:
 def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
     """Give a tensor its tangent at a level; a view gives its base one too."""
     if tensor._level is not None:
-        with level.lowered():
+        with level.below_level():
             return set_tangent(tensor._value, level, tensor._within(tangent))
     base, found = base_of(tensor), tensor._meta
-    if repeats(tensor):  # nobody writes into it
-        return _keep(tensor, level, tangent)
-    if base is not None and not (found.__class__ is Meta and found.apart):
-        with level.lowered(), below(tangent):
-            whole = _whole(base, level)
+    if has_internal_overlap(tensor):  # nobody writes into it
+        return _store_tangent(tensor, level, tangent)
+    if base is not None and not (found.__class__ is AutogradMeta and found.apart):
+        with level.below_level(), vmap_levels(tangent):
+            whole = _base_tangent(base, level)
             if whole is None and base.shape == tensor.shape and base.stride() == tensor.stride():
                 set_tangent(base, level, tangent)
                 tangent = tangent_of(base, level)
             else:
                 if whole is None:
                     whole = zeros_like(base, tangent)
-                    _keep(base, level, whole)
-                elif not writable(whole, tangent):
+                    _store_tangent(base, level, whole)
+                elif not is_writable(whole, tangent):
                     before, whole = whole, zeros_like(base, tangent if tangent._level is not None else whole)
                     whole.copy_(before)
-                    _keep(base, level, whole)
-                part = _part(tensor, base, whole)
+                    _store_tangent(base, level, whole)
+                part = _view_tangent(tensor, base, whole)
                 part.copy_(tangent)
                 tangent = part
     elif not same_layout(tensor, tangent):
-        with level.lowered(), below(tangent):
+        with level.below_level(), vmap_levels(tangent):
             made: Any = zeros_like(tensor, tangent)
             if tensor.is_conj():
                 made = made.conj()
@@ -188,45 +188,45 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
                 made = made._neg_view()
             made.copy_(tangent)
             tangent = made
-    return _keep(tensor, level, tangent)
+    return _store_tangent(tensor, level, tangent)
 
 
-def carried(source: Any, target: Any, change: Any = None) -> Tensor:
+def copy_tangents(source: Any, target: Any, change: Any = None) -> Tensor:
     """The target with the tangents that the source has at all levels, or what `change` makes of them; both lie
     alike.
     """
     for item in MODE.forwards:  # those above as well: what is saved for backward comes back to them
-        tangent = tangent_of(source, item) if item in stack.items else kept(source, item)
+        tangent = tangent_of(source, item) if item in stack.items else stored_tangent(source, item)
         if tangent is not None:
-            give(target, item, tangent if change is None else change(tangent))
+            assign_tangent(target, item, tangent if change is None else change(tangent))
     return target
 
 
-def give(target: Any, level: Any, tangent: Any) -> None:
+def assign_tangent(target: Any, level: Any, tangent: Any) -> None:
     """Give a tensor a tangent that lies as it does, or need not."""
     if target._level is not None:
-        with level.lowered():
-            give(target._value, level, target._within(tangent))
+        with level.below_level():
+            assign_tangent(target._value, level, target._within(tangent))
     else:
-        _keep(target, level, tangent)
+        _store_tangent(target, level, tangent)
 
 
-def shown(tensor: Any) -> list:
+def visible_tangents(tensor: Any) -> list:
     """The tangents of a tensor at the levels in force."""
     found = [tangent_of(tensor, item) for item in stack.items if item.is_forward]
     return [tangent for tangent in found if tangent is not None]
 
 
-def dropped(tensor: Any) -> None:
+def drop_tangents(tensor: Any) -> None:
     """Let a tensor have no tangents."""
-    meta = meta_of(tensor)
+    meta = autograd_meta_of(tensor)
     meta.tangents, meta.apart = None, True
 
 
-def sent(source: Any, target: Any, function: Any) -> None:
+def map_tangents(source: Any, target: Any, function: Any) -> None:
     """Give the target what a function makes of the tangents of the source, at all levels in force."""
     for item in stack.items:
         tangent = tangent_of(source, item) if item.is_forward else None
         if tangent is not None:
-            with item.lowered(), below(tangent):
+            with item.below_level(), vmap_levels(tangent):
                 set_tangent(target, item, function(tangent))

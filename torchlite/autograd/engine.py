@@ -10,48 +10,48 @@ import threading
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.graph import (
+from .._dispatch.autograd_graph import (
     LEAF_HOOKS,
     AccumulateGrad,
-    Meta,
+    AutogradMeta,
     Node,
-    OutputOf,
-    add_into,
-    edge,
-    freed,
+    OutputEdge,
+    accumulate_in_place,
+    gradient_edge,
+    raise_freed_error,
     make_node,
-    meta_of,
+    autograd_meta_of,
     node_hooks,
     version,
 )
-from .._dispatch.hooks import Packed, saved_tensor_hooks
+from .._dispatch.hooks import PackedTensor, saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
-from .._dispatch.layouts import lying_as_leaf
-from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, NO_GRAD, WRAPPED, recording, set_grad
-from .._dispatch.slots import SLOTS
-from .._dispatch.writing.backward import backward_function
-from .._settings import forks
+from .._dispatch.memory_layout import to_leaf_strides
+from .._dispatch.op_record import REGISTRY
+from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, NO_GRAD, HAS_WRAPPERS, recording, set_grad_mode
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.codegen.backward import backward_function
+from .._settings import fork_locks
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size
-from .hooking import CURRENT, after_node, before_node, checked_answer
+from .hook_runner import CURRENT_PASSES, run_posthooks, run_prehooks, check_hook_result
 
 # A backward inside a backward goes deeper into Python's stack: beyond this many it gets a thread with one of its own.
-DEEPEST = 20
+MAX_NESTED_DEPTH = 20
 _identities = itertools.count(1)
 # Held while a pass adds to gradients of leaves: passes of several threads may reach the same one.
-_ADDING = forks.hold(threading.RLock())
+_ACCUMULATE_LOCK = fork_locks.acquire_before_fork(threading.RLock())
 
 
 _seq = operator.attrgetter("_seq")
 
 
-def changed(value, node, have: int, expected: int):
+def raise_modified_error(value, node, have: int, expected: int):
     """The error for a saved tensor that was written to since."""
-    where = edge(value) if isinstance(value, Tensor) else node  # a view's, by what was written since
-    index = where.index if where.__class__ is OutputOf else 0
-    where = where.node if where.__class__ is OutputOf else where
+    where = gradient_edge(value) if isinstance(value, Tensor) else node  # a view's, by what was written since
+    index = where.index if where.__class__ is OutputEdge else 0
+    where = where.node if where.__class__ is OutputEdge else where
     made = ""
     if isinstance(where, Node):
         name = where.name()
@@ -65,43 +65,43 @@ def changed(value, node, have: int, expected: int):
     )
 
 
-def get_raw(value, expected, node, index):
+def saved_raw(value, expected, node, index):
     """A saved value as a raw array, checked to be unchanged."""
     cls = value.__class__
     if cls is Tensor or cls is Parameter or isinstance(value, Tensor):
         found = value._meta
         # `version`, without its call where the tensor keeps its own count.
         if found is not None and (
-            (found.n if found.__class__ is Meta and found.root is None else version(value)) != expected
+            (found.n if found.__class__ is AutogradMeta and found.root is None else version(value)) != expected
         ):
-            changed(value, node, version(value), expected)
+            raise_modified_error(value, node, version(value), expected)
         return value._data
     if cls is tuple:
-        return [get_raw(v, e, node, index) for v, e in zip(value, expected, strict=True)]
-    if cls is Packed:
+        return [saved_raw(v, e, node, index) for v, e in zip(value, expected, strict=True)]
+    if cls is PackedTensor:
         return value.open()._data
     return value
 
 
-def get_tensor(value, expected, node, index):
+def saved_tensor(value, expected, node, index):
     """A saved value as a Tensor with its history, checked to be unchanged."""
     if isinstance(value, Tensor):
-        get_raw(value, expected, node, index)
+        saved_raw(value, expected, node, index)
         return value
     if value.__class__ is tuple:
-        return [get_tensor(v, e, node, index) for v, e in zip(value, expected, strict=True)]
-    if value.__class__ is Packed:
-        return relinked(value, node)
+        return [saved_tensor(v, e, node, index) for v, e in zip(value, expected, strict=True)]
+    if value.__class__ is PackedTensor:
+        return restore_history(value, node)
     return value
 
 
-def relinked(packed, node):
+def restore_history(packed, node):
     """An unpacked tensor with the history that the packed one had."""
     tensor, target = packed.open(), packed.edge
     if target is None:
         return tensor
     if target.__class__ is int:
-        target = node if target < 0 else OutputOf(node, target)
+        target = node if target < 0 else OutputEdge(node, target)
     if not tensor._dispatches:  # of such a class it is an object of its own already
         tensor = tensor.detach()
     if not isinstance(target, Tensor):
@@ -109,53 +109,53 @@ def relinked(packed, node):
     elif tensor._data is target._data:
         return target
     else:  # what it leads to is a leaf: through a node that does nothing
-        tensor._node = make_node(REGISTRY["_through"], (target,), (), (), tensor._table)
+        tensor._node = make_node(REGISTRY["_identity"], (target,), (), (), tensor._table)
         tensor._node._shape = tensor._data.shape
     return tensor
 
 
-def get_out_raw(node, index):
+def saved_output_raw(node, index):
     if node._out is None:
-        freed(node)
-    if node._out[index].__class__ is not Packed and node._counter[index] is not None:
+        raise_freed_error(node)
+    if node._out[index].__class__ is not PackedTensor and node._counter[index] is not None:
         found, expected = node._counter[index]
         have = found.n if found.root is None else found.root.n
         if have != expected:
             if node._op.repeatable:
-                return _again(node)
-            changed(node._out[index], node, have, expected)
+                return _recompute_output(node)
+            raise_modified_error(node._out[index], node, have, expected)
     value = node._out[index]
-    return value.open()._data if value.__class__ is Packed else value
+    return value.open()._data if value.__class__ is PackedTensor else value
 
 
-def _again(node):
+def _recompute_output(node):
     """The raw result of a node's op, computed again from what it saved."""
     saved = {}
-    for i, (name, kind, _) in enumerate(node._op.plan.saves):
+    for i, (name, kind, _) in enumerate(node._op.saved_variables.saves):
         value = node._saved[i]
-        saved[name] = get_raw(value, node._versions[i], node, i) if kind == "value" else value
+        saved[name] = saved_raw(value, node._versions[i], node, i) if kind == "value" else value
     return call.call_kernel(node._op, node._table, [saved[p.name] for p in node._op.params], ())
 
 
-def get_out_tensor(node, index):
+def saved_output_tensor(node, index):
     kept = None if node._out is None else node._out[index]
-    if kept.__class__ is Packed and getattr(kept.value, "_dispatches", False):
-        return relinked(kept, node)
-    tensor = call.wrap(node._table, get_out_raw(node, index))
-    if kept.__class__ is not Packed and node._counter[index] is not None:
+    if kept.__class__ is PackedTensor and getattr(kept.value, "_dispatches", False):
+        return restore_history(kept, node)
+    tensor = call.wrap(node._table, saved_output_raw(node, index))
+    if kept.__class__ is not PackedTensor and node._counter[index] is not None:
         tangents = node._counter[index][0].tangents
         if tangents:
-            meta_of(tensor).tangents = dict(tangents)
-    if node._op.hidden:
+            autograd_meta_of(tensor).tangents = dict(tangents)
+    if node._op.aux_outputs:
         tensor._node = node if index == 0 else None
-    elif node._op.outputs is None and not node._op.several:
+    elif node._op.outputs is None and not node._op.multi_output:
         tensor._node = node
     elif index not in node._op.nondiff:
-        tensor._node = OutputOf(node, index)
+        tensor._node = OutputEdge(node, index)
     return tensor
 
 
-def most_elements(node, g):
+def work_size(node, g):
     """What the work of a node is measured by where its gradient is a number, or of several outputs: the elements of the
     largest gradient, or tensor that it saved.
     """
@@ -185,13 +185,13 @@ class RawMode:
             and g.size < GLOBALS["LARGE"]
             and (table.backward_in_float32 is None or g.itemsize > 2)
         ):
-            return backward(table, g, node, get_raw, get_out_raw)
+            return backward(table, g, node, saved_raw, saved_output_raw)
         if table.backward_in_float32 is not None and g.__class__ is not list and g.itemsize == 2 and op.rounds:
-            return table.backward_in_float32(backward, table, g, node, get_raw, get_out_raw)
-        alone = g.__class__ is not list and (g.ndim or not op.keeps_tensors)
-        if (g.size if alone else most_elements(node, g)) >= GLOBALS["LARGE"]:
+            return table.backward_in_float32(backward, table, g, node, saved_raw, saved_output_raw)
+        alone = g.__class__ is not list and (g.ndim or not op.saves_tensors)
+        if (g.size if alone else work_size(node, g)) >= GLOBALS["LARGE"]:
             table = table.large
-        return backward(table, g, node, get_raw, get_out_raw)
+        return backward(table, g, node, saved_raw, saved_output_raw)
 
     @staticmethod
     def add(table, a, b):
@@ -199,14 +199,14 @@ class RawMode:
 
     @staticmethod
     def fit(table, g, shape):
-        return sum_to(table.suited(g), g, shape)
+        return sum_to(table.for_size(g), g, shape)
 
     @staticmethod
     def tensor(table, g):
         return call.wrap(table, g)
 
     @staticmethod
-    def untensor(tensor):
+    def tensor_to_grad(tensor):
         return tensor._data
 
 
@@ -218,22 +218,22 @@ class TensorMode:
 
     @staticmethod
     def run(node, g):
-        return backward_function(node._op)(SLOTS.F, g, node, get_tensor, get_out_tensor)
+        return backward_function(node._op)(CALLBACKS.F, g, node, saved_tensor, saved_output_tensor)
 
     @staticmethod
     def add(table, a, b):
-        return SLOTS.F.add(a, b)
+        return CALLBACKS.F.add(a, b)
 
     @staticmethod
     def fit(table, g, shape):
-        return sum_to(SLOTS.F, g, shape)
+        return sum_to(CALLBACKS.F, g, shape)
 
     @staticmethod
     def tensor(table, g):
         return g
 
     @staticmethod
-    def untensor(tensor):
+    def tensor_to_grad(tensor):
         return tensor
 
 
@@ -250,28 +250,28 @@ def sum_to(F, g, shape):
     return g if tuple(g.shape) == shape else F.reshape(g, shape)
 
 
-class SeenMode(TensorMode):
+class InterceptedMode(TensorMode):
     """Gradients as Tensors without history, by ops that modes and subclasses with `__torch_dispatch__` see."""
 
 
-def mode_of(create_graph: bool, tensors) -> Any:
+def select_mode(create_graph: bool, tensors) -> Any:
     """How a pass computes: what intercepts in this thread may want to see its ops, and wrappers have no raw arrays."""
     if create_graph:
         return TensorMode
     wanted = None
-    if GLOBALS["ACTIVE"]:
+    if GLOBALS["INTERCEPTORS"]:
         wanted = next((item.backward for item in reversed(stack.items) if item.backward is not None), None)
-    if WRAPPED and wanted is None:
-        starts = [node_of(edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
+    if HAS_WRAPPERS and wanted is None:
+        starts = [node_of(gradient_edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
         nodes = reachable([n for n in starts if n is not None])
         tables = [node._table for node in nodes]
-        tables += [edge._table for node in nodes for edge in flat(node._edges) if isinstance(edge, Tensor)]
+        tables += [edge._table for node in nodes for edge in flatten_edges(node._edges) if isinstance(gradient_edge, Tensor)]
         if any(table is not None and table.wraps for table in tables):
             wanted = "ops"
-    return RawMode if wanted is None else SeenMode if wanted == "ops" else wanted
+    return RawMode if wanted is None else InterceptedMode if wanted == "ops" else wanted
 
 
-class Run:
+class BackwardPass:
     """One backward pass."""
 
     captured: dict = {}  # gradients that the caller asked for, by (node, output) or (leaf, None)
@@ -307,12 +307,12 @@ class Run:
     def aim(self, targets: set) -> None:
         """Run only what leads to these leaves and nodes."""
         self.targets = targets
-        self.needed = leading(self.starts(), targets)
+        self.needed = ancestors_of(self.starts(), targets)
         self.useful = self.needed | self.wanted_nodes.keys()
 
-    def send(self, target, g, table) -> None:
+    def accumulate(self, target, g, table) -> None:
         """Add a gradient to what an edge has so far."""
-        if target.__class__ is OutputOf:
+        if target.__class__ is OutputEdge:
             node, index = target.node, target.index
             shape = node._shape[index]
         elif target.__class__ is Node or isinstance(target, Node):
@@ -346,34 +346,34 @@ class Run:
             g = self.mode.fit(table, g, tensor._data.shape)
         if self.mode.differentiable:
             if g.dtype is not tensor.dtype:
-                g = SLOTS.F.to(g, tensor.dtype)
+                g = CALLBACKS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._data.dtype and table.dtype_of(g) is not tensor.dtype:
             g = table.to(g, tensor.dtype)
         key, leaves = id(tensor), self.leaves
         held = leaves.get(key)
         leaves[key] = tensor, g if held is None else self.mode.add(table, held[1], g)
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run the nodes, latest first; the usual edges (to a node with one output, to a parameter) are served here,
         the others by `send`.
         """
-        heap, buffers, run, send, leaf = self.heap, self.buffers, self.mode.run, self.send, self.leaf
+        heap, buffers, run, send, leaf = self.heap, self.buffers, self.mode.run, self.accumulate, self.leaf
         wanted, useful, retain, add = self.wanted_nodes, self.useful, self.retain, self.mode.add
-        ready, watch = self.ready, GLOBALS["NODE_MADE"] is not None
+        ready, watch = self.ready, GLOBALS["NODE_CREATED_HOOK"] is not None
         pop, push = heapq.heappop, heapq.heappush
         while heap:
             node = self.node = pop(heap)[1]
             if node._hooks is None and not node._is_custom and not wanted and not watch:
                 grads = run(node, buffers.pop(node))
                 if node._hooks is not None and node._hooks.post:  # put there by what unpacks a saved tensor
-                    grads = after_node(self.mode, node, grads, None)
+                    grads = run_posthooks(self.mode, node, grads, None)
             else:
                 grads = grad = held = part = None  # so that the node alone has what it is given
                 grads = self._with_hooks(node)
                 if grads is None:
                     continue
             edges, table = node._edges, node._table
-            if not retain and (node._saved or node._out is not None) and node._op.keeps_tensors:
+            if not retain and (node._saved or node._out is not None) and node._op.saves_tensors:
                 node._saved = node._out = node._counter = None
             # As many as there are: a formula's come from one text, hooks' and a program's own are counted.
             for target, grad in zip(edges, grads):  # noqa: B905 (`strict` costs 0.1 us a node)
@@ -402,29 +402,29 @@ class Run:
                 for tensor in ready[node]:
                     self.finish(tensor)
 
-    def when_ready(self) -> None:
+    def find_leaf_completion(self) -> None:
         """Find for each leaf with hooks the last node that runs before its gradient is whole."""
         last: dict = {}
         for node in reachable(self.starts()):
             if self.needed is None or node in self.needed:
-                for e in flat(node._edges):
+                for e in flatten_edges(node._edges):
                     if isinstance(e, Tensor) and (e not in last or last[e]._seq > node._seq):
                         last[e] = node
         self.ready = {}
         for leaf, node in last.items():
-            found = meta_of(leaf)
+            found = autograd_meta_of(leaf)
             if found.hooks or found.post_hooks or found.around is not None:
                 self.ready.setdefault(node, []).append(leaf)
 
     def finish(self, leaf) -> None:
         """The gradient of a leaf is whole: its hooks, and what the pass is for."""
-        g = self.at_leaf(leaf)
+        g = self.apply_leaf_hooks(leaf)
         if g is None:
             return
         if self.targets is not None:
             self.captured[leaf, None] = g
         if self.adds:
-            self.accumulate(leaf, g)
+            self.accumulate_grad(leaf, g)
 
     def _with_hooks(self, node):
         """Run a node that has hooks, is a custom Function, was asked for by the caller, or is watched by anomaly mode.
@@ -432,31 +432,31 @@ class Run:
         """
         hooks, g = node._hooks, self.buffers.pop(node)
         if hooks is not None and (hooks.tensor or hooks.retain):
-            g = self._with_tensor_hooks(node, hooks, g)
+            g = self._apply_tensor_hooks(node, hooks, g)
         for index in self.wanted_nodes.get(node, ()):
             self.captured[node, index] = g[index] if g.__class__ is list else g
         if self.needed is not None and node not in self.needed:
             return None
         if hooks is not None and hooks.pre:
-            g = before_node(self.mode, node, hooks.pre, g)
+            g = run_prehooks(self.mode, node, hooks.pre, g)
         kept = g if hooks is not None and hooks.post else None
         given = [g]
         del g  # a node may let go of it before it ends
-        if GLOBALS["NODE_MADE"] is not None:
+        if GLOBALS["NODE_CREATED_HOOK"] is not None:
             grads = self._traced(node, given.pop())
         else:
             grads = node._run(self, given.pop()) if node._is_custom else self.mode.run(node, given.pop())
         if node._hooks is not None and node._hooks.post:
-            grads = after_node(self.mode, node, grads, kept)
+            grads = run_posthooks(self.mode, node, grads, kept)
         return grads
 
     def _traced(self, node, g):
         """Anomaly mode: point at the forward line, and find NaN."""
-        from .anomaly import checked
+        from .anomaly_mode import run_checked
 
-        return checked(self, node, g)
+        return run_checked(self, node, g)
 
-    def _with_tensor_hooks(self, node, hooks, g):
+    def _apply_tensor_hooks(self, node, hooks, g):
         """The hooks of tensors that the node made, and the tensors that retain their gradient."""
         several = g.__class__ is list
         grads = list(g) if several else [g]
@@ -467,8 +467,8 @@ class Run:
             if grads[index] is not None and tensor is not None:
                 value = self.mode.tensor(node._table, grads[index])
                 self.given.add(id(grads[index]))
-                found = meta_of(tensor)
-                found.grad = value.clone() if found.grad is None else SLOTS.F.add(found.grad, value)
+                found = autograd_meta_of(tensor)
+                found.grad = value.clone() if found.grad is None else CALLBACKS.F.add(found.grad, value)
         return grads if several else grads[0]
 
     def _hooked(self, functions, table, g):
@@ -477,29 +477,29 @@ class Run:
         for hook in list(functions.values()):
             answer = hook(value)
             if answer is not None:
-                value = checked_answer(value, answer, hook)
+                value = check_hook_result(value, answer, hook)
         if value is None:
             return None
-        g = self.mode.untensor(value)
+        g = self.mode.tensor_to_grad(value)
         self.given.add(id(g))
         return g
 
-    def at_leaf(self, tensor):
+    def apply_leaf_hooks(self, tensor):
         """What reached a leaf, after the hooks on its gradient; None where nothing did."""
         _, g = self.leaves.pop(id(tensor), (tensor, None))
-        found = meta_of(tensor)
+        found = autograd_meta_of(tensor)
         if g is not None and found.hooks:
             g = self._hooked(found.hooks, tensor._table, g)
         return g
 
-    def deposit(self) -> None:
+    def write_leaf_grads(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
         hooked = []
-        with _ADDING:
+        with _ACCUMULATE_LOCK:
             for tensor, g in list(self.leaves.values()):
                 found = tensor._meta
-                if found.__class__ is not Meta:
-                    found = meta_of(tensor)
+                if found.__class__ is not AutogradMeta:
+                    found = autograd_meta_of(tensor)
                 if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
                     hooked.append(tensor)
                 else:
@@ -507,25 +507,25 @@ class Run:
         for tensor in hooked:  # without the lock: hooks may wait for other threads
             self.finish(tensor)
 
-    def accumulate(self, tensor, g) -> None:
+    def accumulate_grad(self, tensor, g) -> None:
         """Add a gradient to a leaf's, with the hooks around that."""
-        found, mode = meta_of(tensor), self.mode
+        found, mode = autograd_meta_of(tensor), self.mode
         around = found.around
         if around is not None and around.pre:
             node = AccumulateGrad(tensor)
-            g = before_node(mode, node, around.pre, g)
-        with _ADDING:
+            g = run_prehooks(mode, node, around.pre, g)
+        with _ACCUMULATE_LOCK:
             self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
                 hook(tensor)
         if around is not None and around.post:
-            after_node(mode, AccumulateGrad(tensor), (), g)
+            run_posthooks(mode, AccumulateGrad(tensor), (), g)
 
     def add_to_grad(self, tensor, found, g) -> None:
         """Add to the gradient of a leaf. The caller has the lock `_ADDING`."""
         table, add = tensor._table, self.mode.add
-        if self.mode is SeenMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
+        if self.mode is InterceptedMode and g.__class__ is Tensor and found.grad.__class__ in (Tensor, None.__class__):
             kept = id(g) in self.given
             g, table, add = g._data, g._table, RawMode.add
             self.given |= {id(g)} if kept else set()
@@ -535,24 +535,24 @@ class Run:
                 if found.grad is None and (g._node is None or id(g) in self.given)
                 else g
                 if found.grad is None
-                else SLOTS.F.add(found.grad, g)
+                else CALLBACKS.F.add(found.grad, g)
             )
             self.given.add(id(g))
             return
         if found.grad is None:
             if g.__class__ is not table.array:
                 g = table.as_array(g)
-            if taken := id(g) in self.given or not table.owns(g):
+            if taken := id(g) in self.given or not table.is_sole_owner(g):
                 g = table.clone(g)
-            if g.strides != tensor._data.strides and (taken or MODE.leaf_layout):
-                g = lying_as_leaf(table, g, tensor._data)
+            if g.strides != tensor._data.strides and (taken or MODE.grad_layout_policy):
+                g = to_leaf_strides(table, g, tensor._data)
             self.given.add(id(g))
             found.grad = call.wrap(table, g, tensor.dtype)
         elif found.grad._node is None:
             # In place, as in PyTorch: what shares memory with `.grad` sees the sum.
-            add_into(table, found.grad, g, add)
+            accumulate_in_place(table, found.grad, g, add)
         else:
-            found.grad = SLOTS.F.add(found.grad, call.wrap(table, g))
+            found.grad = CALLBACKS.F.add(found.grad, call.wrap(table, g))
 
     def executes(self, what) -> bool:
         """Whether the pass runs this node, or adds to this leaf."""
@@ -562,7 +562,7 @@ class Run:
             return what in self.needed if isinstance(what, Node) else what in self.targets
         if self._executed is None:
             nodes = reachable(self.starts())
-            self._executed = {e for one in nodes for e in flat(one._edges) if isinstance(e, Tensor)}.union(nodes)
+            self._executed = {e for one in nodes for e in flatten_edges(one._edges) if isinstance(e, Tensor)}.union(nodes)
         return what in self._executed
 
     def order(self) -> list:
@@ -577,14 +577,14 @@ def reachable(roots) -> list:
     for node in pending:  # which grows
         for e in node._edges:
             for part in e if e.__class__ is tuple else (e,):
-                one = part.node if part.__class__ is OutputOf else part
+                one = part.node if part.__class__ is OutputEdge else part
                 if isinstance(one, Node) and one not in seen:
                     seen.add(one)
                     pending.append(one)
     return pending
 
 
-def leading(roots, targets) -> set:
+def ancestors_of(roots, targets) -> set:
     """The nodes from which an edge leads to a target (a leaf tensor or a node)."""
     found: set = set()
     nodes = reachable(roots)
@@ -592,13 +592,13 @@ def leading(roots, targets) -> set:
     for node in nodes:
         for e in node._edges:
             for part in e if e.__class__ is tuple else (e,):
-                one = part.node if part.__class__ is OutputOf else part
+                one = part.node if part.__class__ is OutputEdge else part
                 if one is not None and (one in targets or one in found):
                     found.add(node)
     return found
 
 
-def flat(edges):
+def flatten_edges(edges):
     for item in edges:
         if item.__class__ is tuple:
             yield from item
@@ -607,20 +607,20 @@ def flat(edges):
 
 
 def node_of(item):
-    return item.node if item.__class__ is OutputOf else item if isinstance(item, Node) else None
+    return item.node if item.__class__ is OutputEdge else item if isinstance(item, Node) else None
 
 
 def edge_of(item):
     """Where the gradient of a tensor, or of a GradientEdge, goes."""
     if isinstance(item, Tensor):
-        return edge(item)
+        return gradient_edge(item)
     node, index = item.node, item.output_nr
     if isinstance(node, AccumulateGrad):
         return node.variable
-    return OutputOf(node, index) if node._is_several else node
+    return OutputEdge(node, index) if node._is_multi_output else node
 
 
-class _End:
+class _EdgeRoot:
     """What is asked of a root that is a GradientEdge."""
 
     def __init__(self, where):
@@ -636,18 +636,18 @@ class _End:
         return math.prod(self.shape)
 
 
-def start(tensor, where, g, mode, position: int = 0):
+def initial_gradient(tensor, where, g, mode, position: int = 0):
     """The first gradient of a root, checked."""
     if where is None:
         raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
-    end = tensor if isinstance(tensor, Tensor) else _End(where)
+    end = tensor if isinstance(tensor, Tensor) else _EdgeRoot(where)
     if g is None:
         if (end._data.size if end.__class__ is Tensor else end.numel()) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if end.dtype.category == COMPLEX:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {end.dtype}")
         if tensor.__class__ is not Tensor and getattr(tensor, "_dispatches", False):
-            return SLOTS.F.ones_like(tensor)
+            return CALLBACKS.F.ones_like(tensor)
         g = end._table._full(end._data.shape, 1, end.dtype)
         return call.wrap(end._table, g) if mode.differentiable else g
     if not isinstance(g, Tensor):
@@ -671,43 +671,43 @@ def start(tensor, where, g, mode, position: int = 0):
 
 def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumulate=True):
     """Run backward from `tensors`. With `inputs`, only towards them; their gradients are returned (or accumulated)."""
-    outer = CURRENT.runs
-    if outer and len(outer) - CURRENT.base >= DEEPEST:
-        return _in_a_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
+    outer = CURRENT_PASSES.runs
+    if outer and len(outer) - CURRENT_PASSES.base >= MAX_NESTED_DEPTH:
+        return _run_in_thread(tensors, grads, retain_graph, create_graph, inputs, accumulate)
     # Gradients that stand for one example of a batch have no raw array.
-    batched = GLOBALS["ACTIVE"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
-    mode, runs = mode_of(create_graph or batched, tensors), Run
+    batched = GLOBALS["INTERCEPTORS"] and any(isinstance(g, Tensor) and g._level is not None for g in grads)
+    mode, runs = select_mode(create_graph or batched, tensors), BackwardPass
     if GLOBALS["SPARSE"]:
-        mode, runs = SLOTS.sparse("backward_with")(mode)
+        mode, runs = CALLBACKS.sparse("backward_with")(mode)
     run = runs(mode, retain_graph, [])
     recorded = MODE.grad
     try:
-        set_grad(create_graph)
+        set_grad_mode(create_graph)
         for position, (tensor, g) in enumerate(zip(tensors, grads, strict=True)):
-            where = edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)
-            g = start(tensor, where, g, mode, position)
+            where = gradient_edge(tensor) if isinstance(tensor, Tensor) else edge_of(tensor)
+            g = initial_gradient(tensor, where, g, mode, position)
             run.given.add(id(g))
             run.roots.append((where, g))
-        CURRENT.runs = (*outer, run)
+        CURRENT_PASSES.runs = (*outer, run)
         if inputs is not None:
             run.adds = accumulate
-            ends = _ends(run, inputs, accumulate)
+            ends = _input_edges(run, inputs, accumulate)
         if LEAF_HOOKS:
-            run.when_ready()
+            run.find_leaf_completion()
         for where, g in run.roots:
-            run.send(where, g, where._table if where.__class__ is not OutputOf else where.node._table)
-        run.go()
+            run.accumulate(where, g, where._table if where.__class__ is not OutputEdge else where.node._table)
+        run.run()
         found = None
         if inputs is None:
-            run.deposit()
+            run.write_leaf_grads()
         else:
-            found = _collect(run, ends, accumulate)
+            found = _collect_input_grads(run, ends, accumulate)
         while run.callbacks:
             first, *rest = run.callbacks
             run.callbacks = tuple(rest)
             first()
     finally:
-        CURRENT.runs = outer
+        CURRENT_PASSES.runs = outer
         if MODE.grad is not recorded:  # as `set_grad`, whose first step an interrupt may forestall
             if recorded:
                 MODE.grad = True
@@ -718,26 +718,26 @@ def run_backward(tensors, grads, retain_graph, create_graph, inputs=None, accumu
     return found
 
 
-def _in_a_thread(*arguments):
+def _run_in_thread(*arguments):
     """The same in a thread with a stack of its own, in this thread's modes."""
-    names = ("inference", "plain", "leaf_layout")
+    names = ("inference", "plain", "grad_layout_policy")
     modes = [getattr(MODE, name) for name in names]
-    others = (MODE.grad, stack.items, saved_tensor_hooks.stack, CURRENT.runs)
+    others = (MODE.grad, stack.items, saved_tensor_hooks.stack, CURRENT_PASSES.runs)
     result: list = []
 
     def body():
-        set_grad(others[0])
+        set_grad_mode(others[0])
         take_over(others[1])
-        saved_tensor_hooks.stack, CURRENT.runs = others[2:]
+        saved_tensor_hooks.stack, CURRENT_PASSES.runs = others[2:]
         for name, mode in zip(names, modes, strict=True):
             setattr(MODE, name, mode)
-        CURRENT.base = len(CURRENT.runs)
+        CURRENT_PASSES.base = len(CURRENT_PASSES.runs)
         try:
             result.append((run_backward(*arguments), None))
         except BaseException as error:
             result.append((None, error))
         finally:
-            set_grad(True)
+            set_grad_mode(True)
             result.append((stack.items, stack.active))
 
     thread = threading.Thread(target=body)
@@ -753,16 +753,16 @@ def _in_a_thread(*arguments):
     return found
 
 
-def _ends(run, inputs, accumulate: bool) -> list:
+def _input_edges(run, inputs, accumulate: bool) -> list:
     """Where the gradients of the inputs go, each (leaf, None) or (node, output); the run is told to go only there. To
     accumulate, a node is run and its tensor retains the gradient; else the gradient is captured before that.
     """
     ends: list[tuple[Any, int | None]] = []
     run.captured, run.wanted_nodes = {}, {}
     for item in inputs:
-        where = edge(item) if isinstance(item, Tensor) else edge_of(item)
+        where = gradient_edge(item) if isinstance(item, Tensor) else edge_of(item)
         end: tuple[Any, int | None]
-        if where.__class__ is OutputOf:
+        if where.__class__ is OutputEdge:
             end = where.node, where.index
         else:
             end = where, 0 if isinstance(where, Node) else None
@@ -778,7 +778,7 @@ def _ends(run, inputs, accumulate: bool) -> list:
     return ends
 
 
-def _collect(run, ends, accumulate):
+def _collect_input_grads(run, ends, accumulate):
     """The gradients that reached the ends, as Tensors or added to `.grad`."""
     found: dict = {}
     for end in ends:
@@ -798,21 +798,21 @@ def _collect(run, ends, accumulate):
 
 def run_node(node, grads):
     """What calling a node does."""
-    count = len(node._shape) if node._is_several else 1
+    count = len(node._shape) if node._is_multi_output else 1
     if len(grads) != count:
         raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
     if isinstance(node, AccumulateGrad):
-        run = Run(RawMode, True, [])
-        run.accumulate(node.variable, grads[0]._data)
+        run = BackwardPass(RawMode, True, [])
+        run.accumulate_grad(node.variable, grads[0]._data)
         return None
     mode = TensorMode if MODE.grad else RawMode
-    run = Run(mode, True, [])
-    given = [None if g is None else mode.untensor(g) for g in grads]
-    g = given if node._is_several else given[0]
+    run = BackwardPass(mode, True, [])
+    given = [None if g is None else mode.tensor_to_grad(g) for g in grads]
+    g = given if node._is_multi_output else given[0]
     with recording(mode.differentiable):
         found = node._run(run, g) if node._is_custom else mode.run(node, g)
-    out = tuple(None if x is None else mode.tensor(node._table, x) for x in flat(found))
+    out = tuple(None if x is None else mode.tensor(node._table, x) for x in flatten_edges(found))
     return out[0] if len(out) == 1 else out
 
 
-__all__ = ["LEAF", "MODE", "Run", "node_hooks", "run_backward"]
+__all__ = ["LEAF", "MODE", "BackwardPass", "node_hooks", "run_backward"]

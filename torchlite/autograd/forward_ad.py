@@ -14,9 +14,9 @@ import threading
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE
-from .._dispatch.graph import meta_of
+from .._dispatch.autograd_graph import autograd_meta_of
 from .._tensor import Tensor
-from . import _forward
+from . import _forward_mode
 from ._tangents import set_tangent, tangent_of
 from .grad_mode import _is_fwd_grad_enabled as _is_fwd_grad_enabled
 from .grad_mode import _set_fwd_grad_enabled as _set_fwd_grad_enabled
@@ -28,7 +28,7 @@ class _Levels(threading.local):
     """The levels of a thread: none or one."""
 
     def __init__(self) -> None:
-        self.entered: list[_forward.ForwardLevel] = []
+        self.entered: list[_forward_mode.ForwardLevel] = []
 
 
 _levels = _Levels()
@@ -58,7 +58,7 @@ def enter_dual_level() -> int:
     """
     if _levels.entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _levels.entered.append(_forward.ForwardLevel().__enter__())
+    _levels.entered.append(_forward_mode.ForwardLevel().__enter__())
     return 0
 
 
@@ -90,7 +90,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    checked(tensor, tangent, at)
+    check_tangent(tensor, tangent, at)
     made = _view(tensor)
     set_tangent(made, at, tangent)
     return made
@@ -100,13 +100,13 @@ def _view(tensor: Any) -> Tensor:
     """A tensor on the same memory, which is a view to those who ask, and a base to its own views: these have parts of
     its tangent.
     """
-    made = _forward.alias(tensor, MODE.grad)
+    made = _forward_mode.alias(tensor, MODE.grad)
     if made._level is None:
-        meta_of(made).dual_of = tensor if tensor._base is None else tensor._base
+        autograd_meta_of(made).dual_primal = tensor if tensor._base is None else tensor._base
     return made
 
 
-def checked(tensor: Tensor, tangent: Tensor, at: _forward.ForwardLevel) -> None:
+def check_tangent(tensor: Tensor, tangent: Tensor, at: _forward_mode.ForwardLevel) -> None:
     """PyTorch's errors for a tangent that a tensor cannot have."""
     for name, value in (("primal", tensor), ("tangent", tangent)):
         if not (value.is_floating_point() or value.is_complex()):
@@ -136,9 +136,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(_primal(tensor, at), tangent_of(tensor, at))
 
 
-def _primal(tensor: Tensor, at: _forward.ForwardLevel) -> Tensor:
+def _primal(tensor: Tensor, at: _forward_mode.ForwardLevel) -> Tensor:
     made = _view(tensor)
-    _forward.forget(made, at)
+    _forward_mode.drop_tangent(made, at)
     return made
 
 

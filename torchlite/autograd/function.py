@@ -8,13 +8,13 @@ import warnings
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.call import check_writable, rebase
-from .._dispatch.graph import Node, OutputOf, base_of, bump, edge, freed, meta_of, version, view_meta
-from .._dispatch.hooks import pack
-from .._dispatch.interceptors import custom
-from .._dispatch.runtime import GLOBALS, LEAF, MODE, NOWHERE, SEQUENCE, recording
+from .._dispatch.call import check_in_place_autograd, rebase_history
+from .._dispatch.autograd_graph import Node, OutputEdge, base_of, bump_version, gradient_edge, raise_freed_error, autograd_meta_of, version, view_meta
+from .._dispatch.hooks import pack_saved_tensor
+from .._dispatch.interceptors import vmap_custom_function
+from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from .._tensor import Tensor
-from .hooking import fits
+from .hook_runner import is_expandable_to
 
 _NO_CONTEXT = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
@@ -76,7 +76,7 @@ class _SavedOutput:
     __slots__ = ("data", "dtype", "meta", "index")
 
     def __init__(self, tensor, index):
-        self.data, self.dtype, self.meta, self.index = tensor._data, tensor.dtype, meta_of(tensor), index
+        self.data, self.dtype, self.meta, self.index = tensor._data, tensor.dtype, autograd_meta_of(tensor), index
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -98,8 +98,8 @@ class BackwardCFunction(Node, FunctionCtx):
     def saved_tensors(self):
         """What save_for_backward kept. RuntimeError once the graph was freed, or when a tensor was changed since."""
         if self._saved is None:
-            freed(self)
-        return tuple(_opened(self, item, expected) for item, expected in zip(self._saved, self._versions, strict=True))
+            raise_freed_error(self)
+        return tuple(_unpack_saved(self, item, expected) for item, expected in zip(self._saved, self._versions, strict=True))
 
     @property
     def saved_variables(self):
@@ -108,9 +108,9 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self):
-        from .saved import of_custom
+        from .saved_tensors import saved_tensors_of_function
 
-        return of_custom(self)
+        return saved_tensors_of_function(self)
 
     def apply(self, *grads):
         """The Function's `backward` or `vjp`."""
@@ -163,10 +163,10 @@ class BackwardCFunction(Node, FunctionCtx):
             return None
         want = (
             target.node._shape[target.index]
-            if target.__class__ is OutputOf
+            if target.__class__ is OutputEdge
             else (target._shape if isinstance(target, Node) else target._data.shape)
         )
-        if item._data.shape != want and not fits(want, item._data.shape):
+        if item._data.shape != want and not is_expandable_to(want, item._data.shape):
             raise RuntimeError(
                 f"Function {self.name()} returned an invalid gradient at index {i} - got {list(item.shape)} but "
                 f"expected shape compatible with {list(want)}"
@@ -176,43 +176,43 @@ class BackwardCFunction(Node, FunctionCtx):
             item = item.to(d)
         if item._sparse and not mode.takes_sparse:  # the first sparse tensor of the program
             item = item.to_dense()
-        return mode.untensor(item)
+        return mode.tensor_to_grad(item)
 
 
-def _opened(node, item, expected):
+def _unpack_saved(node, item, expected):
     """A saved tensor as backward sees it, checked to be unchanged."""
-    from .engine import Packed, changed, get_raw, relinked
+    from .engine import PackedTensor, raise_modified_error, saved_raw, restore_history
 
     if item is None:
         return None
-    if item.__class__ is Packed:
-        return relinked(item, node)
+    if item.__class__ is PackedTensor:
+        return restore_history(item, node)
     if item.__class__ is _SavedOutput:
         tensor = call.wrap(node._table, item.data, item.dtype)
         found = item.meta
         have = found.n if found.root is None else found.root.n
         if have != expected:
-            changed(item.data, node, have, expected)
-        tensor._node = node if item.index is None else OutputOf(node, item.index)
+            raise_modified_error(item.data, node, have, expected)
+        tensor._node = node if item.index is None else OutputEdge(node, item.index)
         return tensor
-    get_raw(item, expected, node, 0)
+    saved_raw(item, expected, node, 0)
     return item
 
 
 class _FunctionType(type):
     def __init__(cls, name, bases, attributes):
         super().__init__(name, bases, attributes)
-        cls._op = _OpOfFunction(cls)
+        cls._op = _FunctionOp(cls)
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls})
 
 
-class _OpOfFunction:
+class _FunctionOp:
     """Stands in a node for the op record."""
 
     outputs = None
-    several = False
-    hidden = False
-    keeps_tensors = True
+    multi_output = False
+    aux_outputs = False
+    saves_tensors = True
     nondiff: frozenset = frozenset()
 
     def __init__(self, cls):
@@ -312,30 +312,30 @@ class Function(metaclass=_FunctionType):
         if MODE.transforms:
             if not newer:
                 raise RuntimeError(_NO_CONTEXT)
-            found = custom(cls, args, kwargs)
+            found = vmap_custom_function(cls, args, kwargs)
             if found is not None:
                 return found
         if newer:
-            args, kwargs = _bound(cls.forward, args, kwargs), {}
+            args, kwargs = _bind_positional(cls.forward, args, kwargs), {}
         if GLOBALS["DISPATCHES"]:
             taker = next((a for a in args if getattr(a, "_takes_records", False)), None)
             if taker is not None:
                 return taker._run_function(cls, args, kwargs)
-        if GLOBALS["WATCHED"]:
-            call.late(args)
+        if GLOBALS["STALE_VIEW_CHECKS"]:
+            call.regenerate_stale_views(args)
         tensors = [a for a in args if isinstance(a, Tensor)]
         wants = MODE.grad and any(t.requires_grad for t in tensors)
         node: Any = object.__new__(cls._backward_cls)
         node._op, node._saved, node._versions = cls._op, (), ()
         node._out = node._counter = node._hooks = node._trace = node._shape = None
         node.needs_input_grad = needs = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
-        node._edges = tuple([edge(a) if wants and n else None for a, n in zip(args, needs, strict=True)])
+        node._edges = tuple([gradient_edge(a) if wants and n else None for a, n in zip(args, needs, strict=True)])
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         node._input_dtypes = tuple([a.dtype if n else None for a, n in zip(args, node.needs_input_grad, strict=True)])
         node._table = tensors[0]._table if tensors else None
         node._seq = next(SEQUENCE)
-        if GLOBALS["NODE_MADE"] is not None:
-            GLOBALS["NODE_MADE"](node)
+        if GLOBALS["NODE_CREATED_HOOK"] is not None:
+            GLOBALS["NODE_CREATED_HOOK"](node)
         if MODE.forwards:
             return _with_tangents(cls, node, newer, tensors, args, kwargs, wants)
         with recording(False):
@@ -369,10 +369,10 @@ def _check_kept(kept, node, args, result) -> None:
 
 def _with_tangents(cls, node, newer: bool, tensors, args, kwargs, wants):
     """A Function inside a level of forward-mode differentiation."""
-    from ._forward_function import Pending, aside
+    from ._function_jvp import PendingTangents, without_forward_levels
 
-    pending = Pending(args)
-    with aside():
+    pending = PendingTangents(args)
+    with without_forward_levels():
         with recording(False):
             result = _forward(cls, node, newer, args, kwargs)
         dirty, several = {id(t) for t in node.dirty_tensors}, isinstance(result, tuple)
@@ -384,7 +384,7 @@ def _with_tangents(cls, node, newer: bool, tensors, args, kwargs, wants):
     return final
 
 
-def _bound(forward, args, kwargs) -> tuple:
+def _bind_positional(forward, args, kwargs) -> tuple:
     """All arguments by position, defaults among them."""
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
@@ -422,10 +422,10 @@ def _finish(node, tensors, result, wants):
         final.append(fresh)
     for d in node.dirty_tensors:
         if not (wants and id(d) in positions):
-            bump(d)
+            bump_version(d)
     if wants:
         _link(node, final, outs, positions, dirty)
-    _save(node, positions, several, wants)
+    _set_saved_outputs(node, positions, several, wants)
     node.dirty_tensors = node.non_differentiable = ()
     return tuple(final) if several else final[0]
 
@@ -451,7 +451,7 @@ def _check_dirty(node, outs, inputs, dirty, wants) -> None:
         if d._node is LEAF:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         with recording(True):
-            check_writable(d)
+            check_in_place_autograd(d)
         if base_of(d) is not None and len(outs) > 1:
             raise RuntimeError(
                 "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
@@ -477,22 +477,22 @@ def _link(node, final, outs, positions, dirty) -> None:
     kind = "multi_output" if len(positions) > 1 else "custom"
     for key, i in positions.items():
         out = final[i]
-        where = OutputOf(node, i) if node._several else node
+        where = OutputEdge(node, i) if node._several else node
         if key in dirty:
             made = call.new(Tensor)
             made._data, made._table, made.dtype, made._node, made._meta = out._data, out._table, out.dtype, where, None
             with recording(True):
-                rebase(out, made)
+                rebase_history(out, made)
             continue
         out._node = where
         if base_of(out) is not None:
-            meta_of(out).kind = kind
+            autograd_meta_of(out).kind = kind
     for out in final:
-        if isinstance(out, Tensor) and out._node is NOWHERE and base_of(out) is not None:
-            meta_of(out).kind = kind
+        if isinstance(out, Tensor) and out._node is REQUIRES_GRAD_DETACHED and base_of(out) is not None:
+            autograd_meta_of(out).kind = kind
 
 
-def _save(node, positions, several, wants) -> None:
+def _set_saved_outputs(node, positions, several, wants) -> None:
     for i, item in enumerate(node.to_save):
         if item is not None and not isinstance(item, Tensor):
             raise TypeError(
@@ -506,10 +506,10 @@ def _save(node, positions, several, wants) -> None:
             versions.append(0)
             continue
         made = id(item) in positions
-        where = edge(item) if item._node is not None else None
+        where = gradient_edge(item) if item._node is not None else None
         if made:
             where = positions[id(item)] if several else -1
-        packed = pack(item, where)
+        packed = pack_saved_tensor(item, where)
         if packed is not None:
             saved.append(packed)
         elif made:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .._dispatch.public import torch
-from .._dispatch.slots import SLOTS
+from .._dispatch.public_functions import torch
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
-from .entry import grad
+from .backward_api import grad
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -73,7 +73,7 @@ def _scalar_of(func, inputs, name: str, strict: bool):
     return out.squeeze() if out.ndim else out
 
 
-def _fresh(inputs, create_graph: bool):
+def _grad_inputs(inputs, create_graph: bool):
     """Inputs whose gradient can be asked for, still linked to the caller's when a graph is wanted."""
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
@@ -93,7 +93,7 @@ def _grad(outputs, inputs, vectors, create_graph: bool):
     return grad(outs, inputs, weights, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _filled(found, like, words: str):
+def _replace_none(found, like, words: str):
     """Gradients with zeros in the place of None; with words for that, an error."""
     for i, g in enumerate(found):
         if g is None and words:
@@ -101,7 +101,7 @@ def _filled(found, like, words: str):
     return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(found, like, strict=True))
 
 
-def _depends(found, words: str) -> None:
+def _check_depends(found, words: str) -> None:
     """RuntimeError for a gradient that is no function of the inputs."""
     for i, g in enumerate(found):
         if not g.requires_grad:
@@ -151,12 +151,12 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """
     with enable_grad():
         single, inputs = _one_or_more(inputs, "inputs", "vjp")
-        inputs = _fresh(inputs, create_graph)
+        inputs = _grad_inputs(inputs, create_graph)
         single_out, outs = _outputs_of(func, inputs, "vjp", strict)
         vectors = _vectors(v, outs, single_out, "vjp", "user-provided function returns")
-        found = _filled(_grad(outs, inputs, vectors, create_graph), inputs, _OF_OUTPUT if strict else "")
+        found = _replace_none(_grad(outs, inputs, vectors, create_graph), inputs, _OF_OUTPUT if strict else "")
         if strict and create_graph:
-            _depends(found, _OF_JACOBIAN)
+            _check_depends(found, _OF_JACOBIAN)
     return _finish(outs[0] if single_out else outs, create_graph), _finish(found[0] if single else found, create_graph)
 
 
@@ -167,14 +167,14 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """
     with enable_grad():
         single, inputs = _one_or_more(inputs, "inputs", "jvp")
-        inputs = _fresh(inputs, create_graph)
+        inputs = _grad_inputs(inputs, create_graph)
         vectors = _vectors(v, inputs, single, "jvp", "input to the user-provided function is")
         single_out, outs = _outputs_of(func, inputs, "jvp", strict)
         dummies = tuple(torch.zeros_like(o).requires_grad_() for o in outs)
-        pulled = _filled(_grad(outs, inputs, dummies, True), inputs, _OF_OUTPUT if strict else "")
-        found = _filled(_grad(pulled, dummies, vectors, create_graph), dummies, "")
+        pulled = _replace_none(_grad(outs, inputs, dummies, True), inputs, _OF_OUTPUT if strict else "")
+        found = _replace_none(_grad(pulled, dummies, vectors, create_graph), dummies, "")
         if strict and create_graph:
-            _depends(found, _OF_JACOBIAN)
+            _check_depends(found, _OF_JACOBIAN)
     return _finish(outs[0] if single_out else outs, create_graph), _finish(
         found[0] if single_out else found, create_graph
     )
@@ -216,7 +216,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
                 'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
                 'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
-        return _columns_at_once(func, inputs)
+        return _vectorized_forward_jacobian(func, inputs)
     if strict and vectorize:
         raise RuntimeError(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
@@ -224,23 +224,23 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         )
     with enable_grad():
         single, inputs = _one_or_more(inputs, "inputs", "jacobian")
-        inputs = _fresh(inputs, create_graph)
+        inputs = _grad_inputs(inputs, create_graph)
         single_out, outs = _outputs_of(func, inputs, "jacobian", strict)
         if vectorize:
-            rows = [_rows_at_once(out, inputs, create_graph) for out in outs]
+            rows = [_vectorized_jacobian(out, inputs, create_graph) for out in outs]
         else:
-            rows = [_rows_of(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
+            rows = [_jacobian_rows(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
     result = tuple(r[0] if single else r for r in rows)
     return _finish(result[0] if single_out else result, create_graph)
 
 
-def _columns_at_once(func, inputs):
+def _vectorized_forward_jacobian(func, inputs):
     """The Jacobian in forward mode, by `vmap` over the unit vectors of all inputs."""
     from .forward_ad import dual_level, make_dual, unpack_dual
 
     with enable_grad():
         single, inputs = _one_or_more(inputs, "inputs", "jacobian")
-        inputs = _fresh(inputs, False)
+        inputs = _grad_inputs(inputs, False)
         numels, start, units = [x.numel() for x in inputs], 0, []
         for x, n in zip(inputs, numels, strict=True):
             unit = torch.zeros(sum(numels), n, dtype=x.dtype, device=x.device)
@@ -257,7 +257,7 @@ def _columns_at_once(func, inputs):
                 pairs = [unpack_dual(o) for o in outs]
                 return tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs)
 
-        columns = SLOTS.vmap(push)(*units)
+        columns = CALLBACKS.vmap(push)(*units)
     result = []
     for column in columns:
         parts = column.movedim(0, -1).split(numels, -1)
@@ -266,7 +266,7 @@ def _columns_at_once(func, inputs):
     return result[0] if single_out[0] else tuple(result)
 
 
-def _rows_at_once(out, inputs, create_graph: bool) -> tuple:
+def _vectorized_jacobian(out, inputs, create_graph: bool) -> tuple:
     """The Jacobian of one output, by `vmap` over its elements."""
     count, shape = out.numel(), tuple(out.shape)
     found = [None] * len(inputs)
@@ -292,16 +292,16 @@ def _construct_standard_basis_for(tensors, tensor_numels):
     return tuple(basis)
 
 
-def _rows_of(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
+def _jacobian_rows(number: int, out, inputs, create_graph: bool, strict: bool) -> tuple:
     """The Jacobian of one output, a tensor for each input."""
     columns = []
     for i in range(out.numel()):
         unit = torch.zeros_like(out).reshape(-1)
         unit[i] = 1
         words = f"Output {number} of the user-provided function is independent of input" if strict else ""
-        columns.append(_filled(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph), inputs, words))
+        columns.append(_replace_none(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph), inputs, words))
         if strict and create_graph:
-            _depends(columns[-1], _OF_JACOBIAN)
+            _check_depends(columns[-1], _OF_JACOBIAN)
     return tuple(
         torch.stack([c[j] for c in columns]).reshape(tuple(out.shape) + tuple(x.shape))
         if columns
@@ -320,7 +320,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     def gradient(*x):
         found = jacobian(lambda *y: _scalar_of(func, y, "hessian", strict), x[0] if single else x, create_graph=True)
         if strict:
-            _depends(_one_or_more(found, "", "")[1], _OF_HESSIAN)
+            _check_depends(_one_or_more(found, "", "")[1], _OF_HESSIAN)
         return found
 
     return jacobian(gradient, inputs[0] if single else inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -339,7 +339,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
     with enable_grad():
         single, inputs = _one_or_more(inputs, "inputs", name)
-        inputs = _fresh(inputs, create_graph)
+        inputs = _grad_inputs(inputs, create_graph)
         vectors = _vectors(v, inputs, single, name, "input to the user-provided function is")
         out = _scalar_of(func, inputs, name, strict)
         first = _grad((out,), inputs, (None,), True)
@@ -347,9 +347,9 @@ def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
             for i, g in enumerate(first):
                 if g is not None and not g.requires_grad:
                     raise RuntimeError(_OF_HESSIAN.format(i))
-                _filled(first[: i + 1], inputs[: i + 1], _OF_OUTPUT)
-        first = _filled(first, inputs, "")
-        found = _filled(
+                _replace_none(first[: i + 1], inputs[: i + 1], _OF_OUTPUT)
+        first = _replace_none(first, inputs, "")
+        found = _replace_none(
             _grad(first, inputs, vectors, create_graph),
             inputs,
             "The jacobian of the user-provided function is independent of input" if strict else "",

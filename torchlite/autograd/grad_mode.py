@@ -8,8 +8,8 @@ import threading
 import warnings
 from typing import Any
 
-from .._dispatch.graph import root_of
-from .._dispatch.runtime import MODE, count, set_grad
+from .._dispatch.autograd_graph import root_meta_of
+from .._dispatch.dispatch_state import MODE, change_counters, set_grad_mode
 
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
 
@@ -17,25 +17,25 @@ _entered: set[bool] = set()  # not empty once a thread was in inference mode
 def _set_inference(on: bool) -> None:
     """Turn inference mode on or off in this thread.
 
-    WATCHED counts a thread while its mode is on, and never less: a signal's handler may run between the two steps.
+    STALE_VIEW_CHECKS counts a thread while its mode is on, and never less: a signal's handler may run between the two steps.
     """
     if MODE.inference is on:
         return
     if not on:
         MODE.inference = False
-        count(WATCHED=-1)
+        change_counters(STALE_VIEW_CHECKS=-1)
         return
     if not _entered:  # what is made now may be written to later: from now on writes look
         _entered.add(True)
-        count(GUARDED=1)
-    count(WATCHED=1)
+        change_counters(WRITE_CHECKS=1)
+    change_counters(STALE_VIEW_CHECKS=1)
     MODE.inference = True
 
 
 def _set_modes(grad: bool, inference: bool) -> None:
     _set_inference(inference)
     MODE.asked = grad
-    set_grad(grad and not inference)
+    set_grad_mode(grad and not inference)
 
 
 class _DecoratorContextManager:
@@ -267,14 +267,14 @@ class enforce_grad_layout_policy(_ModeSetter):
     def __init__(self, enable: bool = True):
         super().__init__()
         self.enable = enable
-        self.before.append(MODE.leaf_layout)
-        MODE.leaf_layout = enable
+        self.before.append(MODE.grad_layout_policy)
+        MODE.grad_layout_policy = enable
 
     def __enter__(self):
         pass
 
     def __exit__(self, *exc):
-        MODE.leaf_layout = self.before.pop()
+        MODE.grad_layout_policy = self.before.pop()
 
     def clone(self):
         return type(self)(self.enable)
@@ -310,7 +310,7 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
         self.tensors = (tensors,) if hasattr(tensors, "_meta") else tuple(tensors)
 
     def __enter__(self):
-        self.before = [(root, root.n) for root in map(root_of, self.tensors)]
+        self.before = [(root, root.n) for root in map(root_meta_of, self.tensors)]
 
     def __exit__(self, *exc):
         for root, n in self.before:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch.slots import SLOTS
+from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
-from .entry import grad
+from .backward_api import grad
 
 
 class GradcheckError(RuntimeError):
@@ -84,7 +84,7 @@ def _dense(tensor):
 def _of_dense(function, inputs, masked: bool):
     """A function that is given dense tensors where the inputs have sparse ones, and its inputs."""
     if any(isinstance(x, Tensor) and x._sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])):
-        return SLOTS.sparse("over_values")(function, inputs, masked)
+        return CALLBACKS.sparse("over_values")(function, inputs, masked)
     return function, inputs
 
 
@@ -110,7 +110,7 @@ def _prepare(inputs):
 
 
 def _check_forward(func, inputs, wanted, eps, atol, rtol, fast_mode, rng, undefined: bool, batched: bool) -> None:
-    from ._forward_check import ForwardCheck
+    from ._forward_gradcheck import ForwardCheck
 
     check = ForwardCheck(func, inputs, wanted, eps, atol, rtol, GradcheckError)
 
@@ -120,7 +120,7 @@ def _check_forward(func, inputs, wanted, eps, atol, rtol, fast_mode, rng, undefi
             return _vectors(x.shape, x.is_complex(), rng, None)
         return [rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)]
 
-    check.against_differences(directions)
+    check.check_against_differences(directions)
     if undefined:
         check.without_tangents(rng)
     if batched:

@@ -9,15 +9,15 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
-from .._dispatch.call import BEFORE_WRITES
-from .._dispatch.graph import AccumulateGrad, accumulator, at_edge, bump, edge, named, root_of
-from .._dispatch.graph import Node as _Node
+from .._dispatch.call import PRE_WRITE_HOOKS
+from .._dispatch.autograd_graph import AccumulateGrad, accumulator, edge_to_pair, bump_version, gradient_edge, to_python_node, root_meta_of
+from .._dispatch.autograd_graph import Node as _Node
 from .._dispatch.hooks import saved_tensor_hooks
-from .._dispatch.interceptors import activate
-from .._dispatch.runtime import count
-from .._settings import forks
-from .edges import GradientEdge
-from .engine import CURRENT, flat, node_of
+from .._dispatch.interceptors import count_active
+from .._dispatch.dispatch_state import change_counters
+from .._settings import fork_locks
+from .gradient_edge import GradientEdge
+from .engine import CURRENT_PASSES, flatten_edges, node_of
 from .grad_mode import is_multithreading_enabled
 
 
@@ -73,12 +73,12 @@ class saved_tensors_hooks:
         if saved_tensor_hooks.forbidden is not None:
             raise RuntimeError(saved_tensor_hooks.forbidden)
         saved_tensor_hooks.stack = [*saved_tensor_hooks.stack, (self.pack_hook, self.unpack_hook)]
-        activate(1)
+        count_active(1)
 
     def __exit__(self, *exc):
         if saved_tensor_hooks.stack:
             saved_tensor_hooks.stack = saved_tensor_hooks.stack[:-1]
-            activate(-1)
+            count_active(-1)
 
 
 @contextlib.contextmanager
@@ -105,7 +105,7 @@ def get_gradient_edge(tensor) -> GradientEdge:
     """Where the tensor's gradient goes. RuntimeError when it requires none."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    return GradientEdge(*at_edge(edge(tensor)))
+    return GradientEdge(*edge_to_pair(gradient_edge(tensor)))
 
 
 class _MultiHandle:
@@ -140,14 +140,14 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if not all(t.requires_grad for t in tensors):
         raise AssertionError("Expected gradient function to be set")
-    lock = forks.hold(threading.RLock())
+    lock = fork_locks.acquire_before_fork(threading.RLock())
     found: dict[int, list] = {}  # by the pass
     # Weakly: the hooks that know them are theirs.
-    nodes = [weakref.ref(node_of(edge(t)) or t) for t in tensors] if mode == "all" else []
+    nodes = [weakref.ref(node_of(gradient_edge(t)) or t) for t in tensors] if mode == "all" else []
 
     def hook_of(position):
         def all_of(gradient):
-            run = CURRENT.runs[-1]
+            run = CURRENT_PASSES.runs[-1]
             key = graph_task_id()
             with lock:
                 if key not in found:
@@ -168,7 +168,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
             if key in found:
                 return
             found[key] = []
-        CURRENT.runs[-1].callbacks += (lambda: found.pop(key, None),)
+        CURRENT_PASSES.runs[-1].callbacks += (lambda: found.pop(key, None),)
         fn(gradient)
 
     return _MultiHandle(t.register_hook(first if mode == "any" else hook_of(i)) for i, t in enumerate(tensors))
@@ -176,7 +176,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
 
 def graph_task_id() -> int:
     """A number of the backward pass that this thread is in; -1 outside."""
-    return CURRENT.runs[-1].identity if CURRENT.runs else -1
+    return CURRENT_PASSES.runs[-1].identity if CURRENT_PASSES.runs else -1
 
 
 _current_graph_task_id = graph_task_id
@@ -184,13 +184,13 @@ _current_graph_task_id = graph_task_id
 
 def _will_engine_execute_node(node) -> bool:
     """Whether the backward pass that this thread is in runs a node, or adds to its leaf."""
-    if not CURRENT.runs:
+    if not CURRENT_PASSES.runs:
         raise RuntimeError(
             "_will_engine_execute_node should only be called during the backward pass: there is none in this thread"
         )
     if not isinstance(node, _Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
-    run = CURRENT.runs[-1]
+    run = CURRENT_PASSES.runs[-1]
     if isinstance(node, AccumulateGrad) and not run.adds:
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
@@ -201,33 +201,33 @@ def _will_engine_execute_node(node) -> bool:
 
 def _current_graph_task_execution_order() -> list:
     """The nodes that the backward pass of this thread runs, in their order."""
-    if not CURRENT.runs:
+    if not CURRENT_PASSES.runs:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
     if is_multithreading_enabled():
         raise RuntimeError(
             "_current_graph_task_execution_order expects the current backward to be executed with multithreading "
             "disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled(False):\n    ..."
         )
-    run = CURRENT.runs[-1]
+    run = CURRENT_PASSES.runs[-1]
     order: list[_Node] = []
     nodes = run.order()
-    whole = {where: node for node in nodes for where in flat(node._edges) if hasattr(where, "_data")}
+    whole = {where: node for node in nodes for where in flatten_edges(node._edges) if hasattr(where, "_data")}
     for node in nodes:
-        order.append(named(node))
+        order.append(to_python_node(node))
         order += [accumulator(leaf) for leaf, last in whole.items() if last is node and run.executes(leaf)]
     return order
 
 
 def _current_autograd_node():
     """The node that runs now in this thread; None outside of a backward pass."""
-    run = CURRENT.runs[-1] if CURRENT.runs else None
-    return None if run is None or run.node is None else named(run.node)
+    run = CURRENT_PASSES.runs[-1] if CURRENT_PASSES.runs else None
+    return None if run is None or run.node is None else to_python_node(run.node)
 
 
 def increment_version(tensor) -> None:
     """Count an in-place change that was made behind autograd's back."""
     for item in (tensor,) if hasattr(tensor, "_data") else tensor:
-        bump(item)
+        bump_version(item)
 
 
 class _Handle:
@@ -252,7 +252,7 @@ class _AllowMutationOnSavedContext:
 
     def pack(self, tensor):
         """A handle in place of the tensor; the same one for the same tensor in the same version."""
-        memory = root_of(tensor)
+        memory = root_meta_of(tensor)
         of_memory = (id(memory), memory.n)
         key = (*of_memory, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
         handle = self.tid_to_weakhandle.get(key)
@@ -276,7 +276,7 @@ class _AllowMutationOnSavedContext:
 
     def before_write(self, target) -> None:
         """Copy what was saved of the memory that is about to change."""
-        memory = root_of(target)
+        memory = root_meta_of(target)
         for key in self.sid_to_tid.pop((id(memory), memory.n), ()):
             handle = self.tid_to_weakhandle.get(key)
             if handle is not None and handle in self.original:
@@ -299,18 +299,18 @@ def allow_mutation_on_saved_tensors():
     >>> a.grad
     tensor([2., 2.])
     """
-    if any(isinstance(getattr(look, "__self__", None), _AllowMutationOnSavedContext) for look in BEFORE_WRITES):
+    if any(isinstance(getattr(look, "__self__", None), _AllowMutationOnSavedContext) for look in PRE_WRITE_HOOKS):
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     context = _AllowMutationOnSavedContext()
     look = context.before_write
     with saved_tensors_hooks(context.pack, context.unpack):
-        BEFORE_WRITES.append(look)
-        count(GUARDED=1)
+        PRE_WRITE_HOOKS.append(look)
+        change_counters(WRITE_CHECKS=1)
         try:
             yield context
         finally:
-            count(GUARDED=-1)
-            BEFORE_WRITES.remove(look)
+            change_counters(WRITE_CHECKS=-1)
+            PRE_WRITE_HOOKS.remove(look)
             context.clear()
             context.open = False
 

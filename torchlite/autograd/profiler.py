@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ._recorder import CURRENT, Recorder
+from ._op_profiler import CURRENT_PROFILERS, OpProfiler
 from .profiler_util import EventList, FunctionEvent, MemRecordsAcc
 
 __all__ = [
@@ -72,10 +72,10 @@ class profile:
         self.entered = True
         flops: Any = None
         if self.with_flops:
-            from ._flops import of_op
+            from ._flop_counter import op_flops
 
-            flops = of_op
-        self._recorder = Recorder(
+            flops = op_flops
+        self._recorder = OpProfiler(
             shapes=self.record_shapes, memory=self.profile_memory, stacks=self.with_stack,
             device=self.use_device is not None, flops=flops,
         )  # fmt: skip
@@ -171,7 +171,7 @@ class record_function:
         self._events: list = []
 
     def __enter__(self) -> record_function:
-        self._events = [(r, r.begin(self.name, is_user_annotation=True)) for r in CURRENT.recorders]
+        self._events = [(r, r.begin(self.name, is_user_annotation=True)) for r in CURRENT_PROFILERS.recorders]
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -188,7 +188,7 @@ class record_function:
         return wrapped
 
 
-class _Refused:
+class _Unsupported:
     """What wants NVIDIA's or Intel's tools."""
 
     _why = ""
@@ -196,7 +196,7 @@ class _Refused:
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled, self.record_shapes = enabled, record_shapes
 
-    def __enter__(self) -> _Refused:
+    def __enter__(self) -> _Unsupported:
         if not self.enabled:
             return self
         raise RuntimeError(self._why)
@@ -205,13 +205,13 @@ class _Refused:
         return None
 
 
-class emit_nvtx(_Refused):
+class emit_nvtx(_Unsupported):
     """Refuses when it is entered: ops are not marked for NVIDIA's profiler (`torch.cuda.nvtx` marks regions)."""
 
     _why = "torchlite marks no ops for nvprof; use torch.profiler, or torch.cuda.nvtx for regions of your own"
 
 
-class emit_itt(_Refused):
+class emit_itt(_Unsupported):
     """Refuses when it is entered: ops are not marked for VTune."""
 
     _why = "torchlite marks no ops for VTune; use torch.profiler"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Tensor
-from .engine import CURRENT, run_backward
+from .engine import CURRENT_PASSES, run_backward
 
 
 class ImperativeEngine:
@@ -13,9 +13,9 @@ class ImperativeEngine:
 
     def queue_callback(self, callback) -> None:
         """Call `callback()` when the backward pass that runs now is through. RuntimeError outside of one."""
-        if not CURRENT.runs:
+        if not CURRENT_PASSES.runs:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
-        CURRENT.runs[-1].callbacks += (callback,)
+        CURRENT_PASSES.runs[-1].callbacks += (callback,)
 
     def run_backward(
         self, tensors, grad_tensors, keep_graph, create_graph, inputs=(), allow_unreachable=False, accumulate_grad=False
@@ -27,7 +27,7 @@ class ImperativeEngine:
 
     def is_checkpoint_valid(self) -> bool:
         """Whether the pass that runs now goes to all leaves."""
-        return not CURRENT.runs or CURRENT.runs[-1].targets is None
+        return not CURRENT_PASSES.runs or CURRENT_PASSES.runs[-1].targets is None
 
 
 class _VariableMeta(type):
@@ -52,7 +52,7 @@ class Variable(metaclass=_VariableMeta):
 
             warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
         if data is None:
-            from .._dispatch.public import torch
+            from .._dispatch.public_functions import torch
 
             data = torch.empty(0)
         if not isinstance(data, Tensor):

@@ -1,5 +1,5 @@
 """Switches and questions about the libraries under the devices, as PyTorch programs touch them.
-`torchlite._settings.switches` keeps what they say.
+`torchlite._settings.backend_flags` keeps what they say.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import importlib
 import sys
 import types
 
-from .._settings.switches import SWITCHES
+from .._settings.backend_flags import FLAGS
 from ._switch import allow_mutation as __allow_nonbracketed_mutation  # what MONAI asks for
 from ._switch import disable_global_flags, flags_frozen
 
@@ -19,11 +19,11 @@ class _Backends(types.ModuleType):
     @property
     def fp32_precision(self) -> str:
         """The precision of float32 products wherever nothing more special is set: "none", "ieee" or "tf32"."""
-        return SWITCHES.precision("all")
+        return FLAGS.precision("all")
 
     @fp32_precision.setter
     def fp32_precision(self, value: str) -> None:
-        SWITCHES.set_precision("all", value)
+        FLAGS.set_precision("all", value)
 
     def __getattr__(self, name: str):
         if name in _NAMES:

@@ -7,36 +7,36 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .._settings.switches import SWITCHES
+from .._settings.backend_flags import FLAGS
 
 
 def disable_global_flags() -> None:
     """From now on the switches of `cudnn` and `mkldnn` are set by their `flags(...)` only, which puts them back:
     setting an attribute raises a RuntimeError. For test suites.
     """
-    SWITCHES.flags_frozen = True
+    FLAGS.flags_frozen = True
 
 
 def flags_frozen() -> bool:
     """Whether `disable_global_flags` was called."""
-    return SWITCHES.flags_frozen
+    return FLAGS.flags_frozen
 
 
 @contextlib.contextmanager
 def allow_mutation() -> Iterator[None]:
     """Inside, switches may be set in any case."""
-    before, SWITCHES.flags_frozen = SWITCHES.flags_frozen, False
+    before, FLAGS.flags_frozen = FLAGS.flags_frozen, False
     try:
         yield
     finally:
-        SWITCHES.flags_frozen = before
+        FLAGS.flags_frozen = before
 
 
 class SwitchModule(types.ModuleType):
     """A module whose properties are switches."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if SWITCHES.flags_frozen and isinstance(getattr(type(self), name, None), property):
+        if FLAGS.flags_frozen and isinstance(getattr(type(self), name, None), property):
             raise RuntimeError(
                 f"not allowed to set {self.__name__.replace('torchlite', 'torch')} flags after disable_global_flags; "
                 "please use flags() context manager instead"
@@ -50,15 +50,15 @@ def flag(name: str, setter: str, doc: str) -> Any:
     def put(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"{setter} expects a bool, but got {type(value).__name__}")
-        setattr(SWITCHES, name, value)
+        setattr(FLAGS, name, value)
 
-    return property(lambda self: getattr(SWITCHES, name), put, doc=doc)
+    return property(lambda self: getattr(FLAGS, name), put, doc=doc)
 
 
 def precision(what: str, doc: str) -> Any:
     """A property that is a float32 precision."""
     return property(
-        lambda self: SWITCHES.precision(what), lambda self, value: SWITCHES.set_precision(what, value), doc=doc
+        lambda self: FLAGS.precision(what), lambda self, value: FLAGS.set_precision(what, value), doc=doc
     )
 
 
@@ -73,9 +73,9 @@ class Precision:
     @property
     def fp32_precision(self) -> str:
         """ "none" (as the library's switch says), "ieee" or "tf32"."""
-        return SWITCHES.precision(self._what)
+        return FLAGS.precision(self._what)
 
     def __setattr__(self, name: str, value: str) -> None:
         if name != "fp32_precision":
             raise AttributeError(f"Unknown attribute {name}")
-        SWITCHES.set_precision(self._what, value)
+        FLAGS.set_precision(self._what, value)

@@ -11,7 +11,7 @@ def get_kernel_engine() -> str:
     >>> torch.backends.cpu.get_kernel_engine() in ("numpy", "cc", "opencl")
     True
     """
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     return backend_of("cpu").engine()
 

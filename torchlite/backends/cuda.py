@@ -8,7 +8,7 @@ import contextlib
 import enum
 from typing import Any
 
-from .._settings.switches import SWITCHES
+from .._settings.backend_flags import FLAGS
 from ._switch import flag
 
 __all__ = [
@@ -21,10 +21,10 @@ __all__ = [
 
 def is_built() -> bool:
     """Whether a CUDA backend is installed; `torch.cuda.is_available()` says whether it has a device."""
-    from .._dispatch import registry
+    from .._dispatch import backend_registry
 
     try:
-        registry.backend_of("cuda")
+        backend_registry.backend_of("cuda")
     except RuntimeError:
         return False
     return True
@@ -52,22 +52,22 @@ class cuBLASModule:
     @property
     def allow_tf32(self) -> bool:
         """Whether float32 operands may be rounded to TF32 (ten bits of mantissa), which is several times faster."""
-        return SWITCHES.tf32("matmul")
+        return FLAGS.tf32("matmul")
 
     @allow_tf32.setter
     def allow_tf32(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"set_allow_tf32_cublas expects a bool, but got {type(value).__name__}")
-        SWITCHES.set_precision("matmul", "tf32" if value else "ieee")
+        FLAGS.set_precision("matmul", "tf32" if value else "ieee")
 
     @property
     def fp32_precision(self) -> str:
         """ "none", "ieee" or "tf32": the newer form of `allow_tf32`."""
-        return SWITCHES.precision("matmul")
+        return FLAGS.precision("matmul")
 
     @fp32_precision.setter
     def fp32_precision(self, value: str) -> None:
-        SWITCHES.set_precision("matmul", value)
+        FLAGS.set_precision("matmul", value)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"Unknown attribute {name}")
@@ -112,8 +112,8 @@ def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) 
             raise RuntimeError(
                 f"Cannot set preferred backend to {backend.name.upper()}: the CUDA backend does not have it."
             )
-        setattr(SWITCHES, switch, backend.name.lower())
-    return next(kind for kind in kinds if kind.name.lower() == getattr(SWITCHES, switch))
+        setattr(FLAGS, switch, backend.name.lower())
+    return next(kind for kind in kinds if kind.name.lower() == getattr(FLAGS, switch))
 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
@@ -130,10 +130,10 @@ def preferred_blas_library(backend: str | _BlasBackend | None = None) -> _BlasBa
 
 def _sdp(name: str, words: str) -> tuple[Any, Any]:
     def enabled() -> bool:
-        return SWITCHES.sdp[name]
+        return FLAGS.sdp[name]
 
     def enable(enabled: bool) -> None:
-        SWITCHES.sdp[name] = bool(enabled)
+        FLAGS.sdp[name] = bool(enabled)
 
     enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
     enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."
@@ -151,12 +151,12 @@ cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
     """Whether attention by ordinary products may keep sums in float16 or bfloat16."""
-    return SWITCHES.sdp_math_reduction
+    return FLAGS.sdp_math_reduction
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
     """Let attention by ordinary products keep sums in float16 or bfloat16, or not."""
-    SWITCHES.sdp_math_reduction = bool(enabled)
+    FLAGS.sdp_math_reduction = bool(enabled)
 
 
 def is_flash_attention_available() -> bool:
@@ -177,9 +177,9 @@ def sdp_kernel(
     ...     torch.backends.cuda.flash_sdp_enabled()
     False
     """
-    before = dict(SWITCHES.sdp)
-    SWITCHES.sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    before = dict(FLAGS.sdp)
+    FLAGS.sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
         yield {}
     finally:
-        SWITCHES.sdp.update(before)
+        FLAGS.sdp.update(before)

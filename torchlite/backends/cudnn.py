@@ -8,7 +8,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .._settings.switches import SWITCHES
+from .._settings.backend_flags import FLAGS
 from ._switch import Precision, SwitchModule, allow_mutation, flag, precision
 
 if TYPE_CHECKING:  # the module is of the class _Cudnn
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the module is of the class _Cudnn
 def version() -> int | None:
     """cuDNN's version, such as 91002; None where it is not used."""
     from .. import cuda
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     asked = getattr(backend_of("cuda"), "cudnn_version", None) if cuda.is_available() else None
     return asked() if asked is not None else None
@@ -38,7 +38,7 @@ def is_available() -> bool:
 
 def is_acceptable(tensor: Any) -> bool:
     """Whether cuDNN would take a tensor: on CUDA, of a floating dtype, while it is there and enabled."""
-    return SWITCHES.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
+    return FLAGS.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
 
 
 def set_flags(
@@ -81,13 +81,13 @@ def flags(
     >>> torch.backends.cudnn.benchmark
     False
     """
-    precisions = dict(SWITCHES.precisions)
+    precisions = dict(FLAGS.precisions)
     before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
     try:
         yield
     finally:
         set_flags(*before[:4])
-        SWITCHES.precisions.update(precisions)
+        FLAGS.precisions.update(precisions)
 
 
 class _Cudnn(SwitchModule):
@@ -108,23 +108,23 @@ class _Cudnn(SwitchModule):
     @property
     def benchmark_limit(self) -> int | None:
         """How many ways `benchmark` tries, at most; 0: all."""
-        return SWITCHES.cudnn_benchmark_limit
+        return FLAGS.cudnn_benchmark_limit
 
     @benchmark_limit.setter
     def benchmark_limit(self, value: int | None) -> None:
-        SWITCHES.cudnn_benchmark_limit = value
+        FLAGS.cudnn_benchmark_limit = value
 
     @property
     def allow_tf32(self) -> bool:
         """Whether float32 operands of convolutions and recurrent layers may be rounded to TF32."""
-        return SWITCHES.tf32("conv") and SWITCHES.tf32("rnn")
+        return FLAGS.tf32("conv") and FLAGS.tf32("rnn")
 
     @allow_tf32.setter
     def allow_tf32(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"set_allow_tf32_cudnn expects a bool, but got {type(value).__name__}")
         for what in ("conv", "rnn"):
-            SWITCHES.set_precision(what, "tf32" if value else "none")
+            FLAGS.set_precision(what, "tf32" if value else "none")
 
 
 sys.modules[__name__].__class__ = _Cudnn

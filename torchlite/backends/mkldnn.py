@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .._settings.switches import PRECISIONS, SWITCHES
+from .._settings.backend_flags import PRECISIONS, FLAGS
 from ._switch import SwitchModule, allow_mutation, flag
 
 if TYPE_CHECKING:  # the module is of the class _Mkldnn
@@ -20,7 +20,7 @@ VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
 def _found() -> Any:
     """What the CPU's backend found: a library, or why there is none."""
-    from .._dispatch.registry import backend_of
+    from .._dispatch.backend_registry import backend_of
 
     return backend_of("cpu").onednn()
 
@@ -91,12 +91,12 @@ def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="n
     >>> torch.backends.mkldnn.enabled
     True
     """
-    precision = SWITCHES.mkldnn_precision
+    precision = FLAGS.mkldnn_precision
     before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
     try:
         yield
     finally:
-        SWITCHES.mkldnn_allow_tf32, SWITCHES.mkldnn_precision = before[2], precision
+        FLAGS.mkldnn_allow_tf32, FLAGS.mkldnn_precision = before[2], precision
         set_flags(*before[:2])
 
 
@@ -111,24 +111,24 @@ class _Mkldnn(SwitchModule):
     @property
     def allow_tf32(self) -> bool | None:
         """Kept, and changes nothing: float32 is computed in float32."""
-        return SWITCHES.mkldnn_allow_tf32
+        return FLAGS.mkldnn_allow_tf32
 
     @allow_tf32.setter
     def allow_tf32(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"_set_onednn_allow_tf32 expects a bool, but got {type(value).__name__}")
-        SWITCHES.mkldnn_allow_tf32 = value
+        FLAGS.mkldnn_allow_tf32 = value
 
     @property
     def fp32_precision(self) -> str:
         """Kept, and changes nothing: float32 is computed in float32."""
-        return SWITCHES.mkldnn_precision
+        return FLAGS.mkldnn_precision
 
     @fp32_precision.setter
     def fp32_precision(self, value: str) -> None:
         if value not in PRECISIONS:
             raise RuntimeError(f"Unknown precision: {value}")
-        SWITCHES.mkldnn_precision = value
+        FLAGS.mkldnn_precision = value
 
 
 sys.modules[__name__].__class__ = _Mkldnn

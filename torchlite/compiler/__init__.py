@@ -11,9 +11,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._settings.compiling import PROCESS
-from .._settings.compiling import THREAD as _STATE
-from .._types.refused import refusing
+from .._settings.compiler_state import PROCESS_STATE
+from .._settings.compiler_state import THREAD_STATE as _STATE
+from .._types.unsupported import unsupported_function
 from . import config as config
 
 __all__ = [
@@ -104,7 +104,7 @@ def allow_in_graph(fn: Any) -> Any:
     if isinstance(fn, types.FunctionType):
         fn._torchlite_allowed = True  # type: ignore[attr-defined]
     else:
-        PROCESS.allowed[id(fn)] = fn
+        PROCESS_STATE.allowed[id(fn)] = fn
     return fn
 
 
@@ -221,8 +221,8 @@ class set_stance:
         _STATE.stance = self.before
 
 
-load_cache_artifacts = refusing("torch.compiler.load_cache_artifacts")
-load_compiled_function = refusing("torch.compiler.load_compiled_function")
+load_cache_artifacts = unsupported_function("torch.compiler.load_cache_artifacts")
+load_compiled_function = unsupported_function("torch.compiler.load_compiled_function")
 
 
 def get_default_backend() -> Any:
@@ -231,7 +231,7 @@ def get_default_backend() -> Any:
     >>> torchlite.compiler.get_default_backend()
     'inductor'
     """
-    return PROCESS.backend
+    return PROCESS_STATE.backend
 
 
 def set_default_backend(backend: Any) -> None:
@@ -240,7 +240,7 @@ def set_default_backend(backend: Any) -> None:
     """
     if backend is not None and not isinstance(backend, str) and not callable(backend):
         raise TypeError(f"backend must be a string or callable, got {type(backend)}")
-    PROCESS.backend = "inductor" if backend is None else backend
+    PROCESS_STATE.backend = "inductor" if backend is None else backend
 
 
 def save_cache_artifacts() -> None:
@@ -249,7 +249,7 @@ def save_cache_artifacts() -> None:
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
     """Say whether processes agree before one compiles again, and get what was said before."""
-    before, PROCESS.collectives = PROCESS.collectives, enabled
+    before, PROCESS_STATE.collectives = PROCESS_STATE.collectives, enabled
     return before
 
 

@@ -167,9 +167,9 @@ def __getattr__(name: str) -> Any:
     if name in _GRAPHS:
         found = getattr(importlib.import_module(".graphs", __name__), name)
     elif name in _TYPES:
-        from .._tensor.legacy_types import typed
+        from .._tensor.legacy_types import typed_tensor_class
 
-        found = typed(name, "cuda")
+        found = typed_tensor_class(name, "cuda")
     elif name.endswith("Storage"):
         from .._tensor.typed_storage import storage_named
 

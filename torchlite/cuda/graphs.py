@@ -11,7 +11,7 @@ from typing import Any
 from .. import autograd, nn
 from .._device import generators as _random
 from .._device.streams import CAPTURES
-from .._dispatch import registry
+from .._dispatch import backend_registry
 from .._tensor import Tensor
 from .._types.devices import device as device_type
 from ._device import cuda
@@ -80,7 +80,7 @@ class CUDAGraph:
         """Where the device's default engine stands, if it counts: a recording must leave it there, and let replays move
         it.
         """
-        engine = _random.default_of(registry.table_of(device_type("cuda", self._stream.device_index)))._engine
+        engine = _random.default_of(backend_registry.table_of(device_type("cuda", self._stream.device_index)))._engine
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:

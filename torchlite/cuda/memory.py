@@ -68,8 +68,8 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
     index = cuda.index(device)
-    runtime = runtime_of(index, "limit of memory", "limit_memory")
-    runtime.limit_memory(0 if fraction == 1 else max(int(fraction * runtime.mem_get_info()[1]), 1))
+    runtime = runtime_of(index, "limit of memory", "set_memory_limit")
+    runtime.set_memory_limit(0 if fraction == 1 else max(int(fraction * runtime.mem_get_info()[1]), 1))
     _fractions[index] = fraction
 
 

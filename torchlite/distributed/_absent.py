@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._types.refused import refusing
+from torchlite._types.unsupported import unsupported_function
 
 
 def kind(name: str, module: str = "torch.distributed", base: type = object) -> Any:
     """A class that nothing is an instance of: making one raises NotImplementedError."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        refusing(f"{module}.{name}")()
+        unsupported_function(f"{module}.{name}")()
 
     doc = "For annotations, and for programs that ask whether something is one: nothing is."
     return type(name, (base,), {"__init__": __init__, "__module__": module, "__doc__": doc})
@@ -19,4 +19,4 @@ def kind(name: str, module: str = "torch.distributed", base: type = object) -> A
 
 def absent(name: str, module: str) -> Any:
     """A function that would begin work in several processes: it raises NotImplementedError."""
-    return refusing(f"{module}.{name}")
+    return unsupported_function(f"{module}.{name}")

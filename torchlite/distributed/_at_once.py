@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from numpy import may_share_memory, ndarray
 
-from torchlite._dispatch import graph
-from torchlite._dispatch.runtime import GLOBALS
-from torchlite._tensor.leases import settle
+from torchlite._dispatch import autograd_graph
+from torchlite._dispatch.dispatch_state import GLOBALS
+from torchlite._tensor.copy_on_write import materialize
 
 from ._coalescing import open_here
 from ._process_group import ProcessGroup
@@ -63,8 +63,8 @@ def at_once(group: ProcessGroup, call: str, how: Any, into: Any, given: Any = No
     target: Any = None
     source: Any = None
     if into is not None:
-        if GLOBALS["GUARDED"]:
-            settle(into)
+        if GLOBALS["WRITE_CHECKS"]:
+            materialize(into)
         target = into._data
         if target.__class__ is not ndarray or not target.flags.carray or into._signs:
             return False
@@ -81,7 +81,7 @@ def at_once(group: ProcessGroup, call: str, how: Any, into: Any, given: Any = No
     if request is not None:
         MessageWork(request, words, backend._timeout, receives=call == "receive").wait()
     if into is not None:
-        graph.bump(into)
+        autograd_graph.bump_version(into)
     return True
 
 

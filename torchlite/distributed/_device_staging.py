@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite._dispatch import graph
+from torchlite._dispatch import autograd_graph
 
 Finish = Callable[[], None]
 # What is reduced in the place of dtypes that engines of devices have no arithmetic for.
@@ -48,7 +48,7 @@ def given(tensor: torch.Tensor) -> Any:
 def taking(tensor: torch.Tensor, read: bool = False) -> tuple[Any, Finish]:
     """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
-        return _flat(tensor), lambda: graph.bump(tensor)
+        return _flat(tensor), lambda: autograd_graph.bump_version(tensor)
     made = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     if read:
         made.copy_(tensor.detach())

@@ -168,7 +168,7 @@ def agreed_store(rank: int, size: int, communicator: Any, timeout: timedelta) ->
     import secrets
     import socket
 
-    from .._settings.temporary import process_folder
+    from .._settings.temporary_folders import process_folder
 
     near = engine("mpi").neighbours()[1] == size
     secret = secrets.token_hex(16)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import torchlite as torch
-from torchlite._dispatch import graph
-from torchlite._dispatch.runtime import GLOBALS
-from torchlite._tensor.leases import settle
+from torchlite._dispatch import autograd_graph
+from torchlite._dispatch.dispatch_state import GLOBALS
+from torchlite._tensor.copy_on_write import materialize
 
 Finish = Callable[[], None]
 # Of elements that NumPy has no arithmetic for (or too little room), what is reduced in their place.
@@ -47,10 +47,10 @@ def _own(tensor: torch.Tensor) -> np.ndarray | None:
 
 def _lent(tensor: Any, write: bool) -> Any:
     """A block in which a contiguous tensor's memory is the host's; None where it is not."""
-    lend = getattr(tensor._table.backend, "lend", None)
-    if lend is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
+    host_view = getattr(tensor._table.backend, "host_view", None)
+    if host_view is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
         return None
-    return lend(_raw(tensor), write)
+    return host_view(_raw(tensor), write)
 
 
 def _plain(flat: np.ndarray) -> np.ndarray:
@@ -75,17 +75,17 @@ def _copied(tensor: torch.Tensor) -> np.ndarray:
 
 def taking(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
     """Memory for a tensor's new elements (with `read` it has the old ones), and what to call when it has them."""
-    if GLOBALS["GUARDED"]:
-        settle(tensor)
+    if GLOBALS["WRITE_CHECKS"]:
+        materialize(tensor)
     own = _own(tensor)
     if own is not None and own.flags.writeable:
-        return _plain(own), lambda: graph.bump(tensor)
+        return _plain(own), lambda: autograd_graph.bump_version(tensor)
     lent = _lent(tensor, True)
     if lent is not None:
 
         def give_back() -> None:
             lent.__exit__(None, None, None)
-            graph.bump(tensor)
+            autograd_graph.bump_version(tensor)
 
         return _plain(lent.__enter__().reshape(-1)), give_back
     host = _copied(tensor) if read else np.empty(tensor.numel(), tensor.dtype.np)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from torchlite._settings.forks import renew
+from torchlite._settings.fork_locks import reinit_after_fork
 
 from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
 from ._store_file import MAX_FILE, Contents, File, Overtaken
@@ -227,7 +227,7 @@ class HashStore(Store):
 
     def __init__(self) -> None:
         # The lock keeps threads apart. Handlers of signals, and forks in other threads, meet a table that is whole.
-        self._table, self._lock = AtomicTable(), renew(threading.RLock())
+        self._table, self._lock = AtomicTable(), reinit_after_fork(threading.RLock())
 
     def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         try:

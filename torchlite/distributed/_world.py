@@ -14,7 +14,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._settings import rank_state
-from torchlite._settings.forks import renew
+from torchlite._settings.fork_locks import reinit_after_fork
 
 from ._alone import Alone
 from ._backends import Backend, BackendConfig
@@ -23,7 +23,7 @@ from ._process_group import ProcessGroup
 from ._reducing import default_pg_timeout
 from ._work import DistBackendError
 
-_BEGINNING = renew(threading.RLock())  # a world begins
+_BEGINNING = reinit_after_fork(threading.RLock())  # a world begins
 _OURS = ("gloo", "mpi")
 _OF_DEVICES = ("nccl",)
 
@@ -413,7 +413,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if found is _world.default_pg:
         _world.default_pg = None
         _world.group_count = 0
-        rank_state.tell(rank_state.DESTROYED)
+        rank_state.write_state(rank_state.DESTROYED)
         if isinstance(sys.excepthook, _Hook):
             sys.excepthook = sys.excepthook._before
 

@@ -18,8 +18,8 @@ import tempfile
 import uuid
 from typing import Any
 
-from torchlite._settings.mpich import clear_shared_memory
-from torchlite._settings.temporary import process_folder
+from torchlite._settings.mpich_shared_memory import clear_shared_memory
+from torchlite._settings.temporary_folders import process_folder
 
 from ._launch.rank import rank_folders, signal_name
 from ._launch.starting import Hosts, Run, describe, find_mpiexec, mpi_command, rank_command, read_hosts

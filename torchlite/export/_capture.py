@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import torchlite as torch
-from torchlite._device.generators import drawing_apart
+from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.mode_restoring import restores_modes
 from torchlite._dispatch.tracing import Trace as Seen
-from torchlite._dispatch.tracing import original
+from torchlite._dispatch.tracing import unwrap_traced
 from torchlite._subclasses.described import of_tensor
-from torchlite._symbolic import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
-from torchlite._types.source import is_identifier
+from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
+from torchlite._types.python_source import is_identifier
 from torchlite.compiler import exporting
 from torchlite.fx import Graph, Node
 from torchlite.fx.experimental._recording import Recorder
@@ -209,7 +209,7 @@ class _Run(Seen):
         for function in reached(module):
             names, space = names_of(function.__code__), function.__globals__
             for name in names:
-                value = original(space.get(name, vars(builtins).get(name)))
+                value = unwrap_traced(space.get(name, vars(builtins).get(name)))
                 if value is math or value is builtins or id(value) in self.replaced:
                     self.rebind(space, name, value)
 
@@ -266,7 +266,7 @@ def _untouched(module: Module) -> Iterator[None]:
     before = [(buffer, buffer._version, buffer.detach().clone()) for buffer in module.buffers()]
     attributes = [(m, dict(m.__dict__)) for m in module.modules()]
     try:
-        with drawing_apart():
+        with use_copied_generators():
             yield
     finally:
         for m, found in attributes:

@@ -8,10 +8,10 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.allowed import bounded
-from torchlite._dispatch.tracing import TRACES, handled
+from torchlite._dispatch.tracing import TRACES, trace_function
 from torchlite._functorch import predispatch
 from torchlite._library.overloads import OpOverload
-from torchlite._types.checked import Checked
+from torchlite._types.checked_callable import CheckedCallable
 
 SCHEMA = 8, 20
 DTYPES: dict[int, Any] = {
@@ -60,7 +60,7 @@ _NAMES = ("number", "ndigits")  # of round's parameters: the others take no keyw
 _MOST_BITS = 4096  # of a whole number that a graph computes: sizes have 63
 
 
-class CheckedFunction(Checked):
+class CheckedFunction(CheckedCallable):
     """A function on numbers and tensors as the graph of a file calls it. OverflowError where a whole number would be
     too long, TypeError for text and lists, which some of them repeat.
     """
@@ -80,7 +80,7 @@ class CheckedFunction(Checked):
                 raise OverflowError(f"{self.__name__}: a whole number of {bits} bits is too large for a size")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if TRACES and (found := handled(self, *args, **kwargs)) is not NotImplemented:
+        if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
         self.check(args, kwargs)
         return self.plain(*args, **kwargs)

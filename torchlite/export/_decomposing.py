@@ -8,10 +8,10 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.decomposing import decomposition, stays_whole
-from torchlite._device.generators import drawing_apart
+from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.mode_restoring import restores_modes
-from torchlite._symbolic import Expr, SymInt, compare
-from torchlite._types.checked import Checked
+from torchlite._symbolic_shapes import Expr, SymInt, compare
+from torchlite._types.checked_callable import CheckedCallable
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._merging import Merged
 from torchlite.fx.experimental._recording import Recorder
@@ -37,7 +37,7 @@ def decomposed(program: Any, table: Any) -> Any:
     graph = rows.merged(told).graphs[0] if rows.names else _retraced(program, table, rows.hints)[0]
     _without_unused(graph, _kept(graph))
     made, changed = functional(graph)
-    if any(isinstance(node.target, Checked) for node in program.graph.nodes):  # the program is one of a file
+    if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program is one of a file
         for node in made.nodes:
             node.target = checked(node.target)
     return _signed(program, made, changed)
@@ -161,7 +161,7 @@ def _retraced(program: Any, table: Any, sizes: dict[str, int], told: Any = None)
     env: dict[Node, Any] = {}
     named = _named_in_calls(program)
     try:
-        with drawing_apart():
+        with use_copied_generators():
             for node in program.graph.nodes:
                 if node.op == "placeholder":
                     place = graph.placeholder(node.name)
@@ -241,7 +241,7 @@ def _run(node: Node, env: dict[Node, Any], recorder: Recorder) -> None:
         return
     recorder.stack_trace = node.meta.get("stack_trace")
     rule = recorder.decompositions.get(node.target)
-    if rule is not None and isinstance(node.target, Checked):
+    if rule is not None and isinstance(node.target, CheckedCallable):
         node.target.check(args, kwargs)
     run = rule or (computing(node.target) if _is_view(node.target) else node.target)
     with recorder:

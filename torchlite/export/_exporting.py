@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, compare
+from torchlite._symbolic_shapes import Expr, compare
 from torchlite.fx import GraphModule, Node
 from torchlite.fx.experimental._merging import Merged, Unsolved
 from torchlite.fx.experimental._unbacked import Guard

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, SymInt, compare
+from torchlite._symbolic_shapes import Expr, SymInt, compare
 from torchlite.fx import Graph, GraphModule
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.fx.experimental._unbacked import Guard

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from torchlite._dispatch.tracing import original
-from torchlite._types.names import is_ours
+from torchlite._dispatch.tracing import unwrap_traced
+from torchlite._types.package_name import is_torchlite_object
 
 _WRAPPERS = (classmethod, staticmethod, MethodType)
 
@@ -26,7 +26,7 @@ def reached(*roots: Any) -> Iterator[FunctionType]:
     seen: dict[int, Any] = {}
     waiting = list(roots)
     while waiting:
-        value = original(waiting.pop())
+        value = unwrap_traced(waiting.pop())
         if id(value) in seen:
             continue
         seen[id(value)] = value
@@ -50,7 +50,7 @@ def _of_function(function: FunctionType) -> Iterator[Any]:
     names, space = names_of(function.__code__), function.__globals__
     # Another thread may take a name away meanwhile: its last trace does so with names that it had rebound.
     for name in names & space.keys():
-        value = original(space.get(name))
+        value = unwrap_traced(space.get(name))
         if isinstance(value, ModuleType):
             if not _is_library(value):
                 yield from (found for name in names & vars(value).keys() if _runs(found := vars(value).get(name)))
@@ -80,4 +80,4 @@ def _is_library(value: Any) -> bool:
     """Whether a class, function or module is one of Python's, of NumPy's or of torchlite's."""
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     root = str(name).partition(".")[0]
-    return root in sys.stdlib_module_names or root == "numpy" or root.startswith("torchlite") or is_ours(str(name))
+    return root in sys.stdlib_module_names or root == "numpy" or root.startswith("torchlite") or is_torchlite_object(str(name))

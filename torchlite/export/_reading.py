@@ -17,8 +17,8 @@ from torchlite._higher_order_ops.operators import OPERATORS, HigherOrderOperator
 from torchlite._serialization import files
 from torchlite._serialization.budget import Budget, OverBudget
 from torchlite._subclasses.described import described
-from torchlite._symbolic import SymBool, SymFloat, SymInt, opaque, read
-from torchlite._types.source import is_identifier
+from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt, opaque, read
+from torchlite._types.python_source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _specs

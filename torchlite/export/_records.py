@@ -10,7 +10,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._serialization.archive import Reader
 from torchlite._serialization.budget import DEEPEST
-from torchlite._types.layouts import MOST_DIMS
+from torchlite._types.layouts import MAX_DIMS
 from torchlite._utils import _rebuild_tensor
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn.parameter import Parameter
@@ -139,7 +139,7 @@ class Records:
         dtype = DTYPES.get(field(meta, "dtype", int, where))
         if dtype is None:
             raise wrong(where, f"its dtype {meta['dtype']} is unknown")
-        if len(sizes) != len(strides) or len(sizes) > MOST_DIMS or min([0, offset, *sizes, *strides]) < 0:
+        if len(sizes) != len(strides) or len(sizes) > MAX_DIMS or min([0, offset, *sizes, *strides]) < 0:
             raise wrong(where, "its sizes and strides do not fit")
         is_param, wants = field(entry, "is_param", bool, where), field(meta, "requires_grad", bool, where)
         kind = field(field(meta, "device", dict, where), "type", str, where)

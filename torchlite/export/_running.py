@@ -12,8 +12,8 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten import AtenOverload
 from torchlite._functorch import predispatch
-from torchlite._types.checked import Checked
-from torchlite._types.source import compile_function, identifier, is_identifier
+from torchlite._types.checked_callable import CheckedCallable
+from torchlite._types.python_source import compile_function, identifier, is_identifier
 from torchlite.fx import Node
 from torchlite.fx._codegen import magic_methods
 from torchlite.utils import _pytree as pytree
@@ -136,7 +136,7 @@ class _Writer:
             self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
             return
         target: Any = node.target
-        is_plain = getattr(target, "__module__", "") == "_operator" and not isinstance(target, Checked)
+        is_plain = getattr(target, "__module__", "") == "_operator" and not isinstance(target, CheckedCallable)
         if is_plain and target.__name__ in magic_methods and not node.kwargs:
             values = [v if is_identifier(v) else f"({v})" for v in map(self.value, node.args)]
             if target is operator.getitem:

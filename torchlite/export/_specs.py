@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlite._serialization.budget import Budget
 from torchlite._serialization.limits import indexed
-from torchlite._types.source import is_identifier
+from torchlite._types.python_source import is_identifier
 from torchlite.utils import _pytree_text as text
 
 from ._codes import wrong

@@ -13,7 +13,7 @@ import torchlite as torch
 from torchlite._higher_order_ops.operators import HigherOrderOperator
 from torchlite._serialization.archive import Writer
 from torchlite._serialization.files import replacing
-from torchlite._symbolic import SymBool, SymFloat, SymInt
+from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt
 from torchlite.fx import Graph, Node
 from torchlite.nn.parameter import Parameter
 from torchlite.utils import _pytree as pytree

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchlite._tensor import Tensor
-from torchlite._types.source import is_identifier
+from torchlite._types.python_source import is_identifier
 from torchlite.utils import _pytree as pytree
 
 __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRanges", "dims"]

@@ -8,7 +8,7 @@ from .._dispatch import MODE, F
 from .._dispatch.interceptors import showing, stack
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
-from ..autograd._tangents import below, give, tangent_of
+from ..autograd._tangents import vmap_levels, assign_tangent, tangent_of
 
 _new = object.__new__
 _ESCAPED = (
@@ -100,7 +100,7 @@ class Batched(Tensor):
 
     def _within(self, tensor):
         """A tensor as a batch that lies as this tensor's."""
-        with below(tensor, apart=self._level):
+        with vmap_levels(tensor, apart=self._level):
             out = stripped(tensor, self._level)
             return moved(out, 0, self._dim)
 
@@ -109,7 +109,7 @@ class Batched(Tensor):
         inner = self._value if self._value._level is None else None
         level = self._level
         found = tensor if inner is not None else self._value._alike(tensor)
-        with below(found):
+        with vmap_levels(found):
             return hidden(F.clone(F.expand(F.unsqueeze(found, 0), level.size, *found.shape)), level)
 
     @property
@@ -235,8 +235,8 @@ def lifted(tensor: Tensor, level) -> Tensor:
     for item in forward:
         tangent = tangent_of(tensor, item)
         if tangent is not None:
-            with item.lowered(), below(tangent, apart=level):
-                give(out, item, stripped(tangent, level))
+            with item.below_level(), vmap_levels(tangent, apart=level):
+                assign_tangent(out, item, stripped(tangent, level))
     return out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from .._dispatch import MODE, F
 from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
-from ..autograd._forward import ForwardLevel, alias, forget
+from ..autograd._forward_mode import ForwardLevel, alias, drop_tangent
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._reverse import Argnums, _chosen, _replaced, _vjp, jacrev, units
@@ -107,9 +107,9 @@ def _check_outputs(outs: list) -> None:
 
 
 def _dual(primal: Tensor, tangent: Tensor, level: ForwardLevel) -> Tensor:
-    from ..autograd.forward_ad import checked
+    from ..autograd.forward_ad import check_tangent
 
-    checked(primal, tangent, level)
+    check_tangent(primal, tangent, level)
     made = alias(primal, MODE.grad)
     set_tangent(made, level, tangent)
     return made
@@ -119,7 +119,7 @@ def _primal(tensor: Tensor, level: ForwardLevel) -> Tensor:
     if tangent_of(tensor, level) is None:
         return tensor
     made = alias(tensor, MODE.grad)
-    forget(made, level)
+    drop_tangent(made, level)
     return made
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import Resumed, Writing, enter, entered, leave, showing, stack
-from .._dispatch.outputs import check_fits, check_target_dtype
-from .._dispatch.record import RANDOM
-from .._dispatch.shapes import broadcast
+from .._dispatch.interceptors import ReenabledInterceptor, InPlaceCall, enter, entered, leave, showing, stack
+from .._dispatch.out_variants import check_output_shape, check_target_dtype
+from .._dispatch.op_record import RANDOM
+from .._dispatch.shapes import broadcast_shapes
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
 from ._batched import Batched, differs, hidden, in_front, is_of, lifted, wrapped
@@ -90,7 +90,7 @@ class Level(Interceptor):
             kwargs = {name: self._lifted(value) for name, value in kwargs.items()}
         if isinstance(op, LibraryOp):
             return self._added(op, function, args, kwargs)
-        if isinstance(function, Writing):
+        if isinstance(function, InPlaceCall):
             return self._write(op, function, args, kwargs)
         if "out" in kwargs:
             kwargs = dict(kwargs)
@@ -163,7 +163,7 @@ class Level(Interceptor):
                     args, kwargs = found
                     items = [other for other in items if other is not item]
         with showing(items):
-            return call.below(op, function, args, kwargs)
+            return call.without_interceptors(op, function, args, kwargs)
 
     def _draw(self, op, function, args, kwargs):
         from ._rules.randoms import check_allowed
@@ -171,14 +171,14 @@ class Level(Interceptor):
         check_allowed(self)
         if self.randomness == "same":
             return function(*args, **kwargs)
-        if op.name == "random_permutation":  # its size says how many numbers there are
+        if op.name == "_random_permutation":  # its size says how many numbers there are
             return wrapped(F.stack([function(*args, **kwargs) for _ in range(self.size)], 0), 0, self)
         size, *rest = args
         return wrapped(function((self.size, *size), *rest, **kwargs), 0, self)
 
     def _out(self, op, function, args, kwargs, out):
         targets = out if isinstance(out, (tuple, list)) else (out,)
-        with Resumed(self):
+        with ReenabledInterceptor(self):
             result = function(*args, **kwargs)
             for target, value in zip(targets, result if isinstance(out, (tuple, list)) else (result,), strict=True):
                 if self.has(value) and not self.has(target):
@@ -201,11 +201,11 @@ class Level(Interceptor):
         if MODE.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
             # A formula may need what the write is about to replace.
             args = (wrapped(F.clone(in_front(target)), 0, self), *args[1:])
-        with Resumed(self):
+        with ReenabledInterceptor(self):
             result = function_for(op)(*args, **kwargs)
             check_target_dtype(op, result.dtype, target.dtype)
             if result.shape != target.shape:
-                check_fits(target, broadcast(tuple(result.shape), tuple(target.shape)))
+                check_output_shape(target, broadcast_shapes(tuple(result.shape), tuple(target.shape)))
         WRITES["_copy"](self, target, result)
         return target
 

@@ -14,14 +14,14 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch import MODE, F
-from .._dispatch.graph import Node, OutputOf, edge, make_node, meta_of
+from .._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, make_node, autograd_meta_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import showing, stack
 from .._dispatch.mode_restoring import restores_modes
-from .._dispatch.record import REGISTRY
-from .._dispatch.runtime import LEAF, SEQUENCE, set_grad
+from .._dispatch.op_record import REGISTRY
+from .._dispatch.dispatch_state import LEAF, SEQUENCE, set_grad_mode
 from .._tensor import Tensor
-from ..autograd._tangents import carried
+from ..autograd._tangents import copy_tangents
 from ..autograd.functional import _construct_standard_basis_for
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._batched import Batched, hidden, stripped
@@ -60,14 +60,14 @@ class _Tape:
     def input(self, tensor: Tensor) -> Tensor:
         """An alias of an argument, to differentiate by."""
         value = self.physical(tensor)
-        made = carried(value, value.detach())
+        made = copy_tangents(value, value.detach())
         if value.requires_grad:
-            made._node = make_node(REGISTRY["_through"], (edge(value),), (), (), value._table)
+            made._node = make_node(REGISTRY["_identity"], (gradient_edge(value),), (), (), value._table)
             made._node._shape = value._data.shape
         else:
             if made.dtype.category < 2:
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            meta_of(made)
+            autograd_meta_of(made)
             made._node = LEAF
             made._scope = self.scope  # type: ignore[attr-defined]
         self.inputs.append(made)
@@ -79,10 +79,10 @@ class _Tape:
         """
         ends = {id(i._node) for i in self.inputs if isinstance(i._node, Node)}
         seen: set[int] = set()
-        pending = [edge(t) for t in tensors if t._node is not None]
+        pending = [gradient_edge(t) for t in tensors if t._node is not None]
         while pending:
             item = pending.pop()
-            node = item.node if item.__class__ is OutputOf else item
+            node = item.node if item.__class__ is OutputEdge else item
             if node is None or id(node) in seen:
                 continue
             seen.add(id(node))
@@ -106,7 +106,7 @@ class _Tape:
             inner = inner._value
         if inner._node is None or self.outer and self.reaches_out((inner,)):
             return value
-        return carried(value, value.detach(), self.released)
+        return copy_tangents(value, value.detach(), self.released)
 
     @restores_modes
     def gradients(self, outputs: list, cotangents: list, retain: bool, unused: bool = True) -> list:
@@ -152,10 +152,10 @@ class transforming:
         MODE.transforms += 1
         self.open = True
         self.grad = MODE.grad
-        set_grad(True)
+        set_grad_mode(True)
 
     def __exit__(self, *exc):
-        set_grad(self.grad)
+        set_grad_mode(self.grad)
         self.open = False
         MODE.transforms -= 1
         saved_tensor_hooks.forbidden = self.forbidden

@@ -76,13 +76,13 @@ def _same_numbers(tensors) -> Iterator[contextlib.AbstractContextManager]:
     """For each chunk a block in which it draws what all others draw: the first moves the default generators, while no
     other thread does, and the others draw from copies.
     """
-    from .._device.generators import default_generators, drawing_alone, drawing_apart
+    from .._device.generators import default_generators, exclusive_default_generators, use_copied_generators
 
     default_generators([t for t in tensors if isinstance(t, Tensor)])  # are there from now on
     copies: dict = {}
-    yield drawing_alone(copies)
+    yield exclusive_default_generators(copies)
     while True:
-        yield drawing_apart(copies)
+        yield use_copied_generators(copies)
 
 
 def chunk_vmap(func, in_dims=0, out_dims=0, randomness="error", chunks=2):

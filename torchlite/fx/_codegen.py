@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._library.overloads import OpOverload
-from .._symbolic import SymBool, SymFloat, SymInt
+from .._symbolic_shapes import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
-from .._types.checked import Checked
+from .._types.checked_callable import CheckedCallable
 from .._types.devices import device
-from .._types.source import attribute, comment, identifier, one_line, quoted
+from .._types.python_source import attribute, comment, identifier, one_line, quote
 from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from ._compatibility import compatibility
@@ -191,7 +191,7 @@ class _Writer:
             return attribute(self.add_global(type(arg).__name__, type(arg)), arg.name)
         if isinstance(arg, Tensor):
             return f"torch.Tensor(size={list(arg.shape)}, dtype={str(arg.dtype).rpartition('.')[2]})"
-        if isinstance(arg, Checked):
+        if isinstance(arg, CheckedCallable):
             arg = arg.plain
         if isinstance(arg, OpOverload) or _is_function(arg):
             return self.add_global(qualified_name(arg), arg)
@@ -223,7 +223,7 @@ class _Writer:
 
     def note(self, text: str) -> str:
         """A text in the place of an annotation. (Colored code is printed and never compiled.)"""
-        return f': "{text}"' if self.style.colored else f": {quoted(text)}"
+        return f': "{text}"' if self.style.colored else f": {quote(text)}"
 
     def step(self, node: Node, gen: CodeGen) -> str | None:
         """The statement of a node, without the end of its line; None for a parameter."""
@@ -256,7 +256,7 @@ class _Writer:
     def function(self, node: Node, kind: str, head: str) -> str:
         """The statement of a function's call: operators and attributes as such."""
         target: Any = node.target
-        if isinstance(target, Checked):
+        if isinstance(target, CheckedCallable):
             if self.style.runs:
                 return f"{head}{self.held(qualified_name(target.plain), target)}({self.call(node.args, node.kwargs)})"
             target = target.plain
@@ -380,7 +380,7 @@ class CodeGen:
         body = self._body(list(nodes), writer)
         if not any(line.strip() for line in body):
             body.append("pass\n")
-        before = "\n".join(f"torch.fx.wrap({quoted(name)})" for name in writer.wrapped)
+        before = "\n".join(f"torch.fx.wrap({quote(name)})" for name in writer.wrapped)
         if self._body_transformer:
             body = self._body_transformer(body)
         for name, value in self.additional_globals():

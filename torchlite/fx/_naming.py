@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
-from .._types.names import is_ours, root
-from .._types.source import attribute
+from .._types.package_name import is_torchlite_object, package_name
+from .._types.python_source import attribute
 
 __all__ = [
     "Namespace",
@@ -33,7 +33,7 @@ _SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.s
 
 def package() -> Any:
     """torchlite itself."""
-    return importlib.import_module(root())
+    return importlib.import_module(package_name())
 
 
 def resolved(name: str) -> Any:
@@ -92,7 +92,7 @@ def _find(func: Any) -> str | None:
     spaces = [*_SPACES]
     if name in _OF_LAYERS:
         spaces[:2] = reversed(spaces[:2])
-    if is_ours(module):
+    if is_torchlite_object(module):
         theirs = "torch" + module.removeprefix(module.partition(".")[0])
         if theirs not in spaces:
             spaces.append(theirs)
@@ -121,7 +121,7 @@ def public_name(thing: Any) -> str | None:
     >>> public_name(len)
     """
     module = getattr(thing, "__module__", None)
-    if not isinstance(module, str) or not (is_ours(module) or module.partition(".")[0] == "torch"):
+    if not isinstance(module, str) or not (is_torchlite_object(module) or module.partition(".")[0] == "torch"):
         return None
     try:
         return _found(thing)
@@ -148,7 +148,7 @@ def qualified_name(func: Callable[..., Any]) -> str:
     if getattr(func, "__module__", None) is None:
         raise RuntimeError(f"cannot find module for {func}")
     module = func.__module__
-    if is_ours(module):
+    if is_torchlite_object(module):
         module = "torch" + module.removeprefix(module.partition(".")[0])
     return f"{module}.{name}"
 
@@ -171,7 +171,7 @@ def type_repr(thing: Any) -> str:
 
 
 def _theirs(module: str) -> str:
-    return "torch" + module.removeprefix(module.partition(".")[0]) if is_ours(module) else module
+    return "torch" + module.removeprefix(module.partition(".")[0]) if is_torchlite_object(module) else module
 
 
 def is_magic(name: str) -> bool:

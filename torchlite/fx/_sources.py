@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from .._types.names import root
-from .._types.source import compile_function, compile_source, identifier
+from .._types.package_name import package_name
+from .._types.python_source import compile_function, compile_source, identifier
 from ._codegen import _custom_builtins
 
 _MARK = "<eval_with_key>"
@@ -85,7 +85,7 @@ def imported_here(lines: str) -> str:
     >>> imported_here("import torch\\nfrom torch.nn import Linear as L\\nimport torchvision")
     'import torchlite as torch\\nfrom torchlite.nn import Linear as L\\nimport torchvision'
     """
-    ours = root()
+    ours = package_name()
     if ours == "torch":
         return lines
     lines = re.sub(r"^import torch$", f"import {ours} as torch", lines, flags=re.MULTILINE)

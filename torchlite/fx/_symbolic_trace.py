@@ -14,15 +14,15 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.codegen import in_place_method
-from .._dispatch.interceptors import Interceptor, Writing, as_called
+from .._dispatch.op_functions import in_place_method
+from .._dispatch.interceptors import Interceptor, InPlaceCall, strip_default_args
 from .._dispatch.mode_restoring import restores_modes
-from .._dispatch.record import EMPTY
+from .._dispatch.op_record import EMPTY
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
-from .._tensor.functions import _assert
-from .._types.names import is_ours
-from .._types.source import compile_function, evaluate
+from .._tensor.tensor_queries import _assert
+from .._types.package_name import is_torchlite_object
+from .._types.python_source import compile_function, evaluate
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -133,7 +133,7 @@ def _transfer_attrs(fr: Any, to: Any) -> None:
 class _Seeing(Interceptor):
     """While a tracer runs, an op of which any argument is a Proxy makes a node, whatever that argument is for."""
 
-    sees_functions = True
+    intercepts_functions = True
     is_scoped = True
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
@@ -145,10 +145,10 @@ class _Seeing(Interceptor):
         if isinstance(op, LibraryOp):
             return self._node(proxy, op.overload, args, kwargs)
         if op.name == "_new_tensor":
-            return proxy.tracer.create_proxy("call_method", "new_tensor", *as_called(op, args, kwargs))
-        if function.__class__ is Writing:
+            return proxy.tracer.create_proxy("call_method", "new_tensor", *strip_default_args(op, args, kwargs))
+        if function.__class__ is InPlaceCall:
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
-            return proxy.tracer.create_proxy("call_method", name, *as_called(op, args, kwargs))
+            return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
         function = _public(op, False) or function
         if (public_name(function) or "").startswith("torch.nn.functional.") and function.__name__ not in BUILTIN:
             # PyTorch writes these in Python: each asks whether it is to be handed over, and where a program says no it
@@ -158,7 +158,7 @@ class _Seeing(Interceptor):
                 self._refuse(function)
             defaults = {p.name: p.default for p in op.params}
             return self._node(proxy, function, *by_keyword(defaults, EMPTY, args, kwargs))
-        args, kwargs = as_called(op, args, kwargs)
+        args, kwargs = strip_default_args(op, args, kwargs)
         if args and is_method(function) and op.params[len(args) - 1].kind == "varargs":
             args = (*args[:-1], *args[-1])
         return self._node(proxy, function, args, kwargs)
@@ -314,7 +314,7 @@ class Tracer(TracerBase):
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
         """Whether a module is one call of the graph: those of torch.nn are, but for containers in a row."""
         parts = type(m).__module__.split(".")
-        ours = is_ours(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
+        ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
         return ours and not isinstance(m, Sequential)
 
     @compatibility(is_backward_compatible=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torchlite.nn.functional as functional
 
-from .._dispatch.tracing import THREAD, Trace, original
+from .._dispatch.tracing import THREAD, Trace, unwrap_traced
 from ..utils._pytree import tree_leaves
 from ._compatibility import compatibility
 from .proxy import Proxy
@@ -106,7 +106,7 @@ class ProgramTrace(Trace):
         super().__enter__()
         try:
             for (_, name), names in list(_wrapped_fns_to_patch.items()):
-                function = original(names.get(name, getattr(builtins, name, None)))
+                function = unwrap_traced(names.get(name, getattr(builtins, name, None)))
                 if function is None:
                     raise KeyError(name)
                 self._wrap(names, name, function)
@@ -130,7 +130,7 @@ class ProgramTrace(Trace):
             return
         self._seen.add(id(names))
         for name, value in list(names.items()):
-            value = original(value)
+            value = unwrap_traced(value)
             if id(value) in self._views:
                 self.rebind(names, name, value)
             elif not name.startswith("_") and callable(value) and id(value) in self.wrapped:

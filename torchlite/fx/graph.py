@@ -10,7 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
-from .._types.checked import Checked
+from .._types.checked_callable import CheckedCallable
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ._codegen import (  # noqa: F401
@@ -364,7 +364,7 @@ class Graph:
 
     def _running_code(self, code: PythonCode) -> PythonCode:
         """The code that runs for what `code` shows: callables that check their arguments are called as such."""
-        if not any(isinstance(node.target, Checked) for node in self.nodes):
+        if not any(isinstance(node.target, CheckedCallable) for node in self.nodes):
             return code
         return self._written("self", runs=True)
 

@@ -16,9 +16,9 @@ import torchlite as torch
 
 from .._functorch import predispatch
 from .._tensor import Tensor
-from .._types.checked import Checked
-from .._types.names import root as package_name
-from .._types.source import comment, identifier, is_identifier
+from .._types.checked_callable import CheckedCallable
+from .._types.package_name import package_name as package_name
+from .._types.python_source import comment, identifier, is_identifier
 from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ..nn.modules.conv import Conv1d, Conv2d, Conv3d
 from ..nn.modules.linear import Linear
@@ -337,7 +337,7 @@ class GraphModule(Module):
         body = {**self.__dict__, "_graphmodule_cls_name": type(self).__name__}
         code = self.recompile()
         run = self._graph._running_code(code)
-        checked = {name: value for name, value in run.globals.items() if isinstance(value, Checked)}
+        checked = {name: value for name, value in run.globals.items() if isinstance(value, CheckedCallable)}
         body.update(_code=run.src, _graphmodule_checked=checked)
         del body["_graph"]
         traces = {node.name: node.meta["stack_trace"] for node in self.graph.nodes if "stack_trace" in node.meta}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import torchlite as torch
 
 from .._library.overloads import OpOverload, OpOverloadPacket
-from .._symbolic import SymBool, SymFloat, SymInt
+from .._symbolic_shapes import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
-from .._types.names import is_ours
+from .._types.package_name import is_torchlite_object
 from ._compatibility import compatibility
 from ._naming import qualified_name as _get_qualified_name
 from ._naming import type_repr as _type_repr
@@ -61,7 +61,7 @@ def _is_impure(target: Any, impure_random: bool) -> bool:
     """Whether a call of a function does more than return a value."""
     if target in _side_effectful_functions or any(target is getattr(torch, name, None) for name in _PRESERVED):
         return True
-    if getattr(target, "__name__", None) in _SWITCHES and is_ours(target):
+    if getattr(target, "__name__", None) in _SWITCHES and is_torchlite_object(target):
         return True
     if isinstance(target, OpOverloadPacket):
         return target._name in _CHECKS or target._name.endswith("_")

@@ -6,10 +6,10 @@ import ast
 from typing import Any, NamedTuple
 
 from .._dispatch.call import Tensor
-from .._dispatch.runtime import MODE
+from .._dispatch.dispatch_state import MODE
 from .._types import dtypes
 from .._types.layouts import Size, layout, memory_format
-from .._types.source import literal
+from .._types.python_source import literal
 from ..autograd.grad_mode import set_grad_enabled
 from ._codes import code_of
 from ._runtime import CONTAINERS, as_runtime_error

@@ -17,7 +17,7 @@ from torchlite.backends import mha
 
 from .._aten.allowed import check_pieces, limited, packet_of
 from .._dispatch.call import Tensor
-from .._dispatch.runtime import MODE
+from .._dispatch.dispatch_state import MODE
 from .._types import dtypes
 from .._types.devices import device as device_type
 from ..amp.autocast_mode import is_any_autocast_enabled

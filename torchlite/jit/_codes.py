@@ -15,7 +15,7 @@ _DTYPES = (
 ).split()
 _LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-_BY_DTYPE = {dtypes.ALL[name]: code for code, name in enumerate(_DTYPES) if name in dtypes.ALL}
+_BY_DTYPE = {dtypes.BY_NAME[name]: code for code, name in enumerate(_DTYPES) if name in dtypes.BY_NAME}
 
 
 def dtype_of(code: Any) -> Any:
@@ -23,9 +23,9 @@ def dtype_of(code: Any) -> Any:
     if code.__class__ is not int:
         return code
     name = _DTYPES[code] if 0 <= code < len(_DTYPES) else None
-    if name is None or name not in dtypes.ALL:
+    if name is None or name not in dtypes.BY_NAME:
         raise RuntimeError(f"torchlite has no dtype of the number {code}" + (f" ({name})" if name else ""))
-    return dtypes.ALL[name]
+    return dtypes.BY_NAME[name]
 
 
 def layout_of(code: Any) -> Any:

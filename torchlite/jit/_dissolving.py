@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from .._types.source import parse
+from .._types.python_source import parse
 from ._language import ANNOTATED, dotted
 from ._modules import RecursiveScriptModule
 

@@ -16,7 +16,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.call import Tensor
-from .._types.source import literal, parse
+from .._types.python_source import literal, parse
 from ._modules import ScriptFunction
 from ._sources import Definition, Source
 from ._state import of_library

@@ -9,7 +9,7 @@ import textwrap
 from typing import Any
 
 from .._dispatch.call import Tensor
-from .._types.source import is_identifier
+from .._types.python_source import is_identifier
 from . import _folding
 from ._dissolving import Cannot, Dissolver, at, path_of, statements
 from ._modules import RecursiveScriptModule, ScriptMethod

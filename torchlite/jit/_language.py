@@ -14,8 +14,8 @@ import math
 import types
 from typing import Any
 
-from .._types.source import compile_code
-from .._types.source import parse as tree_of
+from .._types.python_source import compile_code
+from .._types.python_source import parse as tree_of
 from ._holes import HOLE
 from ._lifetimes import walk, with_deletions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._types.source import quoted
+from .._types.python_source import quote
 
 _PLAIN = "input: Tensor"
 
@@ -33,7 +33,7 @@ def _convolution(dims: int) -> Callable:
         rest = f"{_many(m.stride, dims)}, {same}, {_many(m.dilation, dims)}, {m.groups}"
         given, lines = "input", ""
         if m.padding_mode != "zeros":
-            lines = f"input = torch.pad(input, {list(m._reversed_padding_repeated_twice)}, {quoted(m.padding_mode)})\n"
+            lines = f"input = torch.pad(input, {list(m._reversed_padding_repeated_twice)}, {quote(m.padding_mode)})\n"
             rest = f"{_many(m.stride, dims)}, {[0] * dims}, {_many(m.dilation, dims)}, {m.groups}"
         return _PLAIN, f"{lines}return torch.conv{dims}d({given}, self.weight, self.bias, {rest})", "Tensor"
 
@@ -175,7 +175,7 @@ def _flatten(m: Any) -> tuple[str, str, str]:
 
 
 def _chain(m: Any) -> tuple[str, str, str]:
-    lines = "".join(f"input = getattr(self, {quoted(name)}).forward(input)\n" for name in m._modules)
+    lines = "".join(f"input = getattr(self, {quote(name)}).forward(input)\n" for name in m._modules)
     return _PLAIN, f"{lines}return input", "Tensor"
 
 
@@ -356,7 +356,7 @@ _DECODER = (
 def _encoder(m: Any) -> tuple[str, str, str]:
     lines = "causal = False\nif is_causal is not None:\n  causal = is_causal\nx = src\n"
     for name in m.layers._modules:
-        lines += f"x = getattr(self.layers, {quoted(name)}).forward(x, mask, src_key_padding_mask, causal)\n"
+        lines += f"x = getattr(self.layers, {quote(name)}).forward(x, mask, src_key_padding_mask, causal)\n"
     lines += "return x" if m.norm is None else "return self.norm.forward(x)"
     parameters = (
         "src: Tensor, mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, "
@@ -369,7 +369,7 @@ def _decoder(m: Any) -> tuple[str, str, str]:
     lines = "causal = False\nif tgt_is_causal is not None:\n  causal = tgt_is_causal\nx = tgt\n"
     for name in m.layers._modules:
         rest = "tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal"
-        lines += f"x = getattr(self.layers, {quoted(name)}).forward(x, memory, {rest})\n"
+        lines += f"x = getattr(self.layers, {quote(name)}).forward(x, memory, {rest})\n"
     lines += "return x" if m.norm is None else "return self.norm.forward(x)"
     return _DECODER.replace("?", "Optional[bool]=None"), lines, "Tensor"
 
@@ -403,7 +403,7 @@ def _pad(mode: str) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         value = getattr(m, "value", None)
         last = "" if mode != "constant" else f", {float(value or 0)}"
-        return _PLAIN, f"return torch.pad(input, {list(m.padding)}, {quoted(mode)}{last})", "Tensor"
+        return _PLAIN, f"return torch.pad(input, {list(m.padding)}, {quote(mode)}{last})", "Tensor"
 
     return text
 
@@ -468,7 +468,7 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "ELU": _activation("elu", "torch.{name}(input, {m.alpha})"),
     "CELU": _activation("celu", "torch.{name}(input, {m.alpha})"),
     "Threshold": _activation("threshold", "torch.{name}(input, {m.threshold}, {m.value})"),
-    "GELU": lambda m: (_PLAIN, f"return torch.gelu(input, approximate={quoted(m.approximate)})", "Tensor"),
+    "GELU": lambda m: (_PLAIN, f"return torch.gelu(input, approximate={quote(m.approximate)})", "Tensor"),
     "Tanh": _of("torch.tanh(input)"),
     "Sigmoid": _of("torch.sigmoid(input)"),
     "LogSigmoid": _of("torch.log_sigmoid(input)"),

@@ -23,7 +23,7 @@ from .._jit_internal import is_ignored_fn, should_drop
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
-from .._types.source import literal, parse
+from .._types.python_source import literal, parse
 from ._calls import LATER, Calls
 from ._codes import code_of
 from ._flow import Flow

@@ -15,8 +15,8 @@ import torchlite as torch
 
 from .._dispatch import call
 from .._dispatch.call import Tensor
-from .._dispatch.interceptors import Interceptor, Resumed, Writing
-from .._dispatch.record import ABSENT
+from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, InPlaceCall
+from .._dispatch.op_record import ABSENT
 from .._dispatch.tracing import Trace
 from .._library.dispatching import presented
 from .._library.operators import LibraryOp
@@ -264,13 +264,13 @@ class Recorder(Interceptor):
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """Run an op and write it down."""
-        writes = function.__class__ is Writing
+        writes = function.__class__ is InPlaceCall
         found = None
         if not STATE.inside:
             found = self._statement_of(op, args, kwargs, writes)
             if found is None and not writes and op.is_implicit and function is op.function:
-                with Resumed(self):
-                    return call.below(op, function, args, kwargs)
+                with ReenabledInterceptor(self):
+                    return call.without_interceptors(op, function, args, kwargs)
         with _Inside():
             result = function(*_unsized(args), **{n: _unsized((v,))[0] for n, v in kwargs.items()})
         if STATE.inside:

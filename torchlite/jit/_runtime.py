@@ -15,7 +15,7 @@ from torchlite.nn.parameter import Parameter
 
 from .._aten.allowed import check_pieces
 from .._dispatch.call import Tensor
-from .._dispatch.runtime import MODE
+from .._dispatch.dispatch_state import MODE
 from .._types.devices import device as device_type
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future

@@ -18,7 +18,7 @@ from .._serialization.files import replacing
 from .._serialization.writing import Storages
 from .._types import dtypes
 from .._types.devices import device
-from .._types.source import parse
+from .._types.python_source import parse
 from ..serialization import location_tag
 from ._codes import code_of
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._types.devices import device
-from .._types.source import compile_function, compile_source, identifier
+from .._types.python_source import compile_function, compile_source, identifier
 from ._builtins import TENSORS, Gathering, Operator, Plan
 from ._codes import dtype_of
 from ._holes import HOLE, Hole

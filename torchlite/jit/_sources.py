@@ -22,7 +22,7 @@ from typing import Any
 import torchlite as torch
 
 from .._jit_internal import BroadcastingListCls
-from .._types.source import parse
+from .._types.python_source import parse
 from ..futures import Future
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import torchlite as torch
 
-from .._device.generators import default_copies, drawing_apart
+from .._device.generators import copy_default_generators, use_copied_generators
 from .._dispatch.call import Tensor
 from .._dispatch.mode_restoring import restores_modes
-from .._types.source import attribute, is_identifier, quoted
+from .._types.python_source import attribute, is_identifier, quote
 from ._modules import RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
 from ._program import Program, ScriptClass
 from ._recorder import Methods, Recorder, TracedSize
@@ -128,7 +128,7 @@ def path_of(names: tuple[str, ...], root: str = "self") -> str:
 
 def declared(name: str, kind: str) -> str:
     """The line of a class that declares an attribute."""
-    return f"  {name} : {kind}\n" if is_identifier(name) else f"  __annotations__[{quoted(name)}] = {kind}\n"
+    return f"  {name} : {kind}\n" if is_identifier(name) else f"  __annotations__[{quote(name)}] = {kind}\n"
 
 
 def head_of(module: Any, name: str) -> list[str]:
@@ -137,7 +137,7 @@ def head_of(module: Any, name: str) -> list[str]:
     parameters = [n for n, p in module._parameters.items() if p is not None]
     buffers = [n for n, b in module._buffers.items() if b is not None]
     for label, found in (("__parameters__", parameters), ("__buffers__", buffers)):
-        lines.append(f"  {label} = [" + "".join(f"{quoted(n)}, " for n in found) + "]\n")
+        lines.append(f"  {label} = [" + "".join(f"{quote(n)}, " for n in found) + "]\n")
     lines += [declared(n, "Tensor") for n in (*parameters, *buffers)]
     absent = [n for n, p in (*module._parameters.items(), *module._buffers.items()) if p is None]
     return [*lines, *(declared(n, "NoneType") for n in absent), "  training : bool\n"]
@@ -415,9 +415,9 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _Checking) 
     for extra in checking.inputs or ():
         sets.append((_as_inputs(extra), {}))
     for given, named in sets:
-        results, start = [], default_copies()
+        results, start = [], copy_default_generators()
         for program in (run, made):
-            with torch.no_grad(), drawing_apart(start):
+            with torch.no_grad(), use_copied_generators(start):
                 results.append(program(*[_copied(v) for v in given], **{n: _copied(v) for n, v in named.items()}))
         wanted, found = results
         for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):

@@ -19,7 +19,7 @@ from .._jit_internal import is_ignored_fn
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
-from .._types.source import compile_function, is_identifier
+from .._types.python_source import compile_function, is_identifier
 from ._nn_texts import FUNCTIONS
 from ._sources import Definition
 from ._state import of_library

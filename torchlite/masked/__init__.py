@@ -10,10 +10,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .._dispatch import F
-from .._dispatch.checks import anywhere
+from .._dispatch.argument_checks import any_true
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
-from .._types.refused import refusing
+from .._types.unsupported import unsupported_function
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -31,7 +31,7 @@ _REFUSED = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tens
 
 def __getattr__(name: str) -> Any:
     if name in _REFUSED:
-        return refusing(f"torch.masked.{name}")
+        return unsupported_function(f"torch.masked.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
@@ -204,7 +204,7 @@ def median(
     dim = _dims(x, dim)[0] if x.ndim else dim
     if mask is None:
         return F.median(x, dim, keepdim)[0]
-    if anywhere(F.isnan(x)):
+    if any_true(F.isnan(x)):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     return F.nanmedian(_filled(x, mask, math.nan), dim, keepdim)[0]
 

@@ -18,7 +18,7 @@ import threading
 from multiprocessing import *
 from typing import Any
 
-from torchlite._settings.temporary import for_multiprocessing
+from torchlite._settings.temporary_folders import use_for_multiprocessing
 
 from . import reductions
 from .reductions import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
@@ -43,7 +43,7 @@ __all__ += multiprocessing.__all__  # type: ignore[attr-defined]
 def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
     """Python's context of a start method."""
     if method == "forkserver":
-        for_multiprocessing()
+        use_for_multiprocessing()
     return multiprocessing.get_context(method)
 
 

@@ -14,16 +14,16 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import torchlite as torch
-from torchlite._settings import forks
-from torchlite._settings.temporary import for_multiprocessing
-from torchlite._tensor.shared_memory import Sharing, map_descriptor, map_file, mapping_of, new_name, unlink
+from torchlite._settings import fork_locks
+from torchlite._settings.temporary_folders import use_for_multiprocessing
+from torchlite._tensor.shared_memory import SharingStrategy, map_descriptor, map_file, mapping_of, new_name, unlink
 from torchlite._tensor.storage import owner_of, storage_on
 from torchlite.nn import Parameter
 from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}
 _known: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()  # arrays by their memory
-_lock = forks.hold(threading.RLock())
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
@@ -33,12 +33,12 @@ def set_sharing_strategy(new_strategy: str) -> None:
     """
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
-    Sharing.strategy = new_strategy
+    SharingStrategy.strategy = new_strategy
 
 
 def get_sharing_strategy() -> str:
     """What `set_sharing_strategy` set."""
-    return Sharing.strategy
+    return SharingStrategy.strategy
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -113,7 +113,7 @@ def reduce_storage(storage: Any) -> Any:
             _known[mapping.identity] = memory
         if mapping.filename is None:
             if get_spawning_popen() is None:  # the receiver fetches it through a socket
-                for_multiprocessing()
+                use_for_multiprocessing()
             return rebuild_storage_fd, (DupFd(mapping.descriptor), storage.nbytes())
         if not mapping.own:
             return rebuild_storage_filename, (mapping.filename, storage.nbytes(), False)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from torchlite._settings.temporary import for_multiprocessing, process_folder
+from torchlite._settings.temporary_folders import use_for_multiprocessing, process_folder
 
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
@@ -176,7 +176,7 @@ def start_processes(
     """
     context: Any = multiprocessing.get_context(start_method)
     if start_method == "forkserver":
-        for_multiprocessing()
+        use_for_multiprocessing()
 
     def start(number: int) -> tuple[Any, str]:
         # An error comes as a file, which is there or not however the process ended: a pipe would need to be read.

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
-from torchlite._dispatch.codegen import in_place_method
+from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
-from torchlite._dispatch.tracing import handled as _handled
+from torchlite._dispatch.tracing import trace_function as _handled
 from torchlite._ops.embedding import check_indices
-from torchlite._types.refused import refusing
+from torchlite._types.unsupported import unsupported_function
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -46,7 +46,7 @@ else:
         elif name == "grad":
             found = torch.nn.grad
         elif name in ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType"):
-            found = refusing(f"torch.nn.functional.{name}")
+            found = unsupported_function(f"torch.nn.functional.{name}")
         elif name == "grouped_mm":
             from ._grouped import grouped_mm as found
         elif name in (

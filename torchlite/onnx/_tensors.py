@@ -12,7 +12,7 @@ import numpy as np
 import torchlite as torch
 
 from .._serialization.files import opened
-from .._types.layouts import MOST_DIMS
+from .._types.layouts import MAX_DIMS
 from ._protobuf import Message
 from ._types import NAMES, NARROW, unpacked
 from .errors import OnnxFileError
@@ -52,7 +52,7 @@ class Elements:
             raise OnnxFileError(f"{where}: there is no type of elements {tensor.data_type}")
         name = NAMES[tensor.data_type]
         shape = tuple(int(n) for n in tensor.dims)
-        if len(shape) > MOST_DIMS or any(n < 0 for n in shape) or math.prod(shape) >= 1 << 62:
+        if len(shape) > MAX_DIMS or any(n < 0 for n in shape) or math.prod(shape) >= 1 << 62:
             raise OnnxFileError(f"{where}: its shape is {str(list(shape))[:200]}")
         if 0 in shape and math.prod(n or 1 for n in shape) > _EMPTY:
             raise OnnxFileError(f"{where}: it has no elements, and its shape is {str(list(shape))[:200]}")

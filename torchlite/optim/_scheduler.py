@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .._dispatch.recording import as_one
+from .._dispatch.kernel_recorder import record_as_single_step
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LRScheduler:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
-            cls.step = as_one(cls.__dict__["step"])  # type: ignore[method-assign]
+            cls.step = record_as_single_step(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def _initial_step(self):
         self._step_count = 0
@@ -105,7 +105,7 @@ class LRScheduler:
         """The rates for `last_epoch`, one for each group."""
         raise NotImplementedError
 
-    @as_one
+    @record_as_single_step
     def step(self, epoch: int | None = None) -> Any:
         """Go to the next epoch (or to `epoch`) and set the groups' rates."""
         if self._step_count == 1 and not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torchlite as torch
 from torchlite._device.streams import CAPTURES
-from torchlite._dispatch.recording import RECORDERS, recorder_here
-from torchlite._ops import optim as _multi
+from torchlite._dispatch.kernel_recorder import RECORDERS, current_recorder
+from torchlite._ops import fused_optim as _multi
 from torchlite.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _with_hooks(step):
     def run(self, *args, **kwargs):
         if CAPTURES and "capturable" in self.defaults:
             self._cuda_graph_capture_health_check()
-        if RECORDERS and (recorder := recorder_here()) is not None:
+        if RECORDERS and (recorder := current_recorder()) is not None:
             return recorder.as_one(run, self, args, kwargs)
         # A wrapper may go without Optimizer's __init__.
         before = getattr(self, "_optimizer_step_pre_hooks", _NO_HOOKS)

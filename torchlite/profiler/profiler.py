@@ -332,7 +332,7 @@ class profile:
         recorder = getattr(self.profiler, "_recorder", None)
         if recorder is None or not self._recording:
             return
-        active = any(r is recorder for r in _autograd.CURRENT.recorders)
+        active = any(r is recorder for r in _autograd.CURRENT_PROFILERS.recorders)
         if enable and not active:
             recorder.__enter__()
         elif not enable and active:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._sparse.build import sparse_coo_tensor
 from .._tensor import Tensor
-from .._tensor.legacy_types import _TypedTensor, typed
+from .._tensor.legacy_types import _TypedTensor, typed_tensor_class
 from .._types.layouts import sparse_coo
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _warn(form: str) -> None:
 
 def sparse_type(name: str, where: str = "cpu") -> Any:
     """The class of that name: `torch.sparse.FloatTensor`, `torch.cuda.sparse.FloatTensor`."""
-    d: dtypes.dtype = typed(name, where).dtype
+    d: dtypes.dtype = typed_tensor_class(name, where).dtype
     module = "torch.sparse" if where == "cpu" else f"torch.{where}.sparse"
     doc = f"COO tensors of {d} on {where}: made from indices and values, or from sizes (without elements)."
     return _SparseType(name, (), {"dtype": d, "where": where, "__module__": module, "__doc__": doc})

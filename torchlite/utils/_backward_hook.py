@@ -4,7 +4,7 @@ import warnings
 
 import torchlite as torch
 from torchlite.autograd import Function
-from torchlite.autograd.hooking import checked_all
+from torchlite.autograd.hook_runner import check_hook_results
 
 
 class BackwardHookFunction(Function):
@@ -25,7 +25,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        return (None, None, *checked_all(grads, ctx.callback(grads), ctx.callback))
+        return (None, None, *check_hook_results(grads, ctx.callback(grads), ctx.callback))
 
 
 def _as_tuple(value):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._types.names import root
+from .._types.package_name import package_name
 
 Context = Any
 PyTree = Any
@@ -122,7 +122,7 @@ def node_type(tree: Any) -> Any:
     if kind not in SUPPORTED_NODES:
         if is_namedtuple_class(kind):
             return namedtuple
-        if kind.__module__ == f"{root()}.return_types":  # what an op of several results returned
+        if kind.__module__ == f"{package_name()}.return_types":  # what an op of several results returned
             SUPPORTED_NODES[kind] = _sequence(kind)
     return kind
 

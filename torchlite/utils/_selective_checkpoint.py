@@ -11,7 +11,7 @@ from .._aten import OpOverload, OpOverloadPacket, ops, without_name
 from .._aten.matching import matched
 from .._dispatch import call
 from .._dispatch.interceptors import Interceptor
-from .._dispatch.replay import Kept, replayed
+from .._dispatch.cached_results import CachedResult, replay_op
 from .._library.operators import LibraryOp
 from .._tensor import Tensor
 from ._pytree import tree_leaves, tree_map_only
@@ -78,10 +78,10 @@ class _Selective(Interceptor):
             before, self.whole = self.whole, wanted
             try:
                 with self:
-                    return call.below(op, function, args, kwargs)
+                    return call.without_interceptors(op, function, args, kwargs)
             finally:
                 self.whole = before
-        if not wanted or op.hidden:
+        if not wanted or op.aux_outputs:
             return function(*args, **kwargs)
         return self.kept(op, name, function, args, kwargs)
 
@@ -129,7 +129,7 @@ class _CachingTorchDispatchMode(_Selective):
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        self.storage[name].append(Kept(result))
+        self.storage[name].append(CachedResult(result))
         return result
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
@@ -144,7 +144,7 @@ class _CachedTorchDispatchMode(_Selective):
     is_recompute = True
 
     def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
-        return replayed(op, args, kwargs, self.taken(name))
+        return replay_op(op, args, kwargs, self.taken(name))
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
         return tree_map_only(Tensor, Tensor.detach, self.taken(name).result)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import Tensor
 from .._dispatch.interceptors import Interceptor
-from .._dispatch.public import torch
+from .._dispatch.public_functions import torch
 from ..accelerator import current_accelerator
 from ..amp.autocast_mode import as_now
 from ..autograd import Function, backward

@@ -11,18 +11,18 @@ from __future__ import annotations
 import sys
 import types
 
-from .._settings.switches import SWITCHES
+from .._settings.backend_flags import FLAGS
 
 
 class _Module(types.ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
         """Whether memory that is not set is filled in deterministic mode."""
-        return SWITCHES.fill_uninitialized_memory
+        return FLAGS.fill_uninitialized_memory
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
-        SWITCHES.fill_uninitialized_memory = bool(mode)
+        FLAGS.fill_uninitialized_memory = bool(mode)
 
 
 sys.modules[__name__].__class__ = _Module

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
-from torchlite.autograd import _flops
+from torchlite.autograd import _flop_counter
 from torchlite.utils import _pytree
 from torchlite.utils._python_dispatch import TorchDispatchMode
 from torchlite.utils.module_tracker import ModuleTracker
@@ -57,7 +57,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
 @register_flop_formula([aten.mm, aten.bmm])
 def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """Of a product."""
-    return _flops.product(a_shape, b_shape)
+    return _flop_counter.matmul_flops(a_shape, b_shape)
 
 
 bmm_flop = mm_flop
@@ -66,7 +66,7 @@ bmm_flop = mm_flop
 @register_flop_formula([aten.addmm, aten.baddbmm])
 def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """Of a product to which something is added."""
-    return _flops.product(a_shape, b_shape)
+    return _flop_counter.matmul_flops(a_shape, b_shape)
 
 
 baddbmm_flop = addmm_flop
@@ -74,7 +74,7 @@ baddbmm_flop = addmm_flop
 
 def conv_flop_count(x_shape: Any, w_shape: Any, out_shape: Any, transposed: bool = False) -> int:
     """Of a convolution, by its shapes."""
-    return _flops.convolution(x_shape, w_shape, out_shape, transposed)
+    return _flop_counter.conv_flops(x_shape, w_shape, out_shape, transposed)
 
 
 @register_flop_formula([aten.convolution])
@@ -83,7 +83,7 @@ def conv_flop(
     out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
     """Of a convolution."""
-    return _flops.convolution(x_shape, w_shape, out_shape, transposed)
+    return _flop_counter.conv_flops(x_shape, w_shape, out_shape, transposed)
 
 
 @register_flop_formula([aten.convolution_backward])
@@ -92,12 +92,12 @@ def conv_backward_flop(
     transposed: bool, _output_padding: Any, _groups: int, output_mask: Any, out_shape: Any = None,
 ) -> int:  # fmt: skip
     """Of a convolution's gradients."""
-    return _flops.convolution_backward(grad_out_shape, x_shape, w_shape, output_mask, transposed)
+    return _flop_counter.conv_backward_flops(grad_out_shape, x_shape, w_shape, output_mask, transposed)
 
 
 def sdpa_flop_count(query_shape: Any, key_shape: Any, value_shape: Any) -> int:
     """Of attention, by its shapes."""
-    return _flops.attention(query_shape, key_shape, value_shape)
+    return _flop_counter.sdpa_flops(query_shape, key_shape, value_shape)
 
 
 @register_flop_formula([aten._scaled_dot_product_flash_attention_for_cpu])
@@ -105,7 +105,7 @@ def sdpa_flop(
     query_shape: Any, key_shape: Any, value_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any
 ) -> int:
     """Of attention."""
-    return _flops.attention(query_shape, key_shape, value_shape)
+    return _flop_counter.sdpa_flops(query_shape, key_shape, value_shape)
 
 
 @register_flop_formula([aten._scaled_dot_product_flash_attention_for_cpu_backward])
@@ -114,7 +114,7 @@ def sdpa_backward_flop(
     **kwargs: Any,
 ) -> int:  # fmt: skip
     """Of attention's gradients."""
-    return _flops.attention_backward(query_shape, key_shape, value_shape)
+    return _flop_counter.sdpa_backward_flops(query_shape, key_shape, value_shape)
 
 
 _UNITS = ("", "K", "M", "B", "T")

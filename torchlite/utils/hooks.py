@@ -22,9 +22,9 @@ def unserializable_hook(f):
 
 def warn_if_has_hooks(tensor):
     """A warning for each hook on a tensor that would not be in its pickle."""
-    from .._tensor.pickling import warn_of_hooks
+    from .._tensor.pickling import warn_hooks_not_pickled
 
-    warn_of_hooks(tensor)
+    warn_hooks_not_pickled(tensor)
 
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def _runs(x: Array, order: Array) -> tuple[Array, Array, Array]:
     return values, inverse, lengths
 
 
-def unique_flat(input, return_inverse=False, return_counts=False):
+def _unique_flat(input, return_inverse=False, return_counts=False):
     """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
     for).
     """
@@ -137,7 +137,7 @@ def _slices(rows: Array, shape: tuple[int, ...], kind: str, dim: int) -> Array:
     return _moved(view_of(rows, shape, row_major(shape)[1], 0), 0, dim)
 
 
-def unique_rows(input, dim):
+def _unique_rows(input, dim):
     dim = wrap_dim(dim, input.ndim)
     if not input.size:
         if input.shape[dim]:
@@ -149,7 +149,7 @@ def unique_rows(input, dim):
     return _slices(values, x.shape[1:], x.kind, dim), inverse, counts
 
 
-def unique_runs(input, dim=None):
+def _unique_runs(input, dim=None):
     """Elements (or slices along `dim`) that differ from the one before; inverse and counts as for unique."""
     if not input.size:
         if dim is None:

@@ -114,7 +114,7 @@ def masked_scatter(input, mask, source):
     return out
 
 
-def repeat_interleave_index(repeats):
+def _repeat_interleave_indices(repeats):
     """The index that repeats element i `repeats[i]` times. Waits for the device: the sum decides the shape."""
     kind = from_np(repeats.dtype)
     if kind.category != 1 or repeats.kind[0] == "u":

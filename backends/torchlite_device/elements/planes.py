@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._settings.switches import SWITCHES
+from torchlite._settings.backend_flags import FLAGS
 from torchlite_kernels import atomics
 from torchlite_kernels import planes as texts
 from torchlite_kernels.kinds import CATEGORY
@@ -195,7 +195,7 @@ def scatter_planes(operation: str, out: Planes, index: Planes, source: Planes, w
     parallel = (
         not device.is_cpu
         and (operation == "set" or atomics.possible(operation, out.array.kind, device.long_atomics))
-        and not (SWITCHES.deterministic and _depends_on_order(operation, out.array.kind))
+        and not (FLAGS.deterministic and _depends_on_order(operation, out.array.kind))
     )
     text, kinds, widths = _scatter_program(device, operation, out.array, source.array, index.array, parallel)
     tail = (*out.steps, *index.steps, *source.steps, size, wrap)

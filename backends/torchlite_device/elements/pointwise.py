@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import REGISTRY
-from torchlite._dispatch.promotion import number_in
-from torchlite._types.dtypes import ALL, finfo, from_np
+from torchlite._dispatch.type_promotion import cast_scalar
+from torchlite._types.dtypes import BY_NAME, finfo, from_np
 from torchlite_kernels.activation_rules import RULES as ACTIVATIONS
 from torchlite_kernels.kinds import CATEGORY, KINDS, REAL_KIND
 from torchlite_kernels.pointwise import Rule
@@ -29,7 +29,7 @@ KERNELS: dict[str, Any] = {}
 
 
 def _scalar_name(kind: str) -> str:
-    return ALL[KINDS[kind].numpy].scalar_name
+    return BY_NAME[KINDS[kind].numpy].scalar_name
 
 
 def _not_implemented(kernel: str, kind: str) -> NotImplementedError:
@@ -293,7 +293,7 @@ def clamp(input, min=None, max=None, out=None):
     )
 
 
-KERNELS["_clamp_tensors"] = KERNELS["_clamp_numbers"] = clamp
+KERNELS["_clamp_tensors"] = KERNELS["_clamp_scalars"] = clamp
 _WORDS = {
     "float32": "float",
     "float64": "double",
@@ -316,12 +316,12 @@ def _same_kind(input: Array, value: Array, name: str) -> None:
 def lerp(input, end, weight, out=None):
     _same_kind(input, end, "end")
     if weight.__class__ is not Array:
-        return apply(RULES["_lerp_number"], (input, end, weight), (), out)
+        return apply(RULES["_lerp_scalar"], (input, end, weight), (), out)
     _same_kind(input, weight, "weight")
     return apply(RULES["_lerp_tensor"], (input, end, weight), (), out)
 
 
-KERNELS["_lerp_tensor"] = KERNELS["_lerp_number"] = lerp
+KERNELS["_lerp_tensor"] = KERNELS["_lerp_scalar"] = lerp
 
 
 @both_ways
@@ -407,10 +407,10 @@ def _masked_fill(input, mask, value, out=None):
                 "dimension(s)."
             )
         if value.kind != input.kind and value.kind != "b8":
-            number_in(to_numpy(value).item(), from_np(input.dtype))
+            cast_scalar(to_numpy(value).item(), from_np(input.dtype))
         value = cast(value, input.kind)
     else:
-        value = number_in(value, from_np(input.dtype))
+        value = cast_scalar(value, from_np(input.dtype))
     return choose(mask, value, input, out)
 
 

@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_kernels.kinds import KINDS
 from torchlite_kernels.philox import BINOMIAL, BISECT, POISSON, from_memory, integers, numbers
 
@@ -35,7 +35,7 @@ class Engine:
     """A stream of Philox4x32-10: its seed, and as `offset` the number of blocks of four words that have been used."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.lock = forks.hold(threading.RLock())
+        self.lock = fork_locks.acquire_before_fork(threading.RLock())
         self.manual_seed(seed)
 
     def manual_seed(self, seed: int) -> None:
@@ -194,33 +194,33 @@ def _edge(low: float, high: float, kind: str) -> float:
 
 
 @on_device
-def random_uniform(device, size, dtype, low, high, generator):
+def _random_uniform(device, size, dtype, low, high, generator):
     low, high = float(low), float(high)
     return _drawn(device, size, dtype, "uniform", generator, low, high - low, _edge(low, high, kind_of(dtype.np)))
 
 
 @on_device
-def random_normal(device, size, dtype, mean, std, serial, generator):
+def _random_normal(device, size, dtype, mean, std, serial, generator):
     return _drawn(device, size, dtype, "normal", generator, float(mean), float(std))
 
 
 @on_device
-def random_log_normal(device, size, dtype, mean, std, generator):
+def _random_log_normal(device, size, dtype, mean, std, generator):
     return _drawn(device, size, dtype, "log_normal", generator, float(mean), float(std))
 
 
 @on_device
-def random_exponential(device, size, dtype, lambd, generator):
+def _random_exponential(device, size, dtype, lambd, generator):
     return _drawn(device, size, dtype, "exponential", generator, -1.0 / float(lambd))
 
 
 @on_device
-def random_cauchy(device, size, dtype, median, sigma, generator):
+def _random_cauchy(device, size, dtype, median, sigma, generator):
     return _drawn(device, size, dtype, "cauchy", generator, float(median), float(sigma))
 
 
 @on_device
-def random_geometric(device, size, dtype, p, generator):
+def _random_geometric(device, size, dtype, p, generator):
     return _drawn(device, size, dtype, "geometric", generator, 1.0 / math.log1p(-float(p)))
 
 
@@ -230,12 +230,12 @@ def limit_of(p: float) -> int:
 
 
 @on_device
-def random_bernoulli(device, size, dtype, p, generator):
+def _random_bernoulli(device, size, dtype, p, generator):
     return _drawn(device, size, dtype, "below", generator, 1.0 if p > 0 else 0.0, limit=limit_of(p))
 
 
 @on_device
-def random_keep(device, size, dtype, p, generator):
+def _random_keep_mask(device, size, dtype, p, generator):
     return _drawn(device, size, dtype, "below", generator, 1.0 / (1.0 - p) if p < 1 else 0.0, limit=limit_of(1.0 - p))
 
 
@@ -248,17 +248,17 @@ def _whole(device: Device, size, dtype, low: int, span: int, bits: int, engine: 
 
 
 @on_device
-def random_integers(device, size, dtype, low, span, generator):
+def _random_integers(device, size, dtype, low, span, generator):
     return _whole(device, size, dtype, low, span, 32 if span < 1 << 28 else 64, generator)
 
 
 @on_device
-def random_words(device, size, dtype, span, generator):
+def _random_bits(device, size, dtype, span, generator):
     return _whole(device, size, dtype, 0, span, 32, generator)
 
 
 @on_device
-def random_permutation(device, size, dtype, generator):
+def _random_permutation(device, size, dtype, generator):
     """The order of random keys of 64 bits."""
     keys = _launched(device, size, "i64", _integers(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0)
     return cast(sort(keys)[1], kind_of(dtype.np))
@@ -282,17 +282,17 @@ def _each(source: str, signature: str, operands: tuple[Array, ...], out: Array, 
     return out
 
 
-def random_poisson(rate, generator):
+def _random_poisson(rate, generator):
     return _each(POISSON, "", (contiguous_array(rate),), empty(rate.device, rate.shape, rate.kind), generator)
 
 
-def random_binomial(count, prob, generator):
+def _random_binomial(count, prob, generator):
     shape = broadcast_shape([count.shape, prob.shape])
     operands = (contiguous_array(repeated_to(count, shape)), contiguous_array(repeated_to(prob, shape)))
     return _each(BINOMIAL, "", operands, empty(prob.device, shape, prob.kind), generator)
 
 
-def random_multinomial(weights, num_samples, generator):
+def _random_multinomial(weights, num_samples, generator):
     """With replacement: bisection of the running sums of each row."""
     if weights.kind in ("f16", "bf16"):
         weights = cast(weights, "f32")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from torchlite._dispatch.shapes import triangle
+from torchlite._dispatch.shapes import tril_size
 from torchlite_kernels.ranges import PAIRS, SPACED
 
 from ..machinery.array import Array, empty, kind_of
@@ -77,7 +77,7 @@ def _identity_matrix(device, n, m, dtype):
 
 
 def _pairs(device: Device, rows: int, columns: int, offset: int, dtype, lower: int) -> Array:
-    below = triangle(rows, columns, offset - 1 + lower)
+    below = tril_size(rows, columns, offset - 1 + lower)
     count = below if lower else rows * columns - below
     out = empty(device, (2, count), kind_of(dtype.np))
     if count:

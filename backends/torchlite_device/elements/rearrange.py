@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.checks import check_roll, check_windows, diagonal_dims, seen_as
+from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagonal_dims, view_dtype_geometry
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_kernels import rearrange as texts
@@ -278,7 +278,7 @@ def repeat(input, repeats):
 def unfold(input, dimension, size, step):
     dim = wrap_dim(dimension, input.ndim)
     length = input.shape[dim] if input.ndim else 1
-    check_windows(dim, length, size, step)
+    check_unfold(dim, length, size, step)
     if not input.ndim:
         return view_of(input, (size,), (1,), input.offset)
     shape, steps = input.shape, input.steps
@@ -335,7 +335,7 @@ def view_as_complex(input):
 
 def _view_dtype(input, dtype):
     kind = kind_of(dtype.np)
-    return _seen_as(input, kind, *seen_as(input.shape, input.steps, input.offset, from_np(input.dtype), dtype))
+    return _seen_as(input, kind, *view_dtype_geometry(input.shape, input.steps, input.offset, from_np(input.dtype), dtype))
 
 
 # Elements added up where a layout puts them

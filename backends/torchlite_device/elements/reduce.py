@@ -7,7 +7,7 @@ import math
 import struct
 from typing import Any
 
-from torchlite._dispatch.checks import mean_error
+from torchlite._dispatch.argument_checks import mean_dtype_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.reduce import MORE, OPS, REAL_OF, acc_kind, aux_kind, reduction_text, work_kind
@@ -289,7 +289,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     else:
         kind = input.kind
     if kind in WHOLE:
-        raise mean_error(from_np(input.dtype), dtype)
+        raise mean_dtype_error(from_np(input.dtype), dtype)
     return reduce("mean", input, dim, keepdim, kind, work_kind(kind))
 
 

@@ -123,6 +123,6 @@ def logcumsumexp(input, dim):
     return scan("logcumsumexp", input, dim, input.kind, work_kind(input.kind))[0]
 
 
-def linear_recurrence(factor, term, dim):
+def _linear_recurrence(factor, term, dim):
     """out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
-    return scan("linear_recurrence", term, dim, term.kind, work_kind(term.kind), factor)[0]
+    return scan("_linear_recurrence", term, dim, term.kind, work_kind(term.kind), factor)[0]

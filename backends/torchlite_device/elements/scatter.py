@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch.checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np, iinfo
 from torchlite_kernels.kinds import CATEGORY

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dispatch.checks import check_sorter
+from torchlite._dispatch.argument_checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.sort import sort_text, wide

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torchlite._dispatch.checks import histogram_range
+from torchlite._dispatch.argument_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.reduce import WORK, work_kind
@@ -138,7 +138,7 @@ def histc(input, bins=100, min=0, max=0):
     return _histogram(contiguous_array(input), bins, _SPREAD, input.kind, None, low, high)
 
 
-def histogram_counts(input, edges, weight=None):
+def _histogram_counts(input, edges, weight=None):
     """How much of `input` (samples, dimensions) falls between the edges of each dimension; the last bin is closed."""
     check_takes(input, "f", "histogramdd")
     device, dims = input.device, input.shape[-1]

@@ -34,11 +34,11 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-def eigh_core(input, UPLO):
+def _eigh_core(input, UPLO):
     return _eigh(input, UPLO, 1)
 
 
-def eigvalsh_core(input, UPLO):
+def _eigvalsh_core(input, UPLO):
     return _eigh(input, UPLO, 0)[0]
 
 
@@ -61,9 +61,9 @@ def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
     return values, vectors
 
 
-def eig_core(input):
+def _eig_core(input):
     return _eig(input, 1)
 
 
-def eigvals_core(input):
+def _eigvals_core(input):
     return _eig(input, 0)[0]

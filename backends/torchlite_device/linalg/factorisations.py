@@ -56,7 +56,7 @@ def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     return a, pivots, info
 
 
-def lu_core(input):
+def _lu_core(input):
     return factor_lu(input)
 
 
@@ -86,14 +86,14 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
     )
 
 
-def solve_core(A, B):
+def _solve_core(A, B):
     a, pivots, info = factor_lu(A)
     x = copies(B, broadcast_shape((A.shape[:-2], B.shape[:-2])))
     _solve_factored(a, pivots, info, x)
     return x, info
 
 
-def inv_core(input):
+def _inv_core(input):
     a, pivots, info = factor_lu(input)
     x = empty(input.device, input.shape, input.kind)
     n = input.shape[-1]
@@ -110,15 +110,15 @@ def _determinant(input: Array, logs: int) -> tuple[Array, Array]:
     return value, logarithm
 
 
-def det_core(input):
+def _det_core(input):
     return _determinant(input, 0)[0]
 
 
-def slogdet_core(input):
+def _slogdet_core(input):
     return _determinant(input, 1)
 
 
-def pivots_to_permutation(pivots, size):
+def _pivots_to_permutation(pivots, size):
     pivots = contiguous_array(pivots)
     *batch, k = pivots.shape
     order, device = empty(pivots.device, (*batch, size), "i64"), pivots.device
@@ -130,8 +130,8 @@ def pivots_to_permutation(pivots, size):
     return order
 
 
-def permutation_matrix(pivots, size, dtype):
-    order = pivots_to_permutation(pivots, size)
+def _permutation_matrix(pivots, size, dtype):
+    order = _pivots_to_permutation(pivots, size)
     kind = kind_of(dtype.np)
     out = empty(order.device, (*order.shape, size), kind)
     if out.size:
@@ -142,7 +142,7 @@ def permutation_matrix(pivots, size, dtype):
     return out
 
 
-def triangular_core(A, B, upper, unitriangular):
+def _triangular_core(A, B, upper, unitriangular):
     batch = broadcast_shape((A.shape[:-2], B.shape[:-2]))
     x = copies(B, batch)
     n, k = x.shape[-2:]
@@ -171,7 +171,7 @@ def triangular_core(A, B, upper, unitriangular):
 # --- Cholesky, QR, LDL ---
 
 
-def cholesky_core(input):
+def _cholesky_core(input):
     found = input.device.factored("cholesky", input)
     if found is not None:
         return found
@@ -226,7 +226,7 @@ def geqrf(input):
     return factor_qr(input)
 
 
-def qr_core(input, mode):
+def _qr_core(input, mode):
     *batch, m, n = input.shape
     a, tau = factor_qr(input)
     rows = m if mode == "complete" else min(m, n)
@@ -235,7 +235,7 @@ def qr_core(input, mode):
     return (empty(a.device, (0,), a.kind) if mode == "r" else make_q(a, tau, rows)), r
 
 
-def ldl_core(input, hermitian):
+def _ldl_factor_core(input, hermitian):
     a = clone_row_major(input)
     pivots, info = empty(a.device, a.shape[:-1], "i32"), empty(a.device, a.shape[:-2], "i32")
     on_matrices(
@@ -254,7 +254,7 @@ def ldl_core(input, hermitian):
     return a, pivots, info
 
 
-def ldl_solve_core(LD, pivots, B, hermitian):
+def _ldl_solve_core(LD, pivots, B, hermitian):
     batch = broadcast_shape((LD.shape[:-2], B.shape[:-2]))
     x = copies(B, batch)
     n, k = x.shape[-2:]

@@ -185,7 +185,7 @@ def _over(x: Array, dim, sign: int, scale: float) -> Array:
 # --- the three kernels ---
 
 
-def fft_c2c(input, dim, scale, forward):
+def _fft_c2c_core(input, dim, scale, forward):
     if not dim or not input.size:
         return KERNELS["mul"](input, float(scale))
     return _over(contiguous_array(input), tuple(dim), 1 if forward else -1, float(scale))
@@ -199,7 +199,7 @@ def _narrowed(x: Array, dim: int, n: int) -> Array:
     return contiguous_array(view_of(x, _with_size(x.shape, dim, n), x.steps, x.offset))
 
 
-def fft_r2c(input, dim, scale, onesided):
+def _fft_r2c_core(input, dim, scale, onesided):
     kind, last = COMPLEX_KIND[input.kind], dim[-1]
     n = input.shape[last]
     size = n // 2 + 1 if onesided else n
@@ -227,7 +227,7 @@ def _pairs(x: Array, kind: str, n: int) -> Array:
     return out
 
 
-def fft_c2r(input, dim, scale, last_size):
+def _fft_c2r_core(input, dim, scale, last_size):
     device, kind, last = input.device, input.kind, dim[-1]
     real, n = REAL_KIND[kind], last_size
     shape = _with_size(input.shape, last, n)

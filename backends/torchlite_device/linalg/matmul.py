@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.checks import check_batches, check_factors, check_ranks
+from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, check_ndims
 from torchlite_kernels.gemm import THEN
 
 from ..elements.pointwise import KERNELS as POINTWISE
@@ -194,32 +194,32 @@ def _any_rank(
 
 def matmul(input, other):
     if input.kind != other.kind or input.kind in ("b8", "c32"):
-        check_factors(input, other)
+        check_matmul_dtypes(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
         return product(input, other)
     return _any_rank(input, other)
 
 
 def mm(input, mat2):
-    check_ranks(input, mat2, (2, 2))
-    check_factors(input, mat2)
+    check_ndims(input, mat2, (2, 2))
+    check_matmul_dtypes(input, mat2)
     return product(input, mat2)
 
 
 def bmm(input, mat2):
-    check_batches(input, mat2)
+    check_bmm(input, mat2)
     return product(input, mat2)
 
 
 def mv(input, vec):
-    check_ranks(input, vec, (2, 1))
-    check_factors(input, vec, "addmv_impl_cpu")
+    check_ndims(input, vec, (2, 1))
+    check_matmul_dtypes(input, vec, "addmv_impl_cpu")
     return _any_rank(input, vec)
 
 
 def _vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
-    check_ranks(a, b, (1, 1))
-    check_factors(a, b, name)
+    check_ndims(a, b, (1, 1))
+    check_matmul_dtypes(a, b, name)
     return _any_rank(a, b, conj=(conj, False))
 
 
@@ -239,27 +239,27 @@ def _added(input: Array, product_kind: str, beta: Any) -> Array | None:
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    check_ranks(mat1, mat2, (2, 2))
-    check_factors(mat1, mat2)
+    check_ndims(mat1, mat2, (2, 2))
+    check_matmul_dtypes(mat1, mat2)
     return product(mat1, mat2, _added(input, mat1.kind, beta), beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
-    check_ranks(mat, vec, (2, 1))
-    check_factors(mat, vec, "addmv_impl_cpu")
+    check_ndims(mat, vec, (2, 1))
+    check_matmul_dtypes(mat, vec, "addmv_impl_cpu")
     if input.ndim > 1:
         raise RuntimeError("addmv adds to a vector")
     return _any_rank(mat, vec, _added(input, mat.kind, beta), beta, alpha)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    check_batches(batch1, batch2)
+    check_bmm(batch1, batch2)
     return product(batch1, batch2, _added(input, batch1.kind, beta), beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    check_ranks(batch1, batch2, (3, 3))
-    check_factors(batch1, batch2, "bmm")
+    check_ndims(batch1, batch2, (3, 3))
+    check_matmul_dtypes(batch1, batch2, "bmm")
     (count, rows, inner), columns = batch1.shape, batch2.shape[2]
     if count != batch2.shape[0] or inner != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
@@ -274,7 +274,7 @@ def linear(input, weight, bias=None):
     if input.kind != weight.kind:
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if weight.kind == "b8":
-        check_factors(input, weight)
+        check_matmul_dtypes(input, weight)
     if len(weight.shape) != 2 or not input.shape:
         if len(weight.shape) != 1 or not input.shape or bias is not None:
             raise RuntimeError("linear: a matrix is wanted")

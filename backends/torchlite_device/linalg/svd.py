@@ -16,8 +16,8 @@ from ..machinery.pointwise_apply import cast
 from ..machinery.row_major import clone_row_major, contiguous_array
 from ..machinery.transfer import to_numpy
 from ..machinery.views import expand
-from .eigen import eigh_core
-from .factorisations import BLOCKED, LU, det_core, reflector_room
+from .eigen import _eigh_core
+from .factorisations import BLOCKED, LU, _det_core, reflector_room
 from .launching import count_of, on_elements, on_matrices, real_kind
 
 # --- singular values ---
@@ -86,11 +86,11 @@ def _converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array,
     return tuple(parts)  # type: ignore[return-value]
 
 
-def svd_core(input, full_matrices):
+def _svd_core(input, full_matrices):
     return _converged(decompose(input, bool(full_matrices)))
 
 
-def svdvals_core(input):
+def _svdvals_core(input):
     return _converged(decompose(input, False, False))[1]
 
 
@@ -138,13 +138,13 @@ def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
     return (contiguous_array(value), 0) if value.size == 1 else (contiguous_array(expand(value, batch)), 1)
 
 
-def pinv_core(input, rtol, atol, hermitian):
+def _pinv_core(input, rtol, atol, hermitian):
     *batch, rows, columns = input.shape
     device, kind = input.device, input.kind
     if not input.size:
         return full(device, (*batch, columns, rows), 0, kind)
     if hermitian:
-        values, u = eigh_core(input, "L")
+        values, u = _eigh_core(input, "L")
         vh = _adjoint(u)
     else:
         u, values, vh = _converged(decompose(input, False))
@@ -171,8 +171,8 @@ def pinv_core(input, rtol, atol, hermitian):
     return _product(_scaled(vh, _as_elements(inverse, kind), True), _adjoint(u))
 
 
-def lstsq_rank(input, rcond):
-    values = svdvals_core(input)
+def _lstsq_rank(input, rcond):
+    values = _svdvals_core(input)
     if not values.size:
         return full(input.device, values.shape[:-1], 0, "i64")
     rank = empty(input.device, values.shape[:-1], "i64")
@@ -192,7 +192,7 @@ def lstsq_rank(input, rcond):
     return rank
 
 
-def conj_cofactors(input, det):
+def _conj_cofactor_matrix(input, det):
     if not input.size:
         return empty(input.device, input.shape, input.kind)
     u, values, vh, _ = decompose(input, False)
@@ -205,8 +205,8 @@ def conj_cofactors(input, det):
         "ppppii",
         factors.size,
         values,
-        det_core(u),
-        det_core(vh),
+        _det_core(u),
+        _det_core(vh),
         factors,
         values.shape[-1],
     )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_kernels import gemm as texts
 
 from ..elements.creation import full
@@ -26,7 +26,7 @@ from .gemm import Sizes, forms_of, plan_of
 _ROUNDS = 6
 _LONGEST = 0.5  # seconds for a product, after which no new round begins
 _BETTER = 0.95  # of the usual form's time: what another form takes at most to be chosen
-_tuning = forks.renew(threading.RLock())  # one thread at a time
+_tuning = fork_locks.reinit_after_fork(threading.RLock())  # one thread at a time
 
 
 class Forms:

@@ -37,7 +37,7 @@ def _count(input: Array, axes: tuple[int, ...], keepdim: bool, kind: str) -> Arr
     return reshape(cast(count_nonzero(input, axes), kind), reduced_shape(input.shape, axes, keepdim))
 
 
-def cdist_core(x1, x2, p):
+def _cdist_core(x1, x2, p):
     batch = broadcast_shape((x1.shape[:-2], x2.shape[:-2]))
     rows, columns, n = x1.shape[-2], x2.shape[-2], x1.shape[-1]
     out = empty(x1.device, (*batch, rows, columns), x1.kind)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._dispatch.checks import storage_span
-from torchlite._types.dtypes import ALL
+from torchlite._dispatch.argument_checks import storage_nbytes_for
+from torchlite._types.dtypes import BY_NAME
 from torchlite_kernels.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Array:
 @functools.cache
 def dtype_of_kind(kind: str) -> np.dtype:
     """The NumPy dtype of a kind."""
-    return ALL[KINDS[kind].numpy].np
+    return BY_NAME[KINDS[kind].numpy].np
 
 
 _BY_NAME = {how.numpy: kind for kind, how in KINDS.items()}
@@ -164,7 +164,7 @@ def held_bytes(x: Array) -> int:
     owner = x if x.base is None else x.base
     if owner.contiguous:
         return owner.size * owner.dtype.itemsize
-    return storage_span(owner.shape, owner.steps, owner.dtype.itemsize)
+    return storage_nbytes_for(owner.shape, owner.steps, owner.dtype.itemsize)
 
 
 def bytes_of(x: Array) -> Array:

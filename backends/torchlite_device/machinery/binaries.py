@@ -14,7 +14,7 @@ DIGEST = 32  # bytes before or behind a program that tell that it is whole
 
 def folder(runtime: str) -> Path:
     """Where the programs of a runtime are kept: `TORCHLITE_CACHE_DIR`, else the user's cache folder."""
-    return cache_files.root() / runtime
+    return cache_files.cache_folder() / runtime
 
 
 def kept() -> bool:

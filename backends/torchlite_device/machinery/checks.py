@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.kinds import CATEGORY
 
@@ -35,7 +35,7 @@ _ERRORS = (
     ),
 )
 SCATTERED, INDEXED, SELECTED, COPIED, FLAT, TARGET, MARGIN, REPEATS, PIVOTS = range(1, len(_ERRORS) + 1)
-_lock = forks.hold(threading.RLock())
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 _CLEAR = np.zeros(16, np.uint8)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dispatch.layouts import dense_like
+from torchlite._dispatch.memory_layout import infer_dense_strides
 from torchlite._types.dtypes import from_np
 from torchlite_kernels.kinds import REAL_KIND
 
@@ -63,7 +63,7 @@ def like_memory(x: Array) -> Array:
     """A copy that keeps the order of the dimensions in memory where they fill it without gaps."""
     out = empty(x.device, x.shape, x.kind)
     if not x.contiguous:
-        out.steps = dense_like(x.shape, x.steps)
+        out.steps = infer_dense_strides(x.shape, x.steps)
         out.contiguous = is_row_major(x.shape, out.steps)
     return copy_into(out, x)
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any, Protocol
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_kernels.kinds import KINDS
 
 from .waiting import Waiting
@@ -96,7 +96,7 @@ class Device:
         self.state: dict[Any, Any] = {}  # what lasts as long as the device: the note of errors, scratch memory
         self.waiting = Waiting(self)
         self._kept: dict[str, Kept] = {}
-        self._building = forks.renew(threading.RLock())
+        self._building = fork_locks.reinit_after_fork(threading.RLock())
 
     def __repr__(self) -> str:
         return f"<{self.type}:{self.index} {self.name}>"

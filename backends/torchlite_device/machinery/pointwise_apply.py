@@ -13,8 +13,8 @@ import functools
 import math
 import struct
 
-from torchlite._dispatch.layouts import iterated
-from torchlite._types.dtypes import ALL, promote_types
+from torchlite._dispatch.memory_layout import elementwise_output_strides
+from torchlite._types.dtypes import BY_NAME, promote_types
 from torchlite_kernels.kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
 from torchlite_kernels.pointwise import (
     LETTERS,
@@ -129,7 +129,7 @@ def number_kind(value) -> str:
 
 @functools.cache
 def _promoted(one: str, other: str) -> str:
-    return kind_of(promote_types(ALL[KINDS[one].numpy], ALL[KINDS[other].numpy]).np)
+    return kind_of(promote_types(BY_NAME[KINDS[one].numpy], BY_NAME[KINDS[other].numpy]).np)
 
 
 def _result_kind(rule: Rule, kind: str) -> str:
@@ -199,7 +199,7 @@ def _ordered(shape, walks):
 
 def _kept_order(shape, arrays) -> tuple[int, ...] | None:
     """The steps of the result as PyTorch's iterator lays it out; None for row-major."""
-    steps = iterated(tuple(shape), tuple([(x.shape, x.steps) for x in arrays])) if arrays else None
+    steps = elementwise_output_strides(tuple(shape), tuple([(x.shape, x.steps) for x in arrays])) if arrays else None
     return None if steps == row_major(tuple(shape))[1] else steps
 
 

@@ -6,8 +6,8 @@ import builtins
 import functools
 import math
 
-from torchlite._dispatch.checks import check_in_storage
-from torchlite._dispatch.shapes import expanded, infer_size, wrap_dim
+from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
+from torchlite._dispatch.shapes import infer_expand_geometry, infer_size, wrap_dim
 
 from .array import Array, held_bytes, is_row_major, row_major, view_of
 from .row_major import clone_row_major
@@ -90,7 +90,7 @@ def transpose(input, dim0, dim1):
 
 
 def expand(input, size):
-    shape, steps = expanded(input.shape, input.steps, size)
+    shape, steps = infer_expand_geometry(input.shape, input.steps, size)
     return view_of(input, tuple(shape), tuple(steps), input.offset)
 
 
@@ -120,7 +120,7 @@ def unsqueeze(input, dim):
 def as_strided(input, size, stride, offset=None, input_stride=None):
     size, stride, offset = tuple(size), tuple(stride), offset or 0
     start = input.offset + offset
-    check_in_storage(size, stride, start, input.itemsize, held_bytes(input))
+    check_in_bounds_for_storage(size, stride, start, input.itemsize, held_bytes(input))
     return view_of(input, size, stride, start)
 
 

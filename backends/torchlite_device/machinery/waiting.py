@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite_kernels.pointwise import ChainWalk, chain_source_of, flat_chain_walk, row_chain_walk
 
 from .array import Array, empty, row_major
@@ -62,7 +62,7 @@ class Waiting:
         self.device = device
         self.steps: list[Step] = []
         self._lane = 0  # where the steps are to run
-        self._lock = forks.renew(threading.RLock())
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())
         self._starting = False
 
     def add(self, rule, plan: Plan, operands: tuple, numbers: tuple, like: Array) -> Array:

@@ -212,7 +212,7 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
 # Gradient scaling
 
 
-def _unscale_alike(grads, found_inf, inv_scale):
+def _unscale_homogeneous(grads, found_inf, inv_scale):
     filled = [g for g in grads if g.size]
     dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
     most = _most(grads[0].device, _GRADIENTS)

@@ -55,7 +55,7 @@ def _same_kind(one: Array, two: Array) -> tuple[Array, Array]:
     return (cast(one, "i64"), two) if two.kind == "i64" else (one, cast(two, "i64"))
 
 
-def _rows_times(columns, starts, values, dense):
+def _csr_mm(columns, starts, values, dense):
     device, kind = dense.device, dense.kind
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
     if not rows or not n or not count or not size:
@@ -71,7 +71,7 @@ def _rows_times(columns, starts, values, dense):
     return out
 
 
-def _rows_extremes(columns, starts, values, dense, largest):
+def _csr_mm_extremes(columns, starts, values, dense, largest):
     device, kind = dense.device, dense.kind
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
     if CATEGORY[kind] == "c":
@@ -87,7 +87,7 @@ def _rows_extremes(columns, starts, values, dense, largest):
     return out
 
 
-def _products_at(rows, columns, left, right):
+def _sampled_mm(rows, columns, left, right):
     device, kind = left.device, left.kind
     count, n = rows.size, left.shape[1]
     if not count or not n:

@@ -46,7 +46,7 @@ row(
     S(1.0, A((3, 4)), A((5,)), A((0,)), HERE),
     S(3e4, A((3, 4), low=1), A((5,), low=1), A((2,)), HERE),
     oracle=on_its_device(unscaled),
-    covers=("_unscale_alike",),
+    covers=("_unscale_homogeneous",),
     **ONCE,
 )
 row("_amp_update_scale_", S(65536.0, 2, [0.0, 0.0, 0.0, 1.0, 0.0, 2.0], HERE), S(3e38, 1, [0.0, 0.0, 1.0], HERE),

@@ -23,7 +23,7 @@ LIMITS = (
     S((3, 4), A((4,), -1, 0), A((3, 1), 0, 1)),
     S(NUMBERS, -3, 3),
 )
-row("clamp", *LIMITS, covers=("_clamp_tensors", "_clamp_numbers"))
+row("clamp", *LIMITS, covers=("_clamp_tensors", "_clamp_scalars"))
 for _name in ("clamp_min", "clamp_max"):
     row(_name, *PAIRS, S((3, 4), 0.3), S(NUMBERS, 2))
 COMPLEX = A((2,), dtype="complex128")
@@ -33,7 +33,7 @@ row(
     S((3, 4), (4,), 0.8),
     S((3, 4), (3, 4), A((3, 1), 0, 1)),
     S(COMPLEX, COMPLEX, 0.3),
-    covers=("_lerp_tensor", "_lerp_number"),
+    covers=("_lerp_tensor", "_lerp_scalar"),
 )
 row("addcmul", S((3, 4), (3, 4), (4,)), S((3, 4), (3, 1), (3, 4), value=0.5), S(NUMBERS, NUMBERS, NUMBERS, value=2))
 row("addcdiv", S((3, 4), (3, 4), HIGH), S((3, 4), (3, 1), HIGH, value=0.5))

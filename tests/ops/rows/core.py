@@ -16,10 +16,10 @@ row(
     S(()),
     oracle=lambda torch, x: x.view_as(x),
     call=lambda x: x.alias(),
-    covers=("_through",),
+    covers=("_identity",),
     noncontiguous=False,
 )
-row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False, covers=("_of_base",))
+row("_copy_slices", S((3, 4), A((3,))), oracle=_through_a_view, meta=False, covers=("_view_of_base",))
 # That gradients move as well is tests/test_toy_backend.py's: here the only other device has no data.
 row(
     "_move",
@@ -27,5 +27,5 @@ row(
     oracle=lambda torch, x: torch.ones(tuple(x.to("meta").shape)),
     grad=False,
     meta=False,
-    covers=("_moved",),
+    covers=("_device_copy",),
 )

@@ -14,7 +14,7 @@ row(
     S(C(3, 5), 7, 0, "ortho"),
     S((3, 5), 4, -1, "forward"),
     S(A((4,), dtype="int64", low=0, high=9)),
-    covers=("fft_c2c", "fft_r2c"),
+    covers=("_fft_c2c_core", "_fft_r2c_core"),
 )
 row("fft_ifft", S((4,)), S(C(3, 5)), S(C(3, 5), 7, 0, "ortho"), S((3, 5), 4, -1, "forward"))
 row("fft_rfft", S((4,)), S((3, 5)), S((3, 5), 8, 0, "ortho"), S((3, 5), 2, -1, "forward"))
@@ -25,7 +25,7 @@ row(
     S(C(3, 5), 7, 1, "ortho"),
     S(C(3, 5), 1, 0),
     S(C(3, 4), 5, 0, "forward"),
-    covers=("fft_c2r",),
+    covers=("_fft_c2r_core",),
 )
 row("fft_hfft", S(C(4)), S(C(3, 5), 7, 0, "ortho"), S(C(3, 5), 8, 1))
 row("fft_ihfft", S((4,)), S((3, 5), 7, 0, "ortho"), S((3, 5), 4))

@@ -41,7 +41,7 @@ row(
     S((2, 3, 3), upper=True),
     S(C(3, 3)),
     oracle=lambda torch, a, upper=False: torch.linalg.cholesky(positive(a), upper=upper),
-    covers=("cholesky_core",),
+    covers=("_cholesky_core",),
 )
 row(
     "linalg_cholesky_ex",
@@ -61,7 +61,7 @@ row(
 
 # --- QR -------------------------------------------------------------------------------------------
 
-row("linalg_qr", S((4, 3)), S((3, 3), "complete"), S((2, 3, 4)), S(C(4, 3)), S(C(3, 4)), covers=("qr_core",), tol=1e-6)
+row("linalg_qr", S((4, 3)), S((3, 3), "complete"), S((2, 3, 4)), S(C(4, 3)), S(C(3, 4)), covers=("_qr_core",), tol=1e-6)
 row("qr", S((4, 3)), S((3, 3), False))
 row("geqrf", S((4, 3)), S((2, 3, 4)), S(C(3, 3)), S(A((3, 3), kind="unit")), grad=False)
 row(
@@ -70,7 +70,7 @@ row(
     S(A((2, 3, 3), -1, 1), A((2, 2), 0.5, 1)),
     S(C(4, 2), C(2)),
     S(A((4, 3), -1, 1), A((2,), 0.5, 1)),
-    covers=("householder_core",),
+    covers=("_householder_product_core",),
     tol=1e-6,
 )
 row(
@@ -84,7 +84,7 @@ row(
 
 # --- LU -------------------------------------------------------------------------------------------
 
-row("linalg_lu_factor", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("lu_core",), tol=1e-6)
+row("linalg_lu_factor", S((3, 3)), S((2, 4, 3)), S((3, 4)), S(C(3, 3)), covers=("_lu_core",), tol=1e-6)
 row("linalg_lu_factor_ex", S((3, 3)))
 row(
     "linalg_lu",
@@ -92,7 +92,7 @@ row(
     S((2, 4, 3)),
     S((3, 4)),
     S(C(3, 3)),
-    covers=("permutation_matrix", "pivots_to_permutation"),
+    covers=("_permutation_matrix", "_pivots_to_permutation"),
     tol=1e-6,
 )
 row(
@@ -145,7 +145,7 @@ row(
     S(C(4, 4)),
     grad=False,
     tol=1e-6,
-    covers=("ldl_core",),
+    covers=("_ldl_factor_core",),
     oracle=lambda torch, a, hermitian=False: torch.linalg.ldl_factor_ex(
         a + (a.mH if hermitian else a.mT), hermitian=hermitian
     ),
@@ -167,7 +167,7 @@ row(
     S(C(4, 2), hermitian=True),
     S(C(4, 2)),
     oracle=_ldl_solve,
-    covers=("ldl_solve_core",),
+    covers=("_ldl_solve_core",),
     tol=1e-6,
 )
 
@@ -180,7 +180,7 @@ row(
     S(C(3, 3)),
     oracle=lambda torch, a, *uplo: torch.linalg.eigh(hermitian(a), *uplo),
     free=lambda r: (r[0], r[1].abs()),
-    covers=("eigh_core",),
+    covers=("_eigh_core",),
     tol=1e-6,
 )
 row(
@@ -188,7 +188,7 @@ row(
     S((3, 3)),
     S(C(2, 3, 3), "U"),
     oracle=lambda torch, a, *uplo: torch.linalg.eigvalsh(hermitian(a), *uplo),
-    covers=("eigvalsh_core",),
+    covers=("_eigvalsh_core",),
 )
 
 
@@ -202,10 +202,10 @@ row(
     S(U(3, 3)),
     S(CU(2, 3, 3)),
     free=lambda r: (*_ordered(r[0]), r[1].abs().sum((-1, -2))),
-    covers=("eig_core",),
+    covers=("_eig_core",),
     tol=1e-6,
 )
-row("linalg_eigvals", S(U(3, 3)), S(CU(2, 3, 3)), free=_ordered, covers=("eigvals_core",), tol=1e-6)
+row("linalg_eigvals", S(U(3, 3)), S(CU(2, 3, 3)), free=_ordered, covers=("_eigvals_core",), tol=1e-6)
 row(
     "linalg_svd",
     S((4, 3)),
@@ -215,10 +215,10 @@ row(
     S(C(3, 3)),
     S(C(2, 4), False),
     free=sizes,
-    covers=("svd_core",),
+    covers=("_svd_core",),
     tol=1e-6,
 )
-row("linalg_svdvals", S((4, 3)), S(C(2, 3, 4)), covers=("svdvals_core",))
+row("linalg_svdvals", S((4, 3)), S(C(2, 3, 4)), covers=("_svdvals_core",))
 row("svd", S((4, 3)), S((3, 4)), S((3, 3), True, False), free=lambda r: (r[0].abs(), r[1], r[2].abs()), tol=1e-6)
 
 
@@ -252,11 +252,11 @@ row(
     S(U(2, 3, 3), (4, 3), upper=False, left=False),
     S((3, 3), (3, 2), upper=True, unitriangular=True),
     S(CU(3, 3), C(2, 3, 2), upper=False),
-    covers=("triangular_core",),
+    covers=("_triangular_core",),
     tol=1e-6,
 )
 row("triangular_solve", S((3, 2), U(3, 3)), S((2, 3, 2), U(3, 3), False, True), S(C(3, 2), CU(3, 3), True, True))
-row("linalg_inv", S(U(3, 3)), S(CU(2, 3, 3)), S((0, 0)), covers=("inv_core",))
+row("linalg_inv", S(U(3, 3)), S(CU(2, 3, 3)), S((0, 0)), covers=("_inv_core",))
 row("linalg_inv_ex", S(U(3, 3)), S(U(2, 3, 3)))
 row(
     "linalg_solve",
@@ -265,7 +265,7 @@ row(
     S(U(3, 3), (2, 3), left=False),
     S(CU(2, 3, 3), C(3, 2)),
     S(U(3, 3), (3,)),
-    covers=("solve_core",),
+    covers=("_solve_core",),
     tol=1e-6,
 )
 row("linalg_solve_ex", S(U(3, 3), (3, 2)))
@@ -278,7 +278,7 @@ row(
     S(C(3, 4)),
     S(C(4, 3), rtol=1e-3),
     S(A((3, 3), kind="spd"), hermitian=True),
-    covers=("pinv_core",),
+    covers=("_pinv_core",),
     tol=1e-6,
     oracle=lambda torch, a, **how: torch.linalg.pinv(hermitian(a) if "hermitian" in how else a, **how),
 )
@@ -291,11 +291,11 @@ row(
     S((2, 4, 3), (2, 4)),
     S(C(4, 3), C(4, 2), driver="gels"),
     meta=False,
-    covers=("lstsq_rank",),
+    covers=("_lstsq_rank",),
     tol=1e-6,
 )
-row("linalg_det", S((3, 3)), S((2, 2, 2)), S(C(3, 3)), S((0, 0)), covers=("det_core", "conj_cofactors"))
-row("linalg_slogdet", S((3, 3)), S(C(2, 3, 3)), covers=("slogdet_core",))
+row("linalg_det", S((3, 3)), S((2, 2, 2)), S(C(3, 3)), S((0, 0)), covers=("_det_core", "_conj_cofactor_matrix"))
+row("linalg_slogdet", S((3, 3)), S(C(2, 3, 3)), covers=("_slogdet_core",))
 row("slogdet", S((3, 3)))
 row("det", S((2, 3, 3)))
 row("inverse", S(U(2, 3, 3)))
@@ -367,7 +367,7 @@ row(
     S((3, 4), (5, 4), 0.0),
     S((30, 4), (5, 4)),
     S((3, 4), (5, 4), 1.5),
-    covers=("cdist_core",),
+    covers=("_cdist_core",),
 )
 row("pdist", S((4, 3)), S((4, 3), 1.0), S((4, 3), _INF), S((1, 3)), meta=False)
 row(

@@ -23,7 +23,7 @@ row(
         "_batch_norm_train",
         "_batch_norm_backward",
         "_batch_norm_eval",
-        "_convolution_norm",
+        "_fused_conv_bn",
         "_channel_affine",
         "_moving_average",
     ),

@@ -47,7 +47,7 @@ def clipped(lib, most, value, *grads):
 
 
 row(
-    "_norm_of_all",
+    "_total_norm",
     S(1.0, 0.1, A((3, 4)), A((5,)), A((0,)), A(())),
     S(1e6, 0.5, A((70, 80)), A((4,))),
     S(0.0, 0.0, A((2, 3)), A((3, 2))),

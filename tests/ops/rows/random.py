@@ -13,34 +13,34 @@ def in_place(name):
     return lambda torch, x, *args, **kwargs: getattr(x.clone(), name)(*args, **kwargs)
 
 
-row("rand", S(3, 4), S((20,)), S(()), S(0, 3), covers=("random_uniform",))
-row("randn", S(3, 4), S((5, 7)), S(2), S(0, 3), covers=("random_normal",))
-row("randint", S(10, (3, 4)), S(-3, 5, (20,)), S(1 << 40, (5,)), covers=("random_integers",))
-row("randperm", S(10), S(1), S(0), covers=("random_permutation",))
+row("rand", S(3, 4), S((20,)), S(()), S(0, 3), covers=("_random_uniform",))
+row("randn", S(3, 4), S((5, 7)), S(2), S(0, 3), covers=("_random_normal",))
+row("randint", S(10, (3, 4)), S(-3, 5, (20,)), S(1 << 40, (5,)), covers=("_random_integers",))
+row("randperm", S(10), S(1), S(0), covers=("_random_permutation",))
 row(
     "normal",
     S(0.5, 2.0, (3, 4)),
     S((3, 4), 2.0),
     S((3, 4), A((4,), low=0.1, high=2)),
     random=True,
-    covers=("_drawn_by",),
+    covers=("_normal_sample",),
 )
 row("rand_like", S((3, 4)), random=True)
 row("randn_like", S((3, 4)), random=True)
 row("randint_like", S((3, 4), 10), S((3, 4), -3, 5), random=True)
-row("bernoulli", S(PROBABILITIES), S((3, 4), 0.3), random=True, covers=("random_bernoulli_each", "random_bernoulli"))
+row("bernoulli", S(PROBABILITIES), S((3, 4), 0.3), random=True, covers=("_random_bernoulli_each", "_random_bernoulli"))
 row(
     "multinomial",
     S(PROBABILITIES, 2),
     S(A((5,), low=0.1, high=1), 1),
     S(PROBABILITIES, 7, True),
     random=True,
-    covers=("random_multinomial",),
+    covers=("_random_multinomial",),
 )
-row("poisson", S(A((3, 4), low=0, high=30)), random=True, covers=("random_poisson",))
-row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), grad=False, random=True, covers=("random_binomial",))
+row("poisson", S(A((3, 4), low=0, high=30)), random=True, covers=("_random_poisson",))
+row("binomial", S(A((3, 4), low=1, high=30), PROBABILITIES), grad=False, random=True, covers=("_random_binomial",))
 row("uniform_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("uniform_"))
-row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"), covers=("_drawn_over",))
+row("normal_", S((3, 4)), S((3, 4), -1, 2), random=True, oracle=in_place("normal_"), covers=("_random_fill",))
 row(
     "random_",
     S((3, 4)),
@@ -48,7 +48,7 @@ row(
     S((3, 4), -4, 9),
     random=True,
     oracle=in_place("random_"),
-    covers=("random_words",),
+    covers=("_random_bits",),
 )
 row(
     "bernoulli_",
@@ -64,17 +64,17 @@ row(
     S((3, 4), 2.0),
     random=True,
     oracle=in_place("exponential_"),
-    covers=("random_exponential",),
+    covers=("_random_exponential",),
 )
-row("cauchy_", S((3, 4)), S((3, 4), 1.0, 2.0), random=True, oracle=in_place("cauchy_"), covers=("random_cauchy",))
-row("geometric_", S((3, 4), 0.3), random=True, oracle=in_place("geometric_"), covers=("random_geometric",))
+row("cauchy_", S((3, 4)), S((3, 4), 1.0, 2.0), random=True, oracle=in_place("cauchy_"), covers=("_random_cauchy",))
+row("geometric_", S((3, 4), 0.3), random=True, oracle=in_place("geometric_"), covers=("_random_geometric",))
 row(
     "log_normal_",
     S((3, 4)),
     S((3, 4), 0.5, 0.2),
     random=True,
     oracle=in_place("log_normal_"),
-    covers=("random_log_normal",),
+    covers=("_random_log_normal",),
 )
 
 row(
@@ -83,7 +83,7 @@ row(
     S((3, 4), 0.2, False),
     S((3, 4), 1.0),
     S((3, 4), 0.0),
-    covers=("random_keep", "_dropout", "_dropout_backward"),
+    covers=("_random_keep_mask", "_dropout", "_dropout_backward"),
     **DROPOUT,
 )
 row("alpha_dropout", S((3, 4), 0.5, True), S((3, 4)), **DROPOUT)
@@ -110,20 +110,20 @@ row(
     ),
 )
 row(
-    "random_slopes",
+    "_random_slopes",
     S((3, 4), 0.1, 0.3),
     random=True,
     noncontiguous=False,
     oracle=lambda torch, x, lower, upper: torch.nn.functional.rrelu(x, lower, upper, True),
 )
-row("_standard_gamma", S(A((3, 4), low=0.1, high=9)), gradgrad=False, random=True, covers=("random_gamma",))
+row("_standard_gamma", S(A((3, 4), low=0.1, high=9)), gradgrad=False, random=True, covers=("_random_gamma",))
 row(
     "_sample_dirichlet",
     S(A((3, 4), low=0.1, high=9)),
     grad=False,
     gradgrad=False,
     random=True,
-    covers=("random_dirichlet",),
+    covers=("_random_dirichlet",),
 )
 row(
     "_standard_gamma_grad",

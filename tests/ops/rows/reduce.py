@@ -92,7 +92,7 @@ row(
     S((20,), 3),
     meta=False,
     grad=False,
-    covers=("histogram_counts",),
+    covers=("_histogram_counts",),
 )
 row("histogramdd", S((20, 2), [3, 4]), S((20, 2), [2, 2], range=[-1.0, 1.0, -2.0, 2.0]), meta=False, grad=False)
 row("diff", S((3, 5)), S((3, 5), 2, 0), S((3, 4), 1, -1, A((3, 1)), A((3, 2))), S(I, 1), S(B, 1))
@@ -109,7 +109,7 @@ row(
 
 RUN = (S((3, 4), 0), S((3, 4), -1), S((), 0), S((0, 2), 0))
 row("cumsum", *RUN, S(I, 1), S(B, 0), S(A((2, 3), dtype="complex128"), 1))
-row("cumprod", *RUN, S(I, 1), S(A((2, 3), dtype="complex128"), 1), covers=("linear_recurrence",))
+row("cumprod", *RUN, S(I, 1), S(A((2, 3), dtype="complex128"), 1), covers=("_linear_recurrence",))
 row("cummax", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row("cummin", S(D, 1), S(D, 0), S(I, 1), S((), 0))
 row(

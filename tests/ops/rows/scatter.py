@@ -110,7 +110,7 @@ row(
     S((2, 3), index(3), 1),
     S(index(4)),
     meta=False,
-    covers=("repeat_interleave_index",),
+    covers=("_repeat_interleave_indices",),
 )
 row("slice_scatter", S((5, 2), (2, 2), 0, 1, 5, 2), S((2, 4), (2, 4), 1))
 row("select_scatter", S((3, 4), (4,), 0, 1), S((3, 4), (3,), 1, -1))

@@ -19,9 +19,9 @@ row(
     covers=("as_strided", "_move_strided"),
     noncontiguous=False,
 )
-row("flip", S((2, 3), (0, 1)), S((2, 3), (-1,)), S((3,), [0]), S((0, 2), (1,)), covers=("_placed",))
+row("flip", S((2, 3), (0, 1)), S((2, 3), (-1,)), S((3,), [0]), S((0, 2), (1,)), covers=("_with_strides",))
 row("clone", S((2, 3)), S(()))
-row("_lazy_clone", S((2, 3)), S(()), oracle=lambda torch, x: x.clone(), covers=("_leased",))
+row("_lazy_clone", S((2, 3)), S(()), oracle=lambda torch, x: x.clone(), covers=("_cow_clone",))
 row("contiguous", S((2, 3)), oracle=lambda torch, x: x.contiguous())
 row("cat", S([(2, 3), (1, 3)]), S([(2, 3), (2, 2)], -1), S([(0,), (2,)]), S([A((2,), dtype="int64"), A((3,))]))
 row(

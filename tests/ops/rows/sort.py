@@ -43,7 +43,7 @@ row(
     S((0,)),
     meta=False,
     grad=False,  # that it wants a gradient, which is an error: tests/autograd/test_graph.py
-    covers=("unique_flat", "unique_rows", "_unique2", "_unique_dim"),
+    covers=("_unique_flat", "_unique_rows", "_unique2", "_unique_dim"),
 )
 row(
     "_unique_and_all", S(I, True, True, True), S(I), meta=False, grad=False, oracle=lambda torch, *a: torch._unique2(*a)
@@ -56,7 +56,7 @@ row(
     S(I, dim=0, return_counts=True),
     meta=False,
     grad=False,
-    covers=("unique_runs", "_unique_consecutive"),
+    covers=("_unique_runs", "_unique_consecutive"),
 )
 row("nonzero", S(I), S(I, as_tuple=True), S(()), meta=False, covers=("nonzero_indices",))
 row("argwhere", S(I), meta=False)

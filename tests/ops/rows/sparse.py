@@ -15,7 +15,7 @@ def _starts(rows):
 
 def _times(rows, columns, values, dense):
     starts = _starts(rows.sort().values)
-    return function_for(REGISTRY["_rows_times"])(columns, starts, values, dense)
+    return function_for(REGISTRY["_csr_mm"])(columns, starts, values, dense)
 
 
 def _times_in_torch(torch, rows, columns, values, dense):
@@ -24,7 +24,7 @@ def _times_in_torch(torch, rows, columns, values, dense):
 
 
 row(
-    "_rows_times",
+    "_csr_mm",
     S(index(11, 6), index(11, 5), (11,), (5, 3)),
     S(index(11, 6), index(11, 5), (11,), (5, 1)),
     S(index(500, 6), index(500, 9), (500,), (9, 2)),
@@ -40,7 +40,7 @@ row(
 
 def _extremes(rows, columns, values, dense, largest):
     starts = _starts(rows.sort().values)
-    return function_for(REGISTRY["_rows_extremes"])(columns, starts, values, dense, largest)
+    return function_for(REGISTRY["_csr_mm_extremes"])(columns, starts, values, dense, largest)
 
 
 def _extremes_in_torch(torch, rows, columns, values, dense, largest):
@@ -54,7 +54,7 @@ def _extremes_in_torch(torch, rows, columns, values, dense, largest):
 
 
 row(
-    "_rows_extremes",
+    "_csr_mm_extremes",
     S(index(11, 6), index(11, 5), (11,), (5, 3), True),
     S(index(11, 6), index(11, 5), (11,), (5, 1), False),
     S(index(500, 6), index(500, 9), (500,), (9, 2), False),
@@ -66,13 +66,13 @@ row(
     meta=False,
 )
 row(
-    "_products_at",
+    "_sampled_mm",
     S(index(7, 4), index(7, 5), (4, 3), (5, 3)),
     S(index(7, 4), index(7, 5), (4, 40), (5, 40)),
     S(index(7, 4), index(7, 5), A((4, 3), dtype="complex128"), A((5, 3), dtype="complex128")),
     S(index(0, 4), index(0, 5), (4, 3), (5, 3)),
     oracle=lambda torch, rows, columns, left, right: (left[rows] * right[columns]).sum(1),
-    call=lambda *arguments: function_for(REGISTRY["_products_at"])(*arguments),
+    call=lambda *arguments: function_for(REGISTRY["_sampled_mm"])(*arguments),
     grad=False,
     meta=False,
 )

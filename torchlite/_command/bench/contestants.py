@@ -80,7 +80,7 @@ def _variables(name: str, device: str) -> dict[str, str]:
         return {}
     if kind != "opencl":
         return {"DEV": "CUDA" if kind == "cuda" else "CPU", "TRAINING": "1"}
-    from ..._dispatch.registry import backend_of
+    from ..._dispatch.backend_registry import backend_of
 
     folder = tempfile.mkdtemp(prefix="torchlite-bench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

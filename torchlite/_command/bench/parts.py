@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..._types.source import compile_source
+from ..._types.python_source import compile_source
 from . import pages, tables
 from .machine import cpu_name
 
@@ -64,9 +64,9 @@ def parts(function: Any, arguments: tuple, samples: int) -> list[tuple[str, floa
 
 def cut(function: Any, arguments: tuple) -> list[tuple[str, Callable]]:
     """The function cut off at each comment that the arguments come by."""
-    from ..._dispatch.writing.source import text_of
+    from ..._dispatch.codegen.source_builder import generated_text
 
-    lines = text_of(function).splitlines()
+    lines = generated_text(function).splitlines()
     found = []
     for number, line in enumerate(lines):
         match = _COMMENT.match(line)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._settings.compiling import PROCESS
+from ..._settings.compiler_state import PROCESS_STATE
 from ..exc import InvalidBackend
 from ..options import mode_of
 
@@ -75,7 +75,7 @@ def frame_for(
     dynamic: bool | None = None,
 ) -> Any:
     """What makes a compiled function of a function. InvalidBackend for a name that is none."""
-    backend = PROCESS.backend if backend is None else backend
+    backend = PROCESS_STATE.backend if backend is None else backend
     if backend in ("eager", *_OF_OTHERS):
         return lambda function: function
     if backend in _FUNCTIONS or callable(backend):

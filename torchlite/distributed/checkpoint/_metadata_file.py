@@ -17,7 +17,7 @@ from torchlite._serialization.budget import Budget
 from torchlite._serialization.limits import short
 from torchlite._serialization.restricted import RestrictedUnpickler
 from torchlite._serialization.writing import pickled
-from torchlite._types.layouts import are_sizes
+from torchlite._types.layouts import are_valid_sizes
 
 from . import metadata as described
 from .metadata import (
@@ -199,7 +199,7 @@ def _is_box(held: dict[str, Any], size: Any) -> bool:
 
 
 def _is_size(value: Any) -> bool:
-    return type(value) is torch.Size and are_sizes(value)
+    return type(value) is torch.Size and are_valid_sizes(value)
 
 
 def _is_path(value: Any, budget: Budget) -> bool:

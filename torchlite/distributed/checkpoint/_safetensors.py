@@ -8,7 +8,7 @@ import struct
 from typing import IO, Any, NamedTuple
 
 import torchlite as torch
-from torchlite._types.layouts import are_sizes
+from torchlite._types.layouts import are_valid_sizes
 
 SUFFIX = ".safetensors"
 _DTYPES = {
@@ -52,7 +52,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Place], dict[str, str]]:
     for name, about in found.items():
         dtype, shape = _DTYPES[about["dtype"]], tuple(about["shape"])
         begin, end = about["data_offsets"]
-        if not are_sizes(shape) or not are_sizes((begin, end)):
+        if not are_valid_sizes(shape) or not are_valid_sizes((begin, end)):
             raise ValueError(f"{name!r} has a shape or a place that is none")
         if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > held:
             raise ValueError(f"{name!r} does not lie in it")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torchlite as torch
-from torchlite._types.layouts import are_sizes
+from torchlite._types.layouts import are_valid_sizes
 from torchlite.distributed._parts import narrowed
 from torchlite.futures import Future
 
@@ -170,7 +170,7 @@ def _begins(offsets: Any, key: str, rank: int, name: str) -> tuple[int, ...]:
     """Where a part begins in its tensor, as a file says."""
     about = offsets.get(key, {}) if type(offsets) is dict else None
     found = about.get("saved_offsets", [0] * rank) if type(about) is dict else None
-    if type(found) is not list or len(found) != rank or not are_sizes(found):
+    if type(found) is not list or len(found) != rank or not are_valid_sizes(found):
         raise ValueError(f"{name} says of {key!r} that it begins at {str(found)[:100]}")
     return tuple(found)
 

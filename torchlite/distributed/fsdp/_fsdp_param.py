@@ -8,7 +8,7 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
-from torchlite._tensor.returnable import give_back, returnable
+from torchlite._tensor.releasable_memory import release_memory, releasable_zeros
 from torchlite.distributed._parts import fill_part
 from torchlite.distributed.device_mesh import DeviceMesh
 from torchlite.distributed.tensor import DTensor, Shard
@@ -29,7 +29,7 @@ class Whole:
     def __init__(self, count: int, dtype: torch.dtype, device: torch.device) -> None:
         self._raw: Any = None
         if device.type == "cpu":
-            self._raw = returnable(count * dtype.itemsize)
+            self._raw = releasable_zeros(count * dtype.itemsize)
             # Two tensors over it: writing to the one is no change of the other that a graph would see.
             self.target, self.seen = (torch.from_numpy(self._raw).view(dtype) for _ in range(2))
         else:
@@ -39,7 +39,7 @@ class Whole:
     def release(self) -> None:
         """The values are not needed any more."""
         if self._raw is not None:
-            give_back(self._raw)
+            release_memory(self._raw)
 
 
 class ShardedParameter:

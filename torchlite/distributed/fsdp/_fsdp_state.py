@@ -12,8 +12,8 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._tensor.returnable import give_back_what_is_free
-from torchlite.autograd.hooking import CURRENT
+from torchlite._tensor.releasable_memory import trim_allocator
+from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.utils import _pytree as pytree
 
 from ._fsdp_group import ParameterGroup, Reduction
@@ -172,7 +172,7 @@ class FSDPState:
         passing = self.passing
         if not passing.ends:
             passing.ends = True
-            CURRENT.runs[0].callbacks += (lambda: _end(passing),)
+            CURRENT_PASSES.runs[0].callbacks += (lambda: _end(passing),)
         if self.now is _Now.BACKWARD:
             return grad
         self.now = _Now.BACKWARD
@@ -241,7 +241,7 @@ def _end(passing: Pass) -> None:
     passing.ends = False
     if passing.is_last:
         passing.forward_order.clear()
-    give_back_what_is_free()
+    trim_allocator()
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:

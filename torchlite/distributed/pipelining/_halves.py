@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite.autograd.engine import edge_of, leading, node_of
+from torchlite.autograd.engine import edge_of, ancestors_of, node_of
 from torchlite.autograd.graph import GradientEdge
 
 Root = tuple[Any, Any]  # a tensor, or an edge of the graph, and the gradient of it (None for a loss's)
@@ -38,7 +38,7 @@ def input_gradients(
 ) -> tuple[tuple[torch.Tensor | None, ...], list[Root]]:
     """The gradients of leaf tensors, and where to begin for the gradients of all else: `weight_gradients` takes it."""
     starts = [edge_of(tensor) for tensor, _ in roots]
-    inside = leading([node for node in map(node_of, starts) if node is not None], set(inputs))
+    inside = ancestors_of([node for node in map(node_of, starts) if node is not None], set(inputs))
     ends = inside | set(inputs)
     leads = [(start if node_of(start) is None else node_of(start)) in ends for start in starts]
     left = [root for root, lead in zip(roots, leads, strict=True) if not lead]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
-from torchlite._types.refused import refusing
+from torchlite._types.unsupported import unsupported_function
 
 from . import _orders
 from ._running import Runner
@@ -344,7 +344,7 @@ class ScheduleDualPipeV(_WithSpecs):
     """Refused: its work overlaps a forward with a backward in one rank, which needs two streams of a GPU."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        refusing("torch.distributed.pipelining.ScheduleDualPipeV")()
+        unsupported_function("torch.distributed.pipelining.ScheduleDualPipeV")()
 
 
 def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import call, function_for, table_of
-from torchlite._dispatch.record import RANDOM, VIEW, Op
-from torchlite._dispatch.runtime import recording
-from torchlite._dispatch.slots import SLOTS
+from torchlite._dispatch.op_record import RANDOM, VIEW, Op
+from torchlite._dispatch.dispatch_state import recording
+from torchlite._dispatch.callbacks import CALLBACKS
 
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._parts import made, replicated
@@ -160,7 +160,7 @@ def run_record(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
         return _written_whole(found, functools.partial(called, op))
     if op.is_implicit and op.name not in RULES:
         with Replicating():
-            return op.composite(SLOTS.F, *found.values)  # type: ignore[misc]
+            return op.composite(CALLBACKS.F, *found.values)  # type: ignore[misc]
     return computed(found)
 
 

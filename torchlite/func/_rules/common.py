@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..._dispatch import F, function_for, promotion
-from ..._dispatch.codegen import direct_for
+from ..._dispatch import F, function_for, type_promotion
+from ..._dispatch.op_functions import unintercepted_function_for
 from ..._dispatch.hooks import saved_tensor_hooks
-from ..._dispatch.interceptors import Resumed, stack
+from ..._dispatch.interceptors import ReenabledInterceptor, stack
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_unflatten
@@ -38,7 +38,7 @@ def parts(*names: str):
 
     def declare(function):
         def run_parts(level, op, values):
-            with Resumed(level):
+            with ReenabledInterceptor(level):
                 return function(F, *values)
 
         run_parts.kind = "parts"  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def run(op, values):
         else:
             positional.append(value)
     # Where nothing else looks on, by the hot path.
-    function = function_for(op) if stack.items or saved_tensor_hooks.stack else direct_for(op)
+    function = function_for(op) if stack.items or saved_tensor_hooks.stack else unintercepted_function_for(op)
     return function(*positional, **keywords)
 
 
@@ -119,7 +119,7 @@ def alike(op, values: list) -> list:
     tensors = [v for v in flat if isinstance(v, Tensor)]
     if all(t.dtype is tensors[0].dtype for t in tensors):
         return values
-    to = promotion.result_dtype([v for v in flat if v is not None])
+    to = type_promotion.result_dtype([v for v in flat if v is not None])
 
     def cast(value):
         if value.__class__ in (tuple, list):
@@ -148,9 +148,9 @@ rule("complex", "polar", kind="pointwise")(by_elements)
 
 def in_parts(level, op, values):
     """Ops that are written in others for speed: their composite, on examples."""
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         result = op.composite(F, *values)
-    return result[0] if op.hidden else op.result_type(result) if op.outputs else result
+    return result[0] if op.aux_outputs else op.result_type(result) if op.outputs else result
 
 
 in_parts.kind = "parts"  # type: ignore[attr-defined]

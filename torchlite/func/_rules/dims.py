@@ -23,7 +23,7 @@ def _all_at_once(dims) -> bool:
     "sum", "mean", "amax", "amin", "any", "all", "argmax", "argmin", "var_correction", "std_correction", "logsumexp",
     "max_dim", "min_dim", "median_dim", "nanmedian_dim", "mode", "prod", "count_nonzero", "vector_norm_core",
     "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk", "kthvalue", "_softmax", "_log_softmax",
-    "fft_c2c", "fft_r2c", "fft_c2r", kind="reduction",
+    "_fft_c2c_core", "_fft_r2c_core", "_fft_c2r_core", kind="reduction",
 )  # fmt: skip
 def along(level, op, values):
     """The op along a dimension further on; of examples without dimensions along one of length 1."""
@@ -54,7 +54,7 @@ def _median(level, op, values):
     return level.wrap(function(flat(in_front(values[0])), 1)[0])
 
 
-@rule("linear_recurrence", kind="reduction")
+@rule("_linear_recurrence", kind="reduction")
 def _recurrence(level, op, values):
     from .common import batch
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._dispatch import F, call
-from ..._dispatch.checks import extremes
-from ..._dispatch.interceptors import Resumed
-from ..._dispatch.shapes import broadcast
+from ..._dispatch.argument_checks import min_and_max
+from ..._dispatch.interceptors import ReenabledInterceptor
+from ..._dispatch.shapes import broadcast_shapes
 from ..._tensor import Tensor
 from .._batched import Batched, in_front, is_of, moved
 from .common import batch, rule
@@ -195,7 +195,7 @@ def write_item(level, target, index, value) -> None:
 def _write_mask(level, target, index, value) -> None:
     if len(index) != 1 or isinstance(value, Tensor) and math.prod(value.shape) != 1:
         raise RuntimeError(_BY_MASK)
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         mask = index[0]
         for _ in range(target.ndim - mask.ndim):
             mask = F.unsqueeze(mask, -1)
@@ -236,18 +236,18 @@ def _memory(level, op, values):
 
 
 @rule(
-    "nonzero_indices", "unique_flat", "unique_rows", "unique_runs", "_unique2", "_unique_dim", "_unique_consecutive",
+    "nonzero_indices", "_unique_flat", "_unique_rows", "_unique_runs", "_unique2", "_unique_dim", "_unique_consecutive",
     kind="refused",
 )  # fmt: skip
 def _dynamic(level, op, values):
     refuse_dynamic(op.name.strip("_").partition("_")[0])
 
 
-@rule("repeat_interleave_index", kind="index")
+@rule("_repeat_interleave_indices", kind="index")
 def _repeat_interleave_index(level, op, values):
     """Possible where the counts of each example add up to the same."""
     counts = in_front(values[0])
-    least, most = extremes(F.sum(counts, 1))
+    least, most = min_and_max(F.sum(counts, 1))
     if least != most:
         refuse_dynamic("repeat_interleave")
     ends = F.cumsum(counts, 1)
@@ -261,7 +261,7 @@ def _masked_select(level, op, values):
     x, mask = values
     if is_of(mask, level):
         refuse_dynamic(op.name)
-    shape = broadcast(tuple(x.shape), tuple(mask.shape))
+    shape = broadcast_shapes(tuple(x.shape), tuple(mask.shape))
     made = in_front(x)
     for _ in range(len(shape) - (made.ndim - 1)):
         made = F.unsqueeze(made, 1)

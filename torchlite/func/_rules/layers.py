@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._dispatch import F
-from ..._dispatch.interceptors import Resumed
+from ..._dispatch.interceptors import ReenabledInterceptor
 from .._batched import in_front, is_of
 from .common import batch, divided, in_parts, joined, parts, rule, run
 
@@ -53,7 +53,7 @@ def _beside(kernels, groups: int, transposed: bool):
 def _biased(level, out, bias):
     if bias is None:
         return out
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         return F.add(out, F.reshape(bias, (bias.shape[0], *[1] * (out.ndim - 2))))
 
 
@@ -109,7 +109,7 @@ def _group_norm(level, op, values):
     out = level.wrap(divided(run(op, [joined(batch(level, x)), *affine, *rest]), level.size))
     if own:
         return out
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         for parameter, function in ((weight, F.mul), (bias, F.add)):
             if parameter is not None:
                 out = function(out, F.reshape(parameter, (x.shape[1], *[1] * (x.ndim - 2))))
@@ -130,7 +130,7 @@ def _batch_norm(level, op, values):
     if given.get("training", given.get("use_input_stats")) and is_of(given["input"], level):
         if any(s is not None and not is_of(s, level) for s in states):
             raise RuntimeError(_BATCH_NORM)
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         return op.composite(F, *values)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from .common import front, rank, rule, run, spread
 
 for _name in (
-    "cholesky_core", "qr_core", "geqrf", "lu_core", "pivots_to_permutation", "permutation_matrix", "ldl_core",
-    "cdist_core", "triangular_core", "inv_core", "solve_core", "pinv_core", "lstsq_rank", "det_core",
-    "slogdet_core", "matrix_exp", "eigh_core", "eigvalsh_core", "eig_core", "eigvals_core", "svd_core", "svdvals_core",
+    "_cholesky_core", "_qr_core", "geqrf", "_lu_core", "_pivots_to_permutation", "_permutation_matrix", "_ldl_factor_core",
+    "_cdist_core", "_triangular_core", "_inv_core", "_solve_core", "_pinv_core", "_lstsq_rank", "_det_core",
+    "_slogdet_core", "matrix_exp", "_eigh_core", "_eigvalsh_core", "_eig_core", "_eigvals_core", "_svd_core", "_svdvals_core",
 ):  # fmt: skip
     rule(_name, kind="front")(front)
 
 
-@rule("ldl_solve_core", kind="front")
+@rule("_ldl_solve_core", kind="front")
 def _ldl_solve(level, op, values):
     """The pivots have a dimension less than the matrices."""
     factors, pivots, right, hermitian = values
@@ -21,7 +21,7 @@ def _ldl_solve(level, op, values):
     return level.wrap(run(op, [*made, hermitian]))
 
 
-@rule("householder_core", kind="front")
+@rule("_householder_product_core", kind="front")
 def _householder(level, op, values):
     """The factors have a dimension less than the matrices."""
     return level.wrap(run(op, [spread(level, v, 0) for v in values]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._dispatch import F
 from ..._dispatch.interceptors import stack
-from ..._dispatch.meta import rule_error
+from ..._dispatch.meta_backend import shape_fn_error
 from .._batched import in_front, is_of
 from .common import RULES, aligned, alike, batch, parts, rule
 
@@ -13,7 +13,7 @@ def _checked(op, values) -> None:
     """The op's own error for examples that do not fit."""
     if any(not item.batches for item in stack.items):
         return  # autocast makes of the dtypes what fits
-    error = rule_error(op, values)
+    error = shape_fn_error(op, values)
     if error is not None:
         raise error
 
@@ -102,9 +102,9 @@ def _linear(level, op, values):
     if is_of(x, level) and not is_of(weight, level) and not is_of(bias, level):
         return level.wrap(F.linear(in_front(x), weight, bias))
     _checked(op, values)
-    from ..._dispatch.interceptors import Resumed
+    from ..._dispatch.interceptors import ReenabledInterceptor
 
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         out = F.matmul(x, F.transpose(weight, 0, 1) if weight.ndim == 2 else weight)
         return out if bias is None else F.add(out, bias)
 

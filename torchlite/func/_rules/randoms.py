@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._dispatch import F, call
-from ..._dispatch.interceptors import Resumed
+from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._tensor import Tensor
 from .._batched import in_front, is_of
 from .common import batch, by_elements, divided, joined, rank, rule, run, spread
@@ -28,7 +28,7 @@ def check_allowed(level) -> None:
 
 def drawn(level, op, values: list, batching: Any):
     """A random op under `vmap`: once for all examples, or for each."""
-    if op.name in ("_drawn_by", "_drawn_over"):
+    if op.name in ("_normal_sample", "_random_fill"):
         return by_elements(level, op, values) if any(map(level.has, values)) else run(op, values)
     check_allowed(level)
     if op.name in ALWAYS:
@@ -44,8 +44,8 @@ def drawn(level, op, values: list, batching: Any):
         return run(op, values)
     if op.name == "_dropout":
         x, p, engine = values
-        kept = F.random_keep(tuple(x.shape), x.dtype, p, engine)
-        with Resumed(level):
+        kept = F._random_keep_mask(tuple(x.shape), x.dtype, p, engine)
+        with ReenabledInterceptor(level):
             return F.mul(x, kept)
     raise RuntimeError(_SAME)
 
@@ -92,7 +92,7 @@ def _in_place(level, op, values):
     if any(level.has(v) for v in rest):
         raise RuntimeError(_SAME)
     drawn_once = run(op, [_blank(target), *rest])
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         target.copy_(drawn_once)
     return target
 
@@ -108,7 +108,7 @@ def _like(level, op, values):
 def _by_entries(level, op, values):
     tensors = [v for v in values if isinstance(v, Tensor)]
     if not tensors:
-        with Resumed(level):
+        with ReenabledInterceptor(level):
             return op.composite(F, *values)
     if level.randomness == "different":
         ndim = max(map(rank, tensors))
@@ -130,7 +130,7 @@ def _multinomial(level, op, values):
     return level.wrap(divided(run(op, [joined(weights), *values[1:]]), level.size))
 
 
-@_drawing("random_permutation")
+@_drawing("_random_permutation")
 def _permutation(level, op, values):
     if level.randomness == "same":
         return run(op, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..._dispatch import F
-from ..._dispatch.interceptors import Resumed
+from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._dispatch.shapes import wrap_dim
 from ..._tensor import Tensor
 from .._batched import in_front, is_of
@@ -19,7 +19,7 @@ def _masked_fill_tensor(level, op, values):
     x, mask, value = values
     if not is_of(value, level):
         return by_elements(level, op, values)
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         return F.where(mask, F.to(value, x.dtype), x)
 
 

@@ -20,7 +20,7 @@ LOOPS = {
     "histogram": "its edges are numbers that depend on the data",
     "histogramdd": "as histogram",
     "histc": "as histogram",
-    "histogram_counts": "as histogram",
+    "_histogram_counts": "as histogram",
     "bincount": "how many bins there are depends on the data; all examples have as many",
     "argwhere": "as nonzero_static, where all examples have as many",
     "nonzero_static": "where elements are is known once they are looked at",
@@ -31,7 +31,7 @@ LOOPS = {
 for _name in (
     "positive", "real", "imag", "to", "view_as_real", "_view_dtype", "tril", "triu", "angle",
     "frexp", "_conj", "_neg_view", "resolve_conj", "resolve_neg", "zeros_like", "ones_like", "full_like",
-    "_empty_like", "_zeros_like", "_ones_like", "_full_like", "_through", "_leased",
+    "_empty_like", "_zeros_like", "_ones_like", "_full_like", "_identity", "_cow_clone",
 ):  # fmt: skip
     rule(_name, kind="front")(front)
 
@@ -211,9 +211,9 @@ def _join(level, op, values):
     ndim = rank(items[0]) + (op.name == "stack")
     items = alike(op, [tuple(items), dim])[0]
     if len({t.dtype for t in items}) > 1:  # which PyTorch promotes by the examples
-        from ..._dispatch import promotion
+        from ..._dispatch import type_promotion
 
-        to = promotion.result_dtype(items)
+        to = type_promotion.result_dtype(items)
         items = [_cast(t, to) for t in items]
     return level.wrap(run(op, [[batch(level, t) for t in items], wrap_dim(dim, ndim) + 1]))
 
@@ -282,7 +282,7 @@ def _looped(level, op, values):
     return one_by_one(level, op, values)
 
 
-@rule("_moved", kind="front")
+@rule("_device_copy", kind="front")
 def _moved(level, op, values):
     return level.wrap(run(op, [in_front(values[0]), *values[1:]]))
 
@@ -295,7 +295,7 @@ def _view_as_complex(level, op, values):
     return level.wrap(F.view_as_complex(x))
 
 
-@rule("_placed", kind="front")
+@rule("_with_strides", kind="front")
 def _placed(level, op, values):
     """How results lie in memory is the batch's affair."""
     return level.wrap(F.clone(in_front(values[0])))

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ..._dispatch import REGISTRY, F, call, function_for
-from ..._dispatch.interceptors import Resumed
-from ..._dispatch.outputs import check_fits
-from ..._dispatch.shapes import broadcast
+from ..._dispatch.interceptors import ReenabledInterceptor
+from ..._dispatch.out_variants import check_output_shape
+from ..._dispatch.shapes import broadcast_shapes
 from ..._tensor import Tensor
 from .._batched import in_front, is_of
 from .common import flat, rule
@@ -22,7 +22,7 @@ WRITES: dict[str, Any] = {"_setitem": write_item}
 def _copied(level, target, source) -> None:
     part = in_front(target)
     if source.shape != target.shape:
-        check_fits(target, broadcast(tuple(source.shape), tuple(target.shape)))
+        check_output_shape(target, broadcast_shapes(tuple(source.shape), tuple(target.shape)))
     call.in_place(REGISTRY["_copy"], (part, fitting(level, source, part)), {})
 
 
@@ -39,13 +39,13 @@ WRITES["_copy"], WRITES["_fill"] = _copied, _filled
 @rule("copy_", kind="writing")
 def _copy(level, op, values):
     target, source = values[:2]
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         return call.in_place(REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {})
 
 
 @rule("fill_", "zero_", kind="writing")
 def _fill(level, op, values):
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         return call.in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
 
 
@@ -55,7 +55,7 @@ def _reshaped(level, op, values):
     target = values[0]
     name = "transpose" if op.name.startswith("swap") else op.name[:-1]
     name = "_as_strided" if name == "as_strided" else name  # whose offset is the storage's
-    with Resumed(level):
+    with ReenabledInterceptor(level):
         made = function_for(REGISTRY[name])(*values)
     target._value, target._dim = made._value, made._dim
     return target

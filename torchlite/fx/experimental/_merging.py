@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic import Expr, SymBool, SymFloat, SymInt, sym_float, sym_max, sym_min, sym_sqrt
+from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, SymInt, sym_float, sym_max, sym_min, sym_sqrt
 from torchlite.fx import Graph, Node
 
 _LARGEST_DIVISOR = 64

@@ -19,18 +19,18 @@ from ..._aten import OWN, OpOverload, ops
 from ..._aten.matching import matched
 from ..._C import _set_grad_enabled
 from ..._dispatch import call
-from ..._dispatch.graph import Node as History
-from ..._dispatch.graph import OutputOf, kept_by, nodes_since
-from ..._dispatch.interceptors import Writing, showing, stack
-from ..._dispatch.layouts import iterated
-from ..._dispatch.runtime import MODE, SEQUENCE
+from ..._dispatch.autograd_graph import Node as History
+from ..._dispatch.autograd_graph import OutputEdge, saved_values_of, nodes_created_since
+from ..._dispatch.interceptors import InPlaceCall, showing, stack
+from ..._dispatch.memory_layout import elementwise_output_strides
+from ..._dispatch.dispatch_state import MODE, SEQUENCE
 from ..._dispatch.shapes import wrap_dim
-from ..._dispatch.slots import SLOTS
+from ..._dispatch.callbacks import CALLBACKS
 from ..._dispatch.tracing import Trace
 from ..._library.dispatching import CREATES, DECOMPOSED, DispatchMode, _going_on
 from ..._library.operators import LibraryOp
 from ..._library.tags import Tag
-from ..._symbolic import SymBool, SymFloat, UnbackedInt
+from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
 from ...utils import _pytree as pytree
@@ -255,9 +255,9 @@ class Recorder(DispatchMode):
     def _know(self, array: Any, made: Any, node: Node) -> None:
         """Say which node an array is the value of, and what it was copied from for its order in memory alone."""
         self.arrays[array] = node
-        while isinstance(made, History) and made._op.name == "_placed":
+        while isinstance(made, History) and made._op.name == "_with_strides":
             where = made._edges[0]
-            made, index = (where.node, where.index) if isinstance(where, OutputOf) else (where, 0)
+            made, index = (where.node, where.index) if isinstance(where, OutputEdge) else (where, 0)
             if isinstance(made, History) and made._out and made._out[index].__class__ is array.__class__:
                 self.arrays[made._out[index]] = node
 
@@ -352,7 +352,7 @@ class Recorder(DispatchMode):
     # -- what comes from the dispatcher ------------------------------------------------------------
 
     @property
-    def sees_overloads(self) -> bool:  # type: ignore[override]
+    def intercepts_overloads(self) -> bool:  # type: ignore[override]
         """Whether a call of an overload is a node as it stands. With gradients to come the ops that compute it are
         seen, for what their derivatives keep.
         """
@@ -403,7 +403,7 @@ class Recorder(DispatchMode):
     def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
         if not self.whole:
             return super().intercept(op, function, args, kwargs)
-        writes = function.__class__ is Writing
+        writes = function.__class__ is InPlaceCall
         creating = op.name in CREATES or op.name.removeprefix("_") in CREATES
         if not (writes or function is op.function) or creating or kwargs.get("out") is not None:
             return super().intercept(op, function, args, kwargs)
@@ -432,7 +432,7 @@ class Recorder(DispatchMode):
             done = self._apart(op, function, args, kwargs, values)
             if done is not NotImplemented:
                 return done
-        if self.decomposing and MODE.grad and call._any_wants(values):
+        if self.decomposing and MODE.grad and call._any_requires_grad(values):
             if writes:
                 return self._written(function, args, given, found)
             if op.is_implicit:
@@ -455,8 +455,8 @@ class Recorder(DispatchMode):
         def run() -> Any:
             with _going_on(self._handle):
                 if op.name in DECOMPOSED:
-                    return DECOMPOSED[op.name](SLOTS.F, *values)
-                return call.below(op, function, args, kwargs)
+                    return DECOMPOSED[op.name](CALLBACKS.F, *values)
+                return call.without_interceptors(op, function, args, kwargs)
 
         return self.tried(run)
 
@@ -468,13 +468,13 @@ class Recorder(DispatchMode):
         self.is_inside = True
         try:
             with _going_on(self._handle):
-                result = call.below(op, function, args, kwargs)
+                result = call.without_interceptors(op, function, args, kwargs)
         finally:
             self.is_inside = before
         made = self._after(node)
         results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
         own = {self.node_of(value) for value in results}
-        kept = [leaf for one in nodes_since(start, results) for leaf in kept_by(one)]
+        kept = [leaf for one in nodes_created_since(start, results) for leaf in saved_values_of(one)]
         found = [self.arrays.get(leaf._data if isinstance(leaf, Tensor) else leaf) for leaf in kept]
         if any(one in made and one not in own for one in found):
             self.graph.erase_node(node)
@@ -492,7 +492,7 @@ class Recorder(DispatchMode):
         before.meta["val"] = self.node_of(target).meta["val"]
         node = self.note(*found)
         result = function(*plain(args), **plain(kwargs))
-        for leaf in (leaf for one in nodes_since(start, [target]) for leaf in kept_by(one)):
+        for leaf in (leaf for one in nodes_created_since(start, [target]) for leaf in saved_values_of(one)):
             array, written = getattr(leaf, "_data", leaf), target._data
             if array.__class__ is written.__class__ and (array.shape, array.dtype) == (written.shape, written.dtype):
                 self.arrays.setdefault(array, before)
@@ -537,7 +537,7 @@ def _laid_out(func: Any, args: tuple, result: Any) -> Any:
         return result
     if func._schema.is_mutable or result.layout is not strided:
         return result
-    strides = iterated(tuple(result.shape), tuple([(tuple(a.shape), a.stride()) for a in operands]))
+    strides = elementwise_output_strides(tuple(result.shape), tuple([(tuple(a.shape), a.stride()) for a in operands]))
     if strides == result.stride():
         return result
     return result.new_empty_strided(result.shape, strides).copy_(result)

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..._dispatch.interceptors import showing, stack
 from ..._dispatch.mode_restoring import restores_modes
-from ..._dispatch.runtime import MODE
-from ..._symbolic import SymFloat, SymInt
+from ..._dispatch.dispatch_state import MODE
+from ..._symbolic_shapes import SymFloat, SymInt
 from ..._tensor import Tensor
 from ...amp.autocast_mode import without_casts
 from ...nn import Module, Parameter

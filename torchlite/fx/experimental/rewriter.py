@@ -9,7 +9,7 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from ..._types.source import compile_source, parse
+from ..._types.python_source import compile_source, parse
 from ...nn.modules.module import Module
 from .._symbolic_trace import Tracer
 from ..graph import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._symbolic import SymInt
+from ..._symbolic_shapes import SymInt
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols",

@@ -3,7 +3,7 @@
 import contextlib
 import enum
 
-from ..._settings.switches import SWITCHES
+from ..._settings.backend_flags import FLAGS
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -41,9 +41,9 @@ def sdpa_kernel(backends, set_priority=False):
     chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not chosen or not all(isinstance(backend, SDPBackend) for backend in chosen):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
-    before = dict(SWITCHES.sdp)
-    SWITCHES.sdp.update({name: backend in chosen for name, backend in _SWITCHES.items()})
+    before = dict(FLAGS.sdp)
+    FLAGS.sdp.update({name: backend in chosen for name, backend in _SWITCHES.items()})
     try:
         yield
     finally:
-        SWITCHES.sdp.update(before)
+        FLAGS.sdp.update(before)

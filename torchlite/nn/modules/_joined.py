@@ -70,7 +70,7 @@ def _convolved(module: Any, waiting: list, x: Any) -> Any:
     if not fits:
         return module(x)
     waiting.pop()
-    return F._convolution_norm(
+    return F._fused_conv_bn(
         x, weight, bias, module.stride, padding, module.dilation, False, module.output_padding, module.groups,
         *_statistics(norm), norm.eps, *_limits(waiting),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from torchlite.nn import functional as F
 from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_
 from torchlite.nn.parameter import Parameter
 
-from ..._types.names import root
+from ..._types.package_name import package_name
 from ._masks import additive_mask, dtype_or_none
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -188,4 +188,4 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-MultiheadAttention.__module__ = f"{root()}.nn.modules.activation"  # where programs and pickles find it
+MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # where programs and pickles find it

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._ops.inference import nothing_recorded
+from torchlite._ops.fused_inference import nothing_recorded
 from torchlite.nn.parameter import Parameter
 
 from .module import Module, _addindent

@@ -15,9 +15,9 @@ from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
-from torchlite.autograd.engine import edge_of, flat, node_of, reachable
+from torchlite.autograd.engine import edge_of, flatten_edges, node_of, reachable
 from torchlite.autograd.graph import get_gradient_edge
-from torchlite.autograd.hooking import CURRENT
+from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.distributed._grad_bucket import GradBucket
 
 from ._buckets import Bucket, assign
@@ -200,7 +200,7 @@ class Reducer:
     def _not_reached(self, outputs: list[Any]) -> list[int]:
         roots = [edge_of(output) for output in outputs if output.requires_grad]
         nodes = reachable([node for node in map(node_of, roots) if node is not None])
-        leaves = {id(e) for node in nodes for e in flat(node._edges) if isinstance(e, torch.Tensor)}
+        leaves = {id(e) for node in nodes for e in flatten_edges(node._edges) if isinstance(e, torch.Tensor)}
         leaves |= {id(root) for root in roots if isinstance(root, torch.Tensor)}
         return [n for n, parameter in enumerate(self.parameters) if id(parameter) not in leaves]
 
@@ -213,9 +213,9 @@ class Reducer:
         if not self._begun:
             self._begun = True
             if self._learns():
-                CURRENT.runs[0].callbacks += (self._learned,)
+                CURRENT_PASSES.runs[0].callbacks += (self._learned,)
             elif self.find_unused:
-                CURRENT.runs[0].callbacks += (self._mark_the_rest,)
+                CURRENT_PASSES.runs[0].callbacks += (self._mark_the_rest,)
             for unused in self._unused:
                 if not self._learns():
                     self._mark(unused, False)
@@ -298,8 +298,8 @@ class Reducer:
             if self._asks_who_used():
                 self._used_map = torch.tensor([int(n in self._used) for n in range(len(self.parameters))])
                 self._map_work = dist.all_reduce(self._used_map, group=self.group, async_op=True)
-            if CURRENT.runs:
-                CURRENT.runs[0].callbacks += (self._finish,)
+            if CURRENT_PASSES.runs:
+                CURRENT_PASSES.runs[0].callbacks += (self._finish,)
             else:
                 self._finish()
 

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._ops import lists
+from torchlite._ops import multi_tensor
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -37,7 +37,7 @@ def get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     with torch.no_grad():
-        total = lists.norm_of_all(tensors) if norm_type == 2 else None
+        total = multi_tensor.norm_of_all(tensors) if norm_type == 2 else None
         if total is None:
             device = tensors[0].device
             norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
@@ -58,7 +58,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
         if not grads:
             return
         factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-        if lists.scale_all(grads, factor):
+        if multi_tensor.scale_all(grads, factor):
             return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
@@ -108,7 +108,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     clip_value = float(clip_value)
     with torch.no_grad():
         grads = _gradients(parameters)
-        if lists.clamp_all(grads, -clip_value, clip_value):
+        if multi_tensor.clamp_all(grads, -clip_value, clip_value):
             return
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)

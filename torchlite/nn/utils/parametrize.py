@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._settings import forks
+from torchlite._settings import fork_locks
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _cache_depth = 0
 _cache: dict = {}
-_cache_lock = forks.hold(threading.RLock())
+_cache_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from torchlite import Tensor
 from torchlite.nn import Parameter
 
 from ..._serialization.budget import slowness
-from ..._types.layouts import MOST_DIMS
+from ..._types.layouts import MAX_DIMS
 from .._types import Narrow
 from ..errors import OnnxFileError
 
@@ -177,7 +177,7 @@ def allow(what: str, *sizes: int, each: int = 1) -> int:
     """The elements of a result with these sizes, before it is made. OnnxFileError for more than may be alive. `each`
     is for what stands for several: eight bytes are two. What is beside the result counts as work too.
     """
-    if len(sizes) > MOST_DIMS:
+    if len(sizes) > MAX_DIMS:
         raise OnnxFileError(f"{what}: a shape of {len(sizes)} dimensions")
     count, limits = math.prod(sizes), RUN.limits
     more = (count or extent(sizes)) * each

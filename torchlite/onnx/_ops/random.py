@@ -30,14 +30,14 @@ def _uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any
 
 
 @op("RandomNormal")
-def random_normal(
+def _random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints
 ) -> Tensor:
     return _normal(shape, mean, scale, seed, dtype_of(dtype))
 
 
 @op("RandomUniform")
-def random_uniform(
+def _random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints
 ) -> Tensor:
     return _uniform(shape, low, high, seed, dtype_of(dtype))

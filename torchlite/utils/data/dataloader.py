@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torchlite import accelerator
-from torchlite._settings.temporary import for_multiprocessing
+from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite._utils import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
@@ -130,7 +130,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         context: Any = loader.multiprocessing_context or multiprocessing.get_context()
         forked = context.get_start_method() == "fork"
         if context.get_start_method() == "forkserver":
-            for_multiprocessing()
+            use_for_multiprocessing()
         self._pipes: list[Any] = []
         self._workers: list[Any] = []
         self._finalizer = weakref.finalize(self, _stop, self._workers, self._pipes, os.getpid())

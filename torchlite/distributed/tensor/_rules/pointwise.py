@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlite._dispatch import REGISTRY
-from torchlite._dispatch.record import POINTWISE
+from torchlite._dispatch.op_record import POINTWISE
 
 from .._dispatch import RULES, Call, R, Rule, Way, ways_of
 from .common import aligned, cutters, partials
@@ -56,13 +56,13 @@ for _name in _LINEAR:
 RULES["mul"] = RULES["div"] = Rule(_products)
 
 
-@ways_of("_bce", "_drawn_over", "_masked_fill", "_masked_fill_tensor", "complex", "polar", "angle", "_ldexp", "frexp",
+@ways_of("_bce", "_random_fill", "_masked_fill", "_masked_fill_tensor", "complex", "polar", "angle", "_ldexp", "frexp",
          "_prelu", "where")  # fmt: skip
 def _on_elements(found: Call, number: int) -> Iterator[Way]:
     yield from pointwise(found, number)
 
 
-@ways_of("to", "clone", "contiguous", "alias", "_leased", "_detach")
+@ways_of("to", "clone", "contiguous", "alias", "_cow_clone", "_detach")
 def _copies(found: Call, number: int) -> Iterator[Way]:
     """Copies and casts: as it lies. Casting a sum that is rounded is not the sum of the casts."""
     for cut in cutters(found, number):

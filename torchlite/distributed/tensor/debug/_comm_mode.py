@@ -7,7 +7,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
-from torchlite.autograd.hooking import CURRENT
+from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.library import Library
 
 from .._collective_utils import OBSERVERS
@@ -83,7 +83,7 @@ class CommDebugMode:
 
     def _seen(self, name: str, tensor: torch.Tensor) -> None:
         self.comm_counts[_op(name)] += 1
-        phase = "backward" if CURRENT.runs else "forward"
+        phase = "backward" if CURRENT_PASSES.runs else "forward"
         for module in dict.fromkeys(["Global", *self._modules]):
             counts = self.comm_module_counts.setdefault(
                 module, {"forward": defaultdict(int), "backward": defaultdict(int)}

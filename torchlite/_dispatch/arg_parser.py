@@ -1,0 +1,429 @@
+"""How PyTorch's parser takes the arguments of a public function: its signatures, deprecated ones among them, NumPy's
+names of arguments, and its words for a wrong call.
+
+A right call never comes here: the general path asks where a call cannot be bound to an op's record, or where something
+went wrong. `signatures.txt` has a line for each public name, `tools/record_signatures.py` writes it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._settings.backend_flags import FLAGS
+from .._types.devices import device
+from .._types.dtypes import dtype
+from .._types.layouts import layout, memory_format
+from .._types.package_name import is_torchlite_object
+from .op_record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
+from .dispatch_state import GLOBALS
+
+# Ops that take a Python number in a Tensor's place, in every argument.
+NUMBERS_AS_TENSORS = frozenset(
+    name + ending
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
+    for ending in ("", "_")
+)
+RECORD_NAMES = {theirs: ours for ours, names in NUMPY_NAMES.items() for theirs in names}
+_TYPE_DISPLAY = {
+    "dtype": "torch.dtype", "layout": "torch.layout", "memory_format": "torch.memory_format", "device": "torch.device",
+    "generator": "torch.Generator", "storage": "torch.Storage", "ints": "tuple of ints", "floats": "tuple of floats",
+    "Tensors": "tuple of Tensors", "Tensor?s": "tuple of Tensors", "Numbers": "tuple of Scalars", "stream": "Stream",
+}  # fmt: skip
+_has_warned = False
+
+
+def _is_index(value) -> bool:
+    """Whether the parser takes a value for an int."""
+    if value.__class__ is int:
+        return True
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, GLOBALS["Tensor"]):
+        return not value._data.ndim and value.dtype.category == 1 and value._node is None
+    return hasattr(value, "__index__") and not isinstance(value, np.ndarray)
+
+
+def _is_number(value, complex_too: bool = True) -> bool:
+    """Whether the parser takes a value for a number."""
+    if isinstance(value, GLOBALS["Tensor"]):
+        return not value._data.ndim and value._node is None
+    if isinstance(value, (complex, np.complexfloating)):
+        return complex_too
+    return isinstance(value, (int, float, np.generic)) or hasattr(value, "__float__") and not hasattr(value, "shape")
+
+
+_CHECKS = {
+    "Tensor": lambda v: isinstance(v, (GLOBALS["Tensor"], np.ndarray)),
+    "Number": _is_number,
+    "int": _is_index,
+    "float": lambda v: _is_number(v, False),
+    "bool": lambda v: isinstance(v, (bool, np.bool_)),
+    "str": lambda v: isinstance(v, str),
+    "dtype": lambda v: isinstance(v, dtype) or any(v is t for t in (float, int, bool, complex)),
+    "layout": lambda v: isinstance(v, layout),
+    "memory_format": lambda v: isinstance(v, memory_format),
+    "device": lambda v: isinstance(v, (device, str, int)),
+}
+_ITEMS = {"ints": _is_index, "floats": lambda v: _is_number(v, False), "Numbers": _is_number}
+
+
+class Argument:
+    """One parameter of a signature."""
+
+    __slots__ = ("name", "type", "size", "optional", "nullable", "default", "kwonly")
+
+    def __init__(self, text: str, kwonly: bool):
+        head, has_default, self.default = text.partition("=")
+        kind, _, self.name = head.rpartition(" ")
+        self.nullable = kind.endswith("?") or self.default == "None"
+        kind, _, size = kind.removesuffix("?").partition("[")
+        self.type, self.size = kind, bool(size)
+        self.optional, self.kwonly = bool(has_default), kwonly
+
+    def takes(self, value, numbers: bool) -> bool:
+        """Whether the parser takes a value for this argument."""
+        if self.type in ("Tensors", "Tensor?s"):
+            return isinstance(value, (list, tuple))
+        if self.type in _ITEMS:
+            item = _ITEMS[self.type]
+            if isinstance(value, (list, tuple)):
+                return not value or item(value[0])
+            return self.size and item(value)
+        if self.type == "Tensor" and numbers and _is_number(value):
+            return True
+        check = _CHECKS.get(self.type)
+        return check is None or check(value)
+
+    def __str__(self) -> str:
+        return f"{_TYPE_DISPLAY.get(self.type, self.type)} {self.name}{f' = {self.default}' if self.optional else ''}"
+
+
+def type_name(value) -> str:
+    """A value's type as the parser names it."""
+    cls = type(value)
+    if isinstance(value, (dtype, layout, memory_format, device)):
+        return f"torch.{cls.__name__}"
+    return cls.__name__ if cls.__module__ == "builtins" or is_torchlite_object(cls) else f"{cls.__module__}.{cls.__name__}"
+
+
+class Signature:
+    """One form of a call."""
+
+    def __init__(self, name: str, text: str):
+        self.name = name
+        self.deprecated = text.endswith("|deprecated")
+        self.arguments: list[Argument] = []
+        kwonly = False
+        for part in _split(text.removesuffix("|deprecated")):
+            if part == "*":
+                kwonly = True
+            else:
+                self.arguments.append(Argument(part, kwonly))
+        self.positional = sum(not a.kwonly for a in self.arguments)
+        self.least = sum(not a.optional for a in self.arguments)
+        self.numbers = name in NUMBERS_AS_TENSORS
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        for i, a in enumerate(self.arguments):
+            if a.kwonly and (not i or not self.arguments[i - 1].kwonly):
+                shown.append("*")
+            shown.append(str(a))
+        return f"({', '.join(shown)})"
+
+    def fits(self, count: int) -> bool:
+        """Whether so many arguments could be this form's."""
+        return not self.deprecated and self.least <= count <= len(self.arguments)
+
+    def _too_many(self, count: int) -> TypeError:
+        least = sum(not a.kwonly and not a.optional for a in self.arguments)
+        if least < self.positional:
+            takes = f"from {least} to {self.positional} positional arguments"
+        else:
+            takes = f"{self.positional} positional argument{'s' * (self.positional != 1)}"
+        return TypeError(f"{self.name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
+
+    def _missing(self, given: int) -> TypeError:
+        names = [a.name for a in self.arguments[given:] if not a.optional and not a.kwonly]
+        names = names or [a.name for a in self.arguments[given:] if not a.optional]
+        plural = "s" if len(names) == 1 else ""
+        shown = ", ".join(f'"{name}"' for name in names)
+        return TypeError(f"{self.name}() missing {len(names)} required positional argument{plural}: {shown}")
+
+    def _wrong(self, a: Argument, value, place: int | None) -> TypeError:
+        want = f"{_TYPE_DISPLAY.get(a.type, a.type)}"
+        where = f"{self.name}(): argument '{a.name}'" + (f" (position {place + 1})" if place is not None else "")
+        if isinstance(value, (list, tuple)) and value and a.type in _ITEMS:
+            return TypeError(f"{where} must be {want}, but found element of type {type_name(value[0])} at pos 0")
+        return TypeError(f"{where} must be {want}, not {type_name(value)}")
+
+    def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
+        """The arguments by their names, or what is wrong with them."""
+        several = self.positional == 1 and self.arguments[0].type == "ints"
+        if len(args) > self.positional and not several:
+            return self._too_many(len(args))
+        found: dict[str, Any] = {}
+        used: set[str] = set()
+        place = 0
+        for i, a in enumerate(self.arguments):
+            value, at = ABSENT, None
+            if place < len(args):
+                if a.kwonly:
+                    return self._too_many(len(args))
+                value, at, place = args[place], place, place + 1
+            else:
+                for name in (a.name, *NUMPY_NAMES.get(a.name, ())):
+                    if name in kwargs:
+                        value = kwargs[name]
+                        used.add(name)
+                        break
+            if value is ABSENT or value is None and a.nullable:
+                if value is ABSENT and not a.optional:
+                    return self._missing(i)
+                if value is None:
+                    found[a.name] = None
+            elif a.takes(value, self.numbers):
+                found[a.name] = value
+            elif several and at == 0 and all(map(_is_index, args)):
+                found[a.name] = args
+                place = len(args)
+            else:
+                return self._wrong(a, value, at)
+        for name in kwargs:
+            if name not in used:
+                known = any(a.name == name for a in self.arguments)
+                what = "multiple values for" if known else "an unexpected keyword"
+                return TypeError(f"{self.name}() got {what} argument '{name}'")
+        return found
+
+    def mismatch(self, args: tuple, kwargs: dict) -> str:
+        """What is marked below this form in a list of forms: nothing where the number of arguments is another. The
+        star counts as one, and types are compared by their names, as PyTorch does.
+        """
+        slots: list[Argument | None] = []
+        for a in self.arguments:
+            slots += [None, a] if a.kwonly and None not in slots else [a]
+        if len(args) + len(kwargs) != len(slots):
+            return ""
+        rest = {a.name: a for a in slots[len(args) :] if a is not None}
+        unknown = [name for name in kwargs if name not in rest]
+        if unknown:
+            return f"      didn't match because some of the keywords were incorrect: {', '.join(unknown)}\n"
+        pairs = [*zip(slots, args, strict=False), *((rest[name], value) for name, value in kwargs.items())]
+        shown = [
+            name if a is not None and name == _TYPE_DISPLAY.get(a.type, a.type) else f"!{name}!"
+            for a, name in ((a, type_name(value)) for a, value in pairs)
+        ]
+        return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and not depth:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [part for part in [*parts, text[start:].strip()] if part]
+
+
+@functools.cache
+def _lines() -> dict[str, str]:
+    with open(os.path.join(os.path.dirname(__file__), "signatures.txt"), encoding="utf-8") as file:
+        text = file.read()
+    return dict(line.split(":", 1) for line in text.splitlines())
+
+
+@functools.cache
+def signatures(public: str) -> list[Signature]:
+    """The forms of a public name such as "linalg.qr" or "Tensor.add_"; none where PyTorch's parser is not asked."""
+    found = _lines().get(public)
+    if found is None:
+        return []
+    space, _, name = public.rpartition(".")
+    prefix = f"{space}_" if space in ("linalg", "fft", "special") else ""
+    return [Signature(prefix + name, text.strip()) for text in found.split(" | ")]
+
+
+@functools.cache
+def public_name(op: Op) -> str:
+    """The name by which an op's signatures are found: its own, and an alias only where it has none."""
+    alias = op.alias.split()
+    for space in op.where.split() or [alias[0].rpartition(".")[0]] if op.where or alias else ():
+        names = [name for name, record in NAMESPACES.get(space, {}).items() if record is op]
+        public = names[0] if space == "torch" else f"{space}.{names[0]}" if names else ""
+        if names and public in _lines():
+            return public
+    return ""
+
+
+def match_signature(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """The arguments of a call by the names of the form that takes them; None where PyTorch's parser has no say.
+    TypeError, with the parser's words, where no form takes them.
+    """
+    forms = signatures(public)
+    if not forms:
+        return None
+    errors = []
+    for form in forms:
+        found = form.match(args, kwargs)
+        if isinstance(found, dict):
+            if form.deprecated:
+                _warn(form, forms)
+            return found
+        errors.append(found)
+    if len(forms) == 1:
+        raise errors[0]
+    count = len(args) + len(kwargs)
+    plausible = [error for form, error in zip(forms, errors, strict=True) if form.fits(count)]
+    if len(plausible) == 1:
+        raise plausible[0]
+    got = ", ".join([*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
+    got += ", " if kwargs and not args else ""  # as PyTorch writes it
+    shown = [form for form in forms if not form.deprecated]
+    listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in shown)
+    expected = f"one of:\n{listed}" if len(shown) > 1 else str(shown[0])
+    raise TypeError(
+        f"{forms[0].name}() received an invalid combination of arguments - got ({got}), but expected {expected}"
+    )
+
+
+def _warn(form: Signature, forms: list[Signature]) -> None:
+    """PyTorch's warning of deprecated forms, once in a process."""
+    global _warned
+    if _has_warned and not FLAGS.warn_always:
+        return
+    _has_warned = True
+    better = next(other for other in forms if not other.deprecated)
+    warnings.warn(
+        f"This overload of {form.name} is deprecated:\n\t{form.name}{form}\nConsider using one of the following "
+        f"signatures instead:\n\t{form.name}{better}",
+        UserWarning,
+        stacklevel=8,
+    )
+
+
+# -- calls of records ------------------------------------------------------------------
+
+
+def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) -> tuple[tuple, dict]:
+    """A call of an op's function as its record takes it. `args` and `kwargs` are the record's arguments, ABSENT where
+    none was given; `more` is what else was given, first positionally, then by NumPy's `names`.
+    """
+    absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
+    surplus = len(more) - len(names)
+    others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
+    # An argument that came by NumPy's name has its default in its place: from there on, all by their names.
+    places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
+    if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
+        rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
+        kwargs = {**{p.name: value for p, value in rest if value is not p.default}, **kwargs}
+        args, absent = args[: places[0]], places[0]
+    positional = (*args[:absent], *(value for value in more[:surplus] if value is not None))
+    keywords = dict(zip([p.name for p in op.params][absent:], args[absent:], strict=False))
+    keywords = {name: value for name, value in {**keywords, **kwargs}.items() if value is not ABSENT}
+    positional, keywords = _strip_defaults(op, positional, keywords)
+    public = public_name(op)
+    target, positional = _split_self(public, positional)
+    keywords |= others
+    first, keywords = parse_args(op, public, positional, keywords)
+    return (*target, *first), keywords
+
+
+def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """A call's arguments as an op's record names them: TypeError in the words of PyTorch's parser for a wrong call."""
+    try:
+        found = match_signature(public, args, kwargs)
+    except TypeError:
+        if len(args) < 2 or not any(form.deprecated for form in signatures(public)):
+            raise
+        # A method's deprecated form has its tensor before the factor that a function's begins with.
+        found = _try_match(public, (args[1], args[0], *args[2:]), kwargs)
+        if found is None:
+            raise
+    if found is None:
+        ours = {name: p.name for p in op.params for name in NUMPY_NAMES.get(p.name, ())}
+        return args, {ours.get(name, name): value for name, value in kwargs.items()}
+    known = [p.name for p in op.params]
+    if "input" not in found and public.startswith("Tensor."):
+        known = known[1:]
+    others = iter([name for name in known if name not in found])
+    named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
+    first = (named.pop(op.params[0].name),) if op.params and op.params[0].name in named else ()
+    return first, named
+
+
+def _try_match(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """`matched`, with None for a wrong call."""
+    try:
+        return match_signature(public, args, kwargs)
+    except TypeError:
+        return None
+
+
+def parse_in_place_args(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The same for the op's method that writes in place; its tensor comes first."""
+    first, named = parse_args(op, f"Tensor.{op.name.lstrip('_')}_", args[1:], kwargs)
+    if first:
+        raise TypeError(f"{op.name.lstrip('_')}_() got multiple values for argument '{op.params[0].name}'")
+    return args[:1], named
+
+
+def _split_self(public: str, args: tuple) -> tuple[tuple, tuple]:
+    """The tensor whose method is called, which no signature of a method has, and the other arguments."""
+    return (args[:1], args[1:]) if public.startswith("Tensor.") else ((), args)
+
+
+def _strip_defaults(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments without those that are defaults: what a call most likely had."""
+    defaults = {p.name: p.default for p in op.params} | {"out": None}
+    kwargs = {name: value for name, value in kwargs.items() if not _is_default(value, defaults.get(name, EMPTY))}
+    params = op.params
+    while args and len(args) <= len(params) and _is_default(args[-1], params[len(args) - 1].default):
+        args = args[:-1]
+    return args, kwargs
+
+
+def _is_default(value, default) -> bool:
+    return value is default or value.__class__ is default.__class__ and value.__class__ is float and value == default
+
+
+def parser_error(op: Op, values) -> TypeError | None:
+    """What PyTorch's parser says to arguments, in the order of an op's parameters, if it does not take them."""
+    public = public_name(op)
+    if not public or any(p.kind == "varargs" for p in op.params):
+        return None
+    pairs = list(zip(op.params, values, strict=True))
+    args, kwargs = _strip_defaults(op, tuple(v for p, v in pairs if not p.kwonly), {p.name: v for p, v in pairs if p.kwonly})
+    _, args = _split_self(public, args)
+    try:
+        match_signature(public, args, kwargs)
+    except TypeError as error:
+        return error.with_traceback(None)
+    return None
+
+
+def call_with_aliases(op: Op, function, given: dict, also: dict):
+    """A call with keywords of the Array API, `also` (None where one is not given): `function` with the arguments under
+    the names of its own.
+    """
+    defaults = {p.name: p.default for p in op.params}
+    given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}
+    given = {RECORD_NAMES.get(name, name) if name not in defaults else name: v for name, v in given.items()}
+    also = {name: v for name, v in also.items() if v is not None}
+    given |= {op.kwarg_aliases[name]: v for name, v in also.items() if not callable(op.kwarg_aliases[name])}
+    for p in op.params:
+        if p.default is EMPTY and p.name not in given:
+            raise TypeError(f'{function.__name__}() missing 1 required positional arguments: "{p.name}"')
+        if p.kind == "varargs" and p.name in given and not hasattr(given[p.name], "__iter__"):
+            given[p.name] = (given[p.name],)
+    for name in also:
+        if callable(op.kwarg_aliases[name]):
+            return op.kwarg_aliases[name](function, given, also[name])
+    return function(**given)

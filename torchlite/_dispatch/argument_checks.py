@@ -1,0 +1,329 @@
+"""What ops ask of their arguments beyond dtypes, in PyTorch's words: kernels of every backend call these with shapes
+and numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+from .._types.dtypes import FLOAT, dtype, from_np, int64
+from .interceptors import showing, stack
+from .dispatch_state import MODE
+from .shapes import wrap_dim
+from .callbacks import CALLBACKS
+
+_INT64_MAX = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
+
+
+def storage_nbytes_for(size, stride, itemsize: int, offset: int = 0) -> int:
+    """The bytes from the start of a storage to the end of a tensor with these sizes and strides (in elements).
+    RuntimeError where that is no number of bytes.
+    """
+    if 0 in size:
+        return 0
+    span = (offset + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])) * itemsize
+    if min(size, default=1) < 0 or span > _INT64_MAX:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    return span
+
+
+def check_new_size(size, itemsize: int) -> None:
+    """Whether a new tensor can have these sizes."""
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    product = 1
+    for n in reversed(size):
+        product *= max(n, 1)
+        if product > _INT64_MAX:
+            break
+    if product * (0 not in size) * itemsize > _INT64_MAX:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if product > _INT64_MAX:
+        raise RuntimeError("Stride calculation overflowed")
+
+
+def check_in_bounds_for_storage(size, stride, offset: int, itemsize: int, held: int) -> None:
+    """Whether a tensor with these sizes, strides and offset (in elements) lies in a storage of `held` bytes."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    span = storage_nbytes_for(size, stride, itemsize, offset)
+    if math.prod(size) > _INT64_MAX:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if span > held:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {span} are out of bounds for storage of size {held}"
+        )
+
+
+def view_dtype_geometry(shape, steps, offset: int, old, new) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, steps and offset in elements of memory that is read as another dtype: `old` and `new` are torchlite's."""
+    shape, steps = tuple(shape), tuple(steps)
+    if old.itemsize == new.itemsize:
+        return shape, steps, offset
+    words = f"to view {old.scalar_name} as {new.scalar_name} (different element sizes)"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    broken = RuntimeError(f"self.stride(-1) must be 1 {words}, but got {steps[-1]}")
+    if old.itemsize > new.itemsize:
+        if steps[-1] != 1 and shape[-1] != 1:
+            raise broken
+        ratio = old.itemsize // new.itemsize
+        return (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in steps[:-1]], 1), offset * ratio
+    ratio = new.itemsize // old.itemsize
+    if shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {shape[-1]}")
+    if offset % ratio:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {words}, but got {offset}")
+    if steps[-1] != 1 and shape[-1] != 1:
+        raise broken
+    for d, step in enumerate(steps[:-1]):
+        if step % ratio and shape[d] != 1:
+            raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {words}, but got {step}")
+    return (*shape[:-1], shape[-1] // ratio), (*[s // ratio for s in steps[:-1]], 1), offset // ratio
+
+
+def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
+    """The two dimensions of a diagonal, counted from the front."""
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+def mean_dtype_error(given: dtype, wanted: dtype | None) -> RuntimeError:
+    """The error of a mean that would be no floating-point number."""
+    which = "Input" if wanted is None else "Optional"
+    return RuntimeError(
+        f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+        f"{(wanted or given).scalar_name}"
+    )
+
+
+def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
+    """The dimensions of a roll counted from the front; none where all elements roll as one row."""
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return ()
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return tuple(wrap_dim(d, ndim) for d in dims)
+
+
+def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
+    """Whether an index (`integral`: int32 or int64) chooses elements along `dim` of an array of `shape`."""
+    if not integral:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    if max(len(index_shape), 1) != max(len(shape), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for axis, n in enumerate(index_shape):
+        if shape and axis != dim and n > shape[axis]:
+            raise RuntimeError(
+                f"Size does not match at dimension {axis} expected index {list(index_shape)} to be no larger than "
+                f"self {list(shape)} apart from dimension {dim}"
+            )
+
+
+def check_scatter(
+    name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True
+) -> None:
+    """Whether elements of a source (of one number without a shape) can be written where an index says along `dim` of an
+    array of `shape`.
+    """
+    if not integral:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if not same_dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    ndim = max(len(shape), 1)
+    for other, its_shape in (("self", index_shape), ("src", source_shape)):
+        if its_shape is not None and max(len(its_shape), 1) != ndim:
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
+    for axis, n in enumerate(index_shape):
+        if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:
+            shown = index_shape if source_shape is None else source_shape
+            raise RuntimeError(
+                f"Expected index {list(index_shape)} to be no larger than self {list(shape)} apart from dimension "
+                f"{dim} and to be no larger size than src {list(shown)}"
+            )
+
+
+def check_index_add(input, dim: int, count: int, source) -> None:
+    """Whether `count` slices of a source array can be added to slices of `input` along `dim`."""
+    if input.dtype != source.dtype:
+        ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
+        raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
+    given = source.shape[dim] if source.ndim else 1
+    if count != given:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}"
+        )
+    others = [x.shape[:dim] + x.shape[dim + 1 :] if x.ndim else () for x in (input, source)]
+    if input.ndim != source.ndim or others[0] != others[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
+        )
+
+
+def check_unfold(dim: int, length: int, size: int, step: int) -> None:
+    """Whether a dimension can be cut into windows of a size that begin each `step` elements."""
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+
+
+def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
+    """The limits of a histogram: finite, in order, widened where they coincide."""
+    if low == high:
+        low, high = low - 1.0, high + 1.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    return low, high
+
+
+def check_sorter(shape, sorter_shape, given: dtype, order) -> None:
+    """Whether places (`order`, as a NumPy array, of dtype `given`) put a sequence of `shape` into an order."""
+    if tuple(shape) != tuple(sorter_shape):
+        raise RuntimeError(
+            f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(shape)}"
+            f"and got sorter tensor {list(sorter_shape)}"
+        )
+    if given is not int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {given.scalar_name}"
+        )
+    if order.size and (order.min() < 0 or order.max() >= shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
+def check_ndims(a, b, ranks: tuple[int, int]) -> None:
+    """Whether two factors have so many dimensions. The ops' rules have PyTorch's words; this is for kernels that are
+    called without them.
+    """
+    if (a.ndim, b.ndim) != ranks:
+        raise RuntimeError(f"expected operands of {ranks} dimensions, got {(a.ndim, b.ndim)}")
+
+
+def check_matmul_dtypes(a, b, kernel: str = "addmm_impl_cpu_") -> None:
+    """Whether two factors have one dtype, and one that products take."""
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
+    if a.dtype.kind in "bW":  # W: complex32
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(a.dtype).scalar_name}'")
+
+
+def check_bmm(a, b) -> None:
+    """Whether two factors are batches of matrices of one dtype, and as many."""
+    check_ndims(a, b, (3, 3))
+    check_matmul_dtypes(a, b, "bmm")
+    if a.shape[0] != b.shape[0]:
+        raise RuntimeError(f"expected batches of one size, got {a.shape[0]} and {b.shape[0]}")
+
+
+_VIEW_ERRORS = {
+    "multi_output": (
+        " This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    ),
+    "custom": (
+        " This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
+    ),
+}
+_AMBIGUOUS_VIEW_ERROR = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+
+
+def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
+    """The error for a write with gradients through a view of a kind that cannot follow (`Meta.kind`); `what` says what
+    was written to.
+    """
+    node = view._node
+    index = getattr(node, "index", 0)
+    node = getattr(node, "node", node)
+    made = None
+    if hasattr(node, "_edges"):
+        made = f"Output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')} is a view"
+    if kind == "inference":
+        made = f"{made} of a view which was created in" if made else "A view was created in"
+        words = f"{made} inference mode and {what} modified inplace in normal mode."
+    elif kind == "no_grad" or made is None:
+        made = f"{made} of a view which was created in" if made else "A view was created in"
+        words = f"{made} no_grad mode and {what} modified inplace with grad mode enabled."
+    else:
+        words = f"{made} and {what} modified inplace."
+    if kind in _VIEW_ERRORS:
+        words += _VIEW_ERRORS[kind]
+    else:
+        words += _AMBIGUOUS_VIEW_ERROR.format("no_grad" if kind == "no_grad" else "inference_mode")
+    raise RuntimeError(words)
+
+
+def set_requires_grad(tensor, wants: bool = True):
+    """A new tensor, as a leaf that wants a gradient where asked."""
+    if wants:
+        if tensor.dtype.category < FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        tensor.requires_grad_()
+    return tensor
+
+
+def is_tracked_by_autograd(tensor) -> bool:
+    """Whether the tensor has a history, or a tangent in forward mode."""
+    return tensor._node is not None or bool(MODE.forwards and CALLBACKS.visible_tangents(tensor))
+
+
+def unwrap_batched(tensor):
+    """The tensor that one example inside `vmap` stands for a part of; any other as it is. Checks of values look at all
+    examples at once.
+    """
+    while tensor._level is not None:
+        tensor = tensor._value
+    return tensor
+
+
+def _without_interceptors(read, *values):
+    """What `read` finds in tensors, unseen by what intercepts ops: an op's checks are no part of a program."""
+    if not stack.items:
+        return read(*values)
+    with showing([]):
+        return read(*values)
+
+
+def any_true(condition) -> bool:
+    """Whether a tensor of bools is true somewhere, inside `vmap` for any example."""
+    return _without_interceptors(lambda condition: bool(condition.any()), unwrap_batched(condition))
+
+
+def all_true(condition) -> bool:
+    """Whether a tensor of bools is true everywhere, inside `vmap` for all examples."""
+    return _without_interceptors(lambda condition: bool(condition.all()), unwrap_batched(condition))
+
+
+def min_and_max(numbers) -> tuple[int, int]:
+    """(smallest, largest) of a tensor of integers, inside `vmap` of all examples'."""
+    return _without_interceptors(_min_and_max, unwrap_batched(numbers))
+
+
+def _min_and_max(numbers) -> tuple[int, int]:
+    if numbers.numel() == 1:
+        return (int(numbers.item()),) * 2
+    return int(numbers.min()), int(numbers.max())

@@ -1,0 +1,552 @@
+"""The recorded graph: nodes, edges, and what tensors know besides their data."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections import OrderedDict
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .backend import owner_of
+from .hooks import RemovableHandle
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
+from .callbacks import CALLBACKS
+
+
+class AutogradMeta:
+    """What only some tensors have: gradient, version counter, base of a view, hooks.
+
+    `n` counts in-place changes of the memory; a tensor that shares another's memory counts on that one's Meta, its
+    `root`. `rebased` is the value of the program-wide counter HISTORY_COUNTER when the root's history was last replaced through
+    a view; a view whose `stamp` is older has to renew its own. A view's Meta begins as the tuple (base, stamp), or
+    (base, stamp, kind), and is made when somebody asks for it. `kind` says of a view why it cannot be written through
+    with gradients (see `views.py`). Defaults live on the class: making one sets only what differs.
+    """
+
+    n = 0
+    root: Any = None  # a Meta
+    base: Any = None
+    kind: str | None = None
+    stamp = rebased = 0
+    grad: Any = None
+    hooks: dict | None = None
+    post_hooks: dict | None = None
+    around: Any = None  # the NodeHooks of a leaf's AccumulateGrad
+    accumulator: Any = None  # a weak reference to it
+    name: str | None = None
+    retains = False
+    fixed = False  # of a root: somebody else relies on the memory staying where it is
+    inference = False  # made in inference mode
+    late = False  # its tensor got a history by a write, and older views of it may have none
+    tangents: dict | None = None  # by levels of forward-mode differentiation
+    dual_primal: Any = None  # the tensor whose memory a dual tensor has: it is a view of that one to those who ask
+    apart = False  # of a view: its base has no part in its tangents
+
+
+def autograd_meta_of(tensor) -> AutogradMeta:
+    """The tensor's Meta, made when absent."""
+    found = tensor._meta
+    if found.__class__ is AutogradMeta:
+        return found
+    made = tensor._meta = AutogradMeta()
+    if found is not None:
+        made.base, made.stamp = found[:2]
+        if len(found) == 3:
+            made.kind = found[2]
+        made.root = root_meta_of(made.base)
+    return made
+
+
+def root_meta_of(tensor) -> AutogradMeta:
+    """The Meta that counts for the tensor's memory."""
+    found = autograd_meta_of(tensor)
+    return found if found.root is None else found.root
+
+
+def alias_meta(source) -> AutogradMeta:
+    """The Meta of another tensor on the memory of `source`, without its history."""
+    made = AutogradMeta()
+    made.root = root_meta_of(source)
+    made.stamp = GLOBALS["HISTORY_COUNTER"]
+    return made
+
+
+def base_of(tensor) -> Any:
+    """The tensor that a view is a view of; None for one that is no view."""
+    found = tensor._meta
+    return None if found is None else found[0] if found.__class__ is tuple else found.base
+
+
+def view_kind_of(tensor) -> str | None:
+    """Why a view cannot be written through with gradients; None where it can."""
+    found = tensor._meta
+    if found.__class__ is tuple:
+        return found[2] if len(found) == 3 else None
+    return None if found is None else found.kind
+
+
+def view_meta(source, kind: str | None = None) -> tuple:
+    """What a view made from `source` keeps until its Meta is asked for."""
+    base = base_of(source)
+    kind = kind or view_kind_of(source)
+    base = source if base is None else base
+    return (base, GLOBALS["HISTORY_COUNTER"]) if kind is None else (base, GLOBALS["HISTORY_COUNTER"], kind)
+
+
+def mark_unrecorded_view(source, result) -> None:
+    """Mark a view that was made while this thread does not record; `result` may be none."""
+    found = result._meta
+    if found is not None:
+        result._meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
+        if source._node is not None and result.dtype.category >= 2:
+            result._node = REQUIRES_GRAD_DETACHED
+
+
+def is_inference(tensor) -> bool:
+    """Whether the tensor, or what it is a view of, was made in inference mode."""
+    found = tensor._meta
+    if found.__class__ is tuple:
+        found = found[0]._meta
+    return found is not None and (found.inference if found.root is None else found.root.inference)
+
+
+def version(tensor) -> int:
+    """How often the tensor's memory was changed in place through it or a view of it. RuntimeError for an inference
+    tensor, which does not count: what asks wants to keep it for backward.
+    """
+    found = tensor._meta
+    if found.__class__ is tuple:
+        found = found[0]._meta
+    if found is None:
+        return 0
+    if found.root is not None:
+        found = found.root
+    if found.inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+        )
+    return found.n
+
+
+def bump_version(tensor) -> None:
+    """Count an in-place change."""
+    root = tensor._meta
+    if root.__class__ is not AutogradMeta or root.root is not None:
+        root = root_meta_of(tensor)
+    if root.inference and not MODE.inference:
+        raise_inference_write_error()
+    root.n += 1
+
+
+def write_raw(target, raw) -> None:
+    """Write a raw array into a tensor's memory."""
+    if target._signs:
+        target._write(raw)
+    else:
+        target._table.copy_into(target._data, raw)
+
+
+def accumulate_in_place(table, target, raw, add) -> None:
+    """Add a raw array of the same shape to a tensor without a history, and count the change."""
+    have = target._data
+    kernel = getattr(table if raw.size < GLOBALS["LARGE"] else table.large, "add_", None)
+    # Where elements may share places, or dtypes differ, `add` makes the sum apart.
+    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._signs:
+        write_raw(target, add(table, have, raw))
+    else:
+        kernel(have, raw)
+    bump_version(target)
+
+
+def raise_inference_write_error() -> NoReturn:
+    """The error for a write into an inference tensor outside inference mode."""
+    raise RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
+        "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+    )
+
+
+class Node:
+    """One recorded op: its inputs' edges and what its derivative needs.
+
+    `_edges` has one entry a tensor argument: None, a Node, an OutputOf, a leaf Tensor, or a tuple of these for a list
+    argument. The names begin with an underscore because the node of a custom Function is its `ctx`, on which programs
+    set attributes of their own.
+    """
+
+    _op: Any
+    _edges: tuple
+    _saved: Any
+    _versions: tuple
+    _out: Any
+    _counter: Any
+    _shape: Any
+    _table: Any
+    _seq: int
+    _hooks: NodeHooks | None
+    _trace: list[str] | None
+    __slots__ = (
+        "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_table", "_seq", "_hooks", "_trace",
+        "__weakref__",
+    )  # fmt: skip
+    _is_custom = False
+
+    def __repr__(self) -> str:
+        return f"<{'torch.autograd.function.' if self._is_custom else ''}{self.name()} object at {id(self):#x}>"
+
+    def __call__(self, *grads, **others):
+        """The gradients of the inputs for gradients of the outputs; nothing is let go of."""
+        if others:
+            raise TypeError("keyword arguments are not supported")
+        return CALLBACKS.run_node(self, grads)
+
+    def name(self) -> str:
+        """PyTorch's name for the node, e.g. MulBackward0."""
+        from .node_names import node_name
+
+        return node_name(self)
+
+    @property
+    def _is_multi_output(self) -> bool:
+        """Whether it has several outputs; then `shape` is a tuple of shapes."""
+        return bool(self._shape) and not isinstance(self._shape[0], int)
+
+    @property
+    def next_functions(self):
+        """((node, output index), ...) of the inputs, as in PyTorch."""
+        edges = self._edges
+        if self._op is CALLBACKS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
+            edges = (edges[0], *edges[1]._edges[1:])  # the write itself is no node of its own in PyTorch
+        flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
+        return tuple((None, 0) if e is None else edge_to_pair(e) for e in flat)
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for whatever anybody wants to note about the node."""
+        return node_hooks(self).metadata
+
+    def _sequence_nr(self) -> int:
+        return self._seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self._seq = number
+
+    def register_hook(self, hook):
+        """Call `hook(grad_inputs, grad_outputs)` after this node ran; what it returns replaces the gradients. Returns a
+        handle with `remove()`.
+        """
+        return RemovableHandle(node_hooks(self).post, hook)
+
+    def register_prehook(self, hook):
+        """Call `hook(grad_outputs)` before this node runs; what it returns replaces them. Returns a handle with
+        `remove()`.
+        """
+        return RemovableHandle(node_hooks(self).pre, hook)
+
+
+class NodeHooks:
+    """Hooks of a node: on the gradient of one output (tensor hooks, and tensors that retain it), before and after the
+    node; and the node's `metadata`.
+    """
+
+    __slots__ = ("tensor", "retain", "pre", "post", "metadata")
+
+    def __init__(self):
+        self.tensor: dict[int, dict] = {}
+        self.retain: dict[int, Any] = {}  # weak references to the tensors
+        self.pre: dict = OrderedDict()
+        self.post: dict = OrderedDict()
+        self.metadata: dict = {}
+
+
+def node_hooks(node: Node) -> NodeHooks:
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    return node._hooks
+
+
+class OutputEdge:
+    """Output `index` of a node with several."""
+
+    __slots__ = ("node", "index")
+
+    def __init__(self, node: Node, index: int):
+        self.node, self.index = node, index
+
+
+def nodes_created_since(start: int, tensors: list) -> list[Node]:
+    """The nodes of tensors' histories that were made after a point of SEQUENCE."""
+    found: dict[Node, None] = {}
+    pending = [t._node for t in tensors]
+    for where in pending:  # which grows
+        node = where.node if where.__class__ is OutputEdge else where
+        if isinstance(node, Node) and node._seq > start and node not in found:
+            found[node] = None
+            pending += _leaves(node._edges)
+    return list(found)
+
+
+def saved_values_of(node: Node) -> list:
+    """What a node keeps for its derivative: tensors, arrays, numbers and what else it needs."""
+    return [*_leaves(node._saved or ()), *_leaves(node._out or ())]
+
+
+def _leaves(items: Any) -> list:
+    return [leaf for item in items for leaf in (_leaves(item) if item.__class__ is tuple else (item,))]
+
+
+# Not empty once a leaf got hooks: then backward passes see to it that a leaf's come as soon as its gradient is whole.
+LEAF_HOOKS: list[None] = []
+
+
+class AccumulateGrad(Node):
+    """Stands for a leaf where the graph is looked at. The engine knows the leaf itself, which has its hooks."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable):
+        self.variable = variable
+        self._edges = self._saved = self._versions = ()
+        self._op = self._out = self._counter = self._trace = None
+        self._shape, self._table = variable._data.shape, variable._table
+        self._seq = (1 << 64) - 1
+        found = autograd_meta_of(variable)
+        if found.around is None:
+            found.around = NodeHooks()
+        self._hooks = found.around
+
+    def register_hook(self, hook):
+        LEAF_HOOKS[:] = [None]
+        return super().register_hook(hook)
+
+    def register_prehook(self, hook):
+        LEAF_HOOKS[:] = [None]
+        return super().register_prehook(hook)
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulator(leaf) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: one object as long as somebody has it."""
+    found = autograd_meta_of(leaf)
+    made = found.accumulator and found.accumulator()
+    if made is None:
+        made = AccumulateGrad(leaf)
+        found.accumulator = weakref.ref(made)
+    return made
+
+
+def edge_to_pair(where) -> tuple:
+    """(node, output index) of an edge, as PyTorch shows them."""
+    if where.__class__ is OutputEdge:
+        return to_python_node(where.node), where.index
+    return (to_python_node(where), 0) if isinstance(where, Node) else (accumulator(where), 0)
+
+
+def to_python_node(node: Node) -> Node:
+    """The node, to be shown: an object of a class with PyTorch's name for it. The engine needs no such classes."""
+    if node.__class__ is Node:
+        node.__class__ = _node_class(node.name().rpartition("::")[2])
+    return node
+
+
+class _PythonNode(Node):
+    """A node that somebody looked at. Only such nodes know what they saved by name: a class with `__getattr__` has
+    slower attributes.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str):
+        if name[:7] not in ("_saved_", "_raw_sa"):
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        return CALLBACKS.saved_value(self, name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *CALLBACKS.saved_names(self)]
+
+
+@functools.cache
+def _node_class(name: str) -> type:
+    return type(name, (_PythonNode,), {"__slots__": (), "__module__": "builtins"})
+
+
+def gradient_edge(tensor) -> Any:
+    """Where a gradient for this tensor goes: None, its node, or the tensor itself when it is a leaf."""
+    if is_stale_view(tensor):
+        regenerate_grad_fn(tensor)
+    node = tensor._node
+    return tensor if node is LEAF else None if node is REQUIRES_GRAD_DETACHED else node
+
+
+def is_stale_view(view) -> bool:
+    """Whether the history of a view's base was replaced since the view got its own."""
+    found = view._meta
+    if found is None:
+        return False
+    if found.__class__ is tuple:
+        stamp = found[1]
+        found = found[0]._meta
+        if found is None:
+            return False
+        return (found.rebased if found.root is None else found.root.rebased) > stamp
+    return found.base is not None and found.root.rebased > found.stamp
+
+
+def regenerate_grad_fn(view) -> None:
+    """Let a view's history run through its base's new one: it takes its elements from there."""
+    found = autograd_meta_of(view)
+    if found.base._node is not None:
+        if found.kind is not None:
+            from .argument_checks import raise_view_write_error
+
+            raise_view_write_error(found.kind, view, "its base or another view of its base has been")
+        F, base, old = CALLBACKS.F, found.base, view._node
+        with recording(True):
+            elements = F._view_of_base(base, flat_view_indices(view), view.dtype)
+            signs = view._signs ^ base._signs
+            view._node = (CALLBACKS.view_with_bits(elements, signs) if signs else elements)._node
+        if found.retains:
+            move_retain_grad(view, view._node, old)
+    found.stamp = GLOBALS["HISTORY_COUNTER"]
+
+
+def regenerate_stale_views(values) -> bool:
+    """Give those tensors a history whose base got one after they were made; whether there is one."""
+    some = False
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            some = regenerate_stale_views(value) or some
+        elif hasattr(value, "_node") and value._node is None and value._meta is not None and is_stale_view(value):
+            regenerate_grad_fn(value)
+            some = some or value._node is not None
+    return some
+
+
+def invalidate_views(tensor) -> None:
+    """Let views of its memory that are older than now look for their history."""
+    GLOBALS["HISTORY_COUNTER"] += 1
+    root_meta_of(tensor).rebased = GLOBALS["HISTORY_COUNTER"]
+    if base_of(tensor) is not None:
+        autograd_meta_of(tensor).stamp = GLOBALS["HISTORY_COUNTER"]
+
+
+def move_retain_grad(tensor, node, old=None) -> None:
+    """A tensor that retains its gradient goes on doing so at its new node."""
+    if not getattr(tensor._meta, "retains", False) or node is None:
+        return
+    for where, put in ((old or tensor._node, False), (node, True)):
+        at, index = (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
+        if put:
+            node_hooks(at).retain[index] = weakref.ref(tensor)
+        elif at._hooks is not None:
+            at._hooks.retain.pop(index, None)
+
+
+def without_hooks(where) -> Any:
+    """The history of a view for a write through it: its hooks stay with what the view was, which no gradient of the
+    base comes to.
+    """
+    node = where.node if where.__class__ is OutputEdge else where
+    if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED or node._hooks is None or node._is_custom:
+        return where
+    fresh = make_node(node._op, node._edges, node._saved, node._versions, node._table)
+    fresh._shape, fresh._out, fresh._counter = node._shape, node._out, node._counter
+    return OutputEdge(fresh, where.index) if where.__class__ is OutputEdge else fresh
+
+
+def track_stale_views(tensor) -> None:
+    """Until the tensor is gone, let ops look at whether their inputs are views of it."""
+    change_counters(STALE_VIEW_CHECKS=1, WRITE_CHECKS=1)
+    weakref.finalize(tensor, change_counters, STALE_VIEW_CHECKS=-1, WRITE_CHECKS=-1).atexit = False
+
+
+def flat_view_indices(view) -> Any:
+    """For each element of a view its position in the flattened base, as a raw int64 array of the view's shape; counted
+    in real numbers where one of the two is complex and the other is not, so a complex view of reals has two for each
+    element, in a last dimension. RuntimeError for a view (by `as_strided`) of memory beside its base.
+    """
+    table, whole = view._table, autograd_meta_of(view).base
+    size = min(view.dtype.itemsize, whole.dtype.itemsize)
+    data, base = _layout_in_cells(size, view), _layout_in_cells(size, whole)
+    start = (_byte_offset(table, view._memory) - _byte_offset(table, whole._memory)) // size
+    ends = [
+        at + sum([(n - 1) * s for n, s in zip(*x, strict=True)]) if 0 not in x[0] else at - 1
+        for at, x in ((0, base), (start, data))
+    ]
+    low, high = min(0, start), max(ends)
+    memory = np.full(max(high - low + 1, 0), -1, np.int64)
+    inside = _strided_cells(memory, base, -low)
+    inside[...] = np.arange(inside.size).reshape(inside.shape)
+    found = _strided_cells(memory, data, start - low).copy()
+    if found.size and found.min() < 0:
+        raise RuntimeError(
+            "in-place changes, with gradients, where a view by as_strided reaches beyond its base are not supported; "
+            "write out of place"
+        )
+    from .kernel_recorder import record_constant
+
+    return record_constant(table.from_numpy(found))
+
+
+def _byte_offset(table, array) -> int:
+    """The bytes before an array's first element in its storage."""
+    owner = owner_of(array)
+    return 0 if owner is array else table.offset_between(array, owner)
+
+
+def _layout_in_cells(size: int, tensor) -> tuple:
+    """(shape, strides) of a tensor's memory in cells of `size` bytes; elements of several have one more dimension."""
+    array, each = tensor._memory, tensor.dtype.itemsize // size
+    shape, strides = tuple(array.shape), tuple(s // size for s in array.strides)
+    return (shape, strides) if each == 1 else ((*shape, each), (*strides, 1))
+
+
+def _strided_cells(memory: np.ndarray, layout: tuple, start: int) -> np.ndarray:
+    """The cells of `memory` from `start` on that lie as (shape, strides) say."""
+    shape, strides = layout
+    if 0 in shape:
+        return np.empty(shape, memory.dtype)
+    each = memory.itemsize
+    return np.ndarray(shape, memory.dtype, memory, start * each, [s * each for s in strides])
+
+
+def edge_shape(where) -> Any:
+    """The shape of the tensor at an edge."""
+    if where is None:
+        return None
+    if where.__class__ is Node:
+        return where._shape
+    if where.__class__ is OutputEdge:
+        return where.node._shape[where.index]
+    return where._shape if isinstance(where, Node) else where._data.shape
+
+
+def make_node(op, edges, saved, versions, table) -> Node:
+    node = Node()
+    node._op, node._edges, node._saved, node._versions, node._table = op, edges, saved, versions, table
+    node._out = node._counter = node._hooks = node._trace = node._shape = None
+    node._seq = next(SEQUENCE)
+    return node
+
+
+def raise_freed_error(node: Node) -> NoReturn:
+    """The error for a node whose saved tensors are gone."""
+    raise RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+        "you need to access saved tensors after calling backward."
+    )

@@ -1,0 +1,169 @@
+"""Backends found by entry point, and the kernel table of each device."""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import threading
+
+import numpy as np
+
+from .._settings import fork_locks
+from .._types.devices import REGISTERED, PIP_EXTRAS, PYTORCH_ONLY_TYPES, device, installed_backends
+from .backend import Backend, KernelTable
+from .fallback import MissingKernel, fallback_kernel
+from .memory_layout import apply_rule_to_ufuncs, apply_stride_rule
+from .op_record import MAYBE_VIEW, REGISTRY, VIEW, Op
+
+_tables: dict[device, KernelTable] = {}
+_lock = fork_locks.acquire_before_fork(threading.RLock())
+
+
+def register_backend(name: str, backend: Backend) -> None:
+    """Add a backend from a running program (an installed one is found by its entry point)."""
+    REGISTERED[name] = backend
+
+
+@functools.cache
+def _load(name: str) -> Backend:
+    point = installed_backends().get(name)
+    if point is None:
+        if name in PYTORCH_ONLY_TYPES:
+            raise RuntimeError(f"PyTorch is not linked with support for {name} devices")
+        extra = PIP_EXTRAS.get(name)
+        hint = (
+            f"pip install 'torchlite-nd[{extra}]'"
+            if extra
+            else "install torchlite with pip (an editable install from a checkout: pip install -e .)"
+        )
+        raise RuntimeError(f"device '{name}' has no backend installed: {hint}")
+    return point.load()
+
+
+def backend_of(name: str) -> Backend:
+    """The backend of a device type. RuntimeError saying what to install when it is absent."""
+    return REGISTERED.get(name) or _load(name)
+
+
+def table_of(where: device) -> KernelTable:
+    """The kernel table of a device."""
+    found = _tables.get(where)
+    if found is not None:
+        return found
+    if where.index is None and where.type not in ("cpu", "meta"):
+        return table_of(device(where.type, current_index(where.type)))
+    with _lock:
+        if where not in _tables:
+            _tables.setdefault(where, _make_table(where))
+        return _tables[where]
+
+
+def _reduce_table(table: KernelTable):
+    return table_of, (table.device,)
+
+
+copyreg.pickle(KernelTable, _reduce_table)  # a kernel table is its device's, wherever it is unpickled
+
+
+def tables(name: str) -> list[KernelTable]:
+    """The tables of a device type that are in use."""
+    return [table for where, table in list(_tables.items()) if where.type == name]
+
+
+class _Current(threading.local):
+    """Each thread's current device of each type: the one that a name without an index means."""
+
+    def __init__(self):
+        self.indices: dict[str, int] = {}
+
+
+_current = _Current()
+
+
+def current_index(name: str) -> int:
+    """The index of the calling thread's current device of a type."""
+    return _current.indices.get(name, 0)
+
+
+def set_current_index(name: str, index: int) -> None:
+    """Choose the calling thread's current device of a type."""
+    _current.indices[name] = index
+
+
+def _make_table(where: device) -> KernelTable:
+    backend = backend_of(where.type)
+    reason = backend.why_not()
+    if reason:
+        raise RuntimeError(reason)
+    index = where.index or 0
+    if index >= backend.device_count():
+        raise RuntimeError(
+            f"device {where}: invalid device ordinal; {backend.device_count()} {where.type} device(s) found"
+        )
+    if where.index is not None and where.type in ("cpu", "meta"):
+        return table_of(device(where.type))
+    kernels = backend.kernels(index)
+    table = _fill_table(KernelTable(backend, where), kernels)
+    table._larger = functools.partial(_make_large_table, table, kernels)
+    return table
+
+
+def _make_large_table(table: KernelTable, kernels: dict) -> KernelTable:
+    """The table of a device's kernels for large arrays: the same one where it has none."""
+    if not hasattr(table.backend, "large_kernels"):
+        return table
+    found = KernelTable(table.backend, table.device)
+    found.large = found
+    return _fill_table(found, {**kernels, **table.backend.large_kernels(table.device.index or 0)})
+
+
+def _fill_table(table: KernelTable, kernels: dict) -> KernelTable:
+    """A table with a device's kernels, and composites for what they lack."""
+    where = table.device
+    unknown = {name for name in kernels if name not in REGISTRY and name.removesuffix("_") not in REGISTRY}
+    if unknown:
+        raise RuntimeError(f"backend {where.type} has kernels for ops that are not declared: {sorted(unknown)}")
+    for record in list(REGISTRY.values()):
+        setattr(table, record.name, _resolve_kernel(record, kernels, table))
+    for name, kernel in kernels.items():
+        if name not in REGISTRY:
+            setattr(table, name, kernel)
+    if any(isinstance(getattr(kernel, "ufunc", kernel), np.ufunc) for kernel in kernels.values()):
+        apply_rule_to_ufuncs(table)
+    table._move = lambda raw, to: table.move_to(table_of(to), raw)  # between tables, so no backend's business
+    return table
+
+
+def _resolve_kernel(record: Op, kernels: dict, table: KernelTable):
+    kernel = kernels.get(record.name)
+    if kernel is None and record.composite is not None:
+        kernel = functools.partial(record.composite, table)
+        rounds = record._vjp is not None and not record.tags & (VIEW | MAYBE_VIEW) and record.name[-1] != "_"
+        if rounds and table.in_float32 is not None:
+            kernel = table.in_float32(kernel)
+    if kernel is None:
+        return fallback_kernel(record, table, lambda: table_of(device("cpu")))
+    if record.refuses and table.device.type != "meta":
+        kernel = _refuse_dtypes(record, kernel, table)
+    return kernel if record.layout is None or record.is_implicit else apply_stride_rule(record.layout, kernel, table)
+
+
+def _refuse_dtypes(record: Op, kernel, table: KernelTable):
+    """A kernel behind the test of what its op refuses."""
+    refuses, dtype_of = record.refuses, table.dtype_of
+
+    def checked(input, *args, dtype=None, **kwargs):
+        d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
+        word = refuses.get((which, d.category))
+        if isinstance(word, Exception):
+            raise type(word)(*word.args)
+        if word is not None:
+            raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
+        return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)
+
+    return checked
+
+
+def has_kernel(table: KernelTable, name: str) -> bool:
+    """Whether an op can run on this device."""
+    return not isinstance(getattr(table, name), MissingKernel)

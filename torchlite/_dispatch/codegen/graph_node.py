@@ -1,0 +1,173 @@
+"""Writes how the hot path records an op: the node with its edges and what the derivative's formulas need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..op_record import KEEPS_DTYPE, MAYBE_VIEW, NONDIFF, VIEW, Op, Param
+from .source_builder import Listing, Piece, Source, join_tests, tuple_literal
+
+
+class FastPathCase:
+    """One case of the hot path: the arguments that are plain tensors here, and the one that is a Python number."""
+
+    def __init__(self, op: Op, tensors: Sequence[Param], number: str = ""):
+        self.op, self.tensors, self.number = op, list(tensors), number
+        # Tensors that may be None.
+        self.optional = [p.name for p in self.tensors[1:] if p.kind == "optional" or p.default is None]
+
+
+def write_node(source: Source, case: FastPathCase) -> None:
+    """Make the result's node if an input wants a gradient."""
+    source.comment("Record the op where an input wants a gradient and this thread records.")
+    for p in case.tensors:
+        absent = f"None if {p.name} is None else " if p.name in case.optional else ""
+        source.line(f"{_node(p)} = {absent}{p.name}._node")
+    with source.condition("if", _wanted(case)):
+        _write_edges(source, case)
+        _write_saved_inputs(source, case)
+        _write_outputs(source, case)
+        _write_node_fields(source)
+    with source.block("else:"):
+        source.line("result_._node = None")
+        write_unrecorded(source, case)
+
+
+def write_unrecorded(source: Source, case: FastPathCase) -> None:
+    """What is asked of an op that records nothing, only while somebody wants it."""
+    op = case.op
+    if op.tags & (VIEW | MAYBE_VIEW) and not op.tags & NONDIFF:
+        source.comment("Without recording a view is marked as made so.")
+        with source.block("if NO_GRAD and not MODE.grad:"):
+            source.line(f"mark_unrecorded_view({op.params[0].name}, result_)")
+    source.comment("Inference mode marks tensors, and the history of an input may have come late.")
+    values = Listing("[", [p.name for p in op.params], "]")
+    with source.block("if STALE_VIEW_CHECKS:"):
+        hidden: list[Piece] = ["outs_[1:]"] if op.aux_outputs else []
+        source.write(Listing("finish_unrecorded(", [f"{op.name}__op", "table_", values, "result_", *hidden], ")"))
+
+
+def _node(p: Param) -> str:
+    return f"{p.name}_node_"
+
+
+def _wanted(case: FastPathCase) -> list[Piece]:
+    """The tests for a node to be made; only floating-point results have gradients."""
+    op = case.op
+    some = [f"{_node(p)} is not None" for p in case.tensors]
+    if len(some) > 1:
+        some[0], some[-1] = f"({some[0]}", f"{some[-1]})"
+    tests: list[Piece] = [join_tests(some, "or"), "(not NO_GRAD or MODE.grad)"]
+    if op.promote is None and not op.tags & (VIEW | KEEPS_DTYPE):
+        tests.append("result_.dtype.category >= 2")
+    return tests
+
+
+def _write_edges(source: Source, case: FastPathCase) -> None:
+    edges = [_edge(p, several=len(case.tensors) > 1) for p in case.tensors]
+    if case.number:
+        names = [p.name for p in case.op.tensor_params]
+        edges.insert(names.index(case.number), ["None"])
+    source.line("result_._node = node_ = Node()")
+    source.line(f"node_._op = {case.op.name}__op")
+    source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
+    source.write(tuple_literal(edges, "node_._edges = "))
+
+
+def _edge(p: Param, several: bool) -> list[str]:
+    """An input's edge; `edge` also renews the history of a view."""
+    parts = [f"{p.name} if {_node(p)} is LEAF", f"else {_node(p)} if {p.name}._meta is None", f"else gradient_edge({p.name})"]
+    return [f"None if {_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
+
+
+def _write_saved_inputs(source: Source, case: FastPathCase) -> None:
+    saves = case.op.saved_variables.saves
+    if saves:
+        source.comment("What the formulas need, with the versions that tell later changes in place.")
+    else:
+        source.comment("The formulas need no argument.")
+    source.write(tuple_literal([_saved(case, name, kind, users) for name, kind, users in saves], "node_._saved = "))
+    source.write(tuple_literal([_version(case, name, kind, users) for name, kind, users in saves], "node_._versions = "))
+
+
+def _users(case: FastPathCase, users: frozenset) -> str:
+    """The test that a formula which needs the value is wanted."""
+    return " or ".join(f"{_node(p)} is not None" for p in case.tensors if p.name in users)
+
+
+def _belongs_to_scalar(case: FastPathCase, name: str, users: frozenset) -> bool:
+    """Whether a saved value is the number's, or only for the number's derivative, which it has not."""
+    return bool(case.number) and (name == case.number or not _users(case, users))
+
+
+def _saved(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
+    wanted = _users(case, users)
+    if _belongs_to_scalar(case, name, users):
+        return "None" if not wanted or kind == "dtype" else "()" if kind == "shape" else name
+    if kind in ("shape", "dtype"):
+        value = f"{name}._data.shape" if kind == "shape" else f"{name}.dtype"
+        return f"None if {name} is None else {value}" if name in case.optional else value
+    partly = kind == "value" and wanted and users != {p.name for p in case.tensors}
+    return f"{name} if {wanted} else None" if partly else name
+
+
+def _version(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
+    if kind != "value" or _belongs_to_scalar(case, name, users):
+        return "0"
+    absent = f"{name} is None or " if name in case.optional else ""
+    return f"0 if {absent}{name}._meta is None else version({name})"
+
+
+def _write_outputs(source: Source, case: FastPathCase) -> None:
+    """The outputs that formulas need, raw: a node that held its own result's tensor would be a reference cycle."""
+    every = ((i, _output_wanted(case, users)) for i, users in case.op.saved_variables.keeps.items())
+    tests = {i: test for i, test in every if test is not None}
+    if not tests:
+        _write_no_saved_outputs(source)
+    elif "" in tests.values() or len(set(tests.values())) > 1:
+        _write_saved_outputs(source, case, tests)
+    else:
+        with source.block(f"if {next(iter(tests.values()))}:"):
+            _write_saved_outputs(source, case, dict.fromkeys(tests, ""))
+        with source.block("else:"):
+            _write_no_saved_outputs(source)
+
+
+def _output_wanted(case: FastPathCase, users: frozenset) -> str | None:
+    """The test that an output is needed: "" where a node always needs it, None where it never does."""
+    wanted = _users(case, users)
+    if not wanted:
+        return None
+    return "" if users >= {p.name for p in case.tensors} else wanted
+
+
+def _write_no_saved_outputs(source: Source) -> None:
+    source.comment("They need no output.")
+    source.line("node_._out = node_._counter = None")
+
+
+def _write_saved_outputs(source: Source, case: FastPathCase, tests: dict[int, str]) -> None:
+    """Keep these outputs, each where its test holds."""
+    op = case.op
+    source.comment("The outputs that they need: raw, with the counter of their versions.")
+    count = max(op.saved_variables.keeps) + 1 if op.aux_outputs else 1
+    kept = [("data_" if i == 0 else f"outs_[{i}]") if i in tests else "None" for i in range(count)]
+    source.write(
+        tuple_literal([f"{k} if {tests[i]} else None" if tests.get(i) else k for i, k in enumerate(kept)], "node_._out = ")
+    )
+    if 0 in tests:
+        may_be_view = op.tags & (VIEW | MAYBE_VIEW) and not op.aux_outputs
+        source.line("autograd_meta_of(result_)" if may_be_view else "result_._meta = AutogradMeta()")
+    counters = ["(result_._meta, 0)" if i == 0 and i in tests else "None" for i in range(count)]
+    source.write(tuple_literal(counters, "node_._counter = "))
+
+
+def _write_node_fields(source: Source) -> None:
+    source.comment("What backward asks of every node, and the number that says which was made later.")
+    source.line("node_._shape = data_.shape")
+    source.line("node_._table = table_")
+    source.line("node_._hooks = node_._trace = None")
+    source.line("node_._seq = next(SEQUENCE)")
+    source.comment("Anomaly detection keeps the place in the program.")
+    with source.block("if NODE_CREATED_HOOK is not None:"):
+        source.line("NODE_CREATED_HOOK(node_)")

@@ -1,0 +1,89 @@
+"""Writes an in-place op's short way: the backend's in-place kernel, where nothing has to be recorded or cast."""
+
+from __future__ import annotations
+
+from ..type_promotion import ROUNDS_SCALARS
+from ..op_record import DEFAULT, INT_TO_FLOAT, Op
+from .source_builder import INT64_END, INT64_MIN, Source
+
+
+def has_fast_path(op: Op) -> bool:
+    """Whether an op in place can be its kernel and no more."""
+    return not op.is_implicit and len(op.params) == len(op.tensor_params) <= 2 and op.promote in (DEFAULT, INT_TO_FLOAT)
+
+
+def in_place_text(op: Op) -> str:
+    """The text of `add_(self, other)`: it returns None, with nothing written, where the general path has to do it."""
+    others = [p.name for p in op.params[1:]]
+    source = Source()
+    with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
+        source.line(f"kernel_ = getattr(self._table, {op.name + '_'!r}, None)")
+        if others:
+            source.line("dtype_ = self.dtype")
+        _write_guard(source, op, bool(others))
+        for other in others:
+            _write_other(source, op, other)
+        with source.block("if self._data.size >= LARGE:"):
+            source.line(f"kernel_ = self._table.large.{op.name}_")
+        _write_kernel(source, len(others))
+        source.comment("Nodes that saved the tensor notice the change by its version.")
+        source.line("bump_version(self)")
+        source.line("return self")
+    return source.text()
+
+
+def _write_guard(source: Source, op: Op, binary: bool) -> None:
+    """Without an other tensor, Parameters (leaves that want a gradient, mostly) are left to the general path."""
+    plain = (
+        "not (self.__class__ is Tensor or self.__class__ is Parameter)" if binary else "self.__class__ is not Tensor"
+    )
+    tests = ["kernel_ is None", "INTERCEPTORS", plain, "self._node is not None and MODE.grad", "WRITE_CHECKS and check_before_write(self)"]
+    if op.promote == INT_TO_FLOAT:
+        tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
+    tests.append("self._data.base is not None and has_internal_overlap(self._data)")
+    source.comment(
+        "The general path writes where a kernel is absent, something intercepts, or there is history to keep."
+    )
+    source.comment("It raises where the elements of a view share places.")
+    with source.condition("if", tests, "or"):
+        source.line("return None")
+
+
+def _write_other(source: Source, op: Op, other: str) -> None:
+    """What the kernel gets for the other operand."""
+    source.comment(f"`{other}` is a tensor of the same dtype and device that wants no gradient, or a number that fits.")
+    with source.block(f"if {other}.__class__ is Tensor:"):
+        tests = [f"{other}.dtype is not dtype_", f"{other}._table is not self._table"]
+        with source.condition("if", [*tests, f"{other}._node is not None and MODE.grad"], "or"):
+            source.line("return None")
+        source.line(f"raw_ = {other}._data")
+        source.comment("Not where it lies on a part of what is written.")
+        tests = ["(raw_.base is not None or self._data.base is not None)", "has_partial_overlap(self._table, self._data, raw_)"]
+        with source.condition("if", tests, "and"):
+            source.line("return None")
+    held = f"dtype_ in self._table.{'holds' if op.name in ROUNDS_SCALARS else 'takes'}_numbers"
+    with source.block(f"elif {other}.__class__ is float and {held}:"):
+        source.line(f"raw_ = {other}")
+    with source.block(f"elif {other}.__class__ is int and {INT64_MIN} <= {other} < {INT64_END}:"):
+        with source.block("if dtype_ is int64:"):
+            source.line(f"raw_ = {other}")
+        with source.block(f"elif {held}:"):
+            source.line(f"raw_ = float({other})")
+        with source.block("else:"):
+            source.line("return None")
+    with source.block("else:"):
+        source.line("return None")
+
+
+def _write_kernel(source: Source, others: int) -> None:
+    if not others:
+        source.comment("The kernel writes.")
+        source.line("kernel_(self._data)")
+        return
+    source.comment(
+        "The kernel writes; where it refuses, nothing was written, and the general path has PyTorch's words."
+    )
+    with source.block("try:"):
+        source.line("kernel_(self._data, raw_)")
+    with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
+        source.line("return None")

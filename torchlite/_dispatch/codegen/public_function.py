@@ -1,0 +1,427 @@
+"""Writes an op's public function: its parameters, the guard that lets plain tensors through to the kernel, and the
+call of the general path for everything else.
+
+Local variables of the generated text end in an underscore, which the names of an op's parameters do not (but for
+Python's keywords: `from_`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..interceptors import TENSOR_VARARGS
+from ..type_promotion import ROUNDS_SCALARS
+from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from .kernel_call import write_call, write_error, write_finish, write_kernel
+from .graph_node import FastPathCase
+from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
+
+# Defaults that are written as they are; others become constants.
+_LITERALS = (type(None), bool, int, float, str)
+
+
+def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: bool = True) -> str:
+    """The text of the public function; `constants` gets the values that it names. What an interceptor calls is not
+    `intercepted` once more.
+    """
+    constants[f"{op.name}__op"] = op
+    source = Source()
+    source.write(Listing(f"def {name}(", _parameters(op, constants), "):"))
+    with source:
+        for p in op.params:
+            if p.kind == "varargs":
+                _write_varargs(source, op, p.name)
+        if op.kwarg_aliases:
+            _write_alias_call(source, op)
+        if op.is_implicit:
+            constants[f"{op.name}__composite"] = op.composite
+        free = (["not INTERCEPTORS"] if intercepted else []) + _presence_tests(op)
+        write_hot_path(source, op, free, _non_kernel_keywords(op))
+        _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
+    return source.text()
+
+
+# -- parameters ---------------------------------------------------------------------
+
+# What a call has beyond the record's arguments, in deprecated forms or by mistake, lands here.
+_SURPLUS = ("surplus", "surplus2")
+
+
+def needs_arg_parser(op: Op) -> bool:
+    """Whether the function takes all that PyTorch's parser knows, so that the general path can sort it out: deprecated
+    forms, NumPy's names, missing arguments. A view, which is quick, has no such forms.
+    """
+    names = {p.name for p in op.params}
+    return (
+        bool(op.where or op.alias)
+        and all(p.kind != "varargs" for p in op.params)
+        and (op.has_out or not names.isdisjoint(("dim", "keepdim")))
+    )
+
+
+def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
+    """The parameters of the def line. Keywords stand among the positional ones, behind what cannot be meant for them,
+    where a call takes them faster: `signature` shows them as they are.
+    """
+    any_form = needs_arg_parser(op)
+    lax = any_form or bool(_aliased_required_params(op))
+    written: list[str] = []
+    only_keywords = any_form
+    for p in op.params:
+        if p.kwonly and any_form:
+            continue
+        if p.kwonly and not only_keywords:
+            written.append("*")
+        only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
+        default = "=ABSENT" if lax and p.default is EMPTY else _default(op, p, constants)
+        written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
+    if any_form:
+        written += [f"{name}=None" for name in _SURPLUS]
+        written += [
+            p.name + ("=ABSENT" if p.default is EMPTY else _default(op, p, constants)) for p in op.params if p.kwonly
+        ]
+    more = ["out"] * op.has_out + [*more_keywords(op), *op.kwarg_aliases]
+    if more and not only_keywords:
+        written.append("*")
+    return written + [f"{name}=None" for name in more]
+
+
+def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
+    """What follows a parameter's name: nothing, or its default."""
+    if p.default is EMPTY:
+        return ""
+    if type(p.default) in _LITERALS and repr(p.default) not in ("inf", "-inf", "nan"):
+        return f"={p.default!r}"
+    constants[f"{op.name}__{p.name}"] = p.default
+    return f"={op.name}__{p.name}"
+
+
+def more_keywords(op: Op) -> list[str]:
+    """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's names, such as `axis` for `dim`."""
+    if not needs_arg_parser(op):
+        return [p.name for p in op.params if p.kind == "varargs"]
+    return list(op.numpy_names)
+
+
+def _non_kernel_keywords(op: Op) -> list[str]:
+    """What the kernel does not take: the hot path is for calls without it. An argument by NumPy's name leaves a tensor
+    absent, which the hot path sees anyway.
+    """
+    first = _SURPLUS[:1] if needs_arg_parser(op) else ()
+    given = [name for name in more_keywords(op) if name in ("axis", "keepdims")]
+    return [*first, *["out"] * op.has_out, *given]
+
+
+def _presence_tests(op: Op) -> list[str]:
+    """Tests that no argument is absent, where the hot path does not ask for its class anyway."""
+    if not needs_arg_parser(op):
+        return []
+    return [
+        f"{p.name} is not ABSENT"
+        for i, p in enumerate(op.params)
+        if p.default is EMPTY and not (p.kind == "tensor" or p.is_tensor and (not i or not op.is_implicit))
+    ]
+
+
+# Methods of dimensions that want at least one, or an empty tuple.
+_REQUIRES_VARARGS = frozenset(("flip", "permute", "repeat", "tile"))
+
+
+def _write_varargs(source: Source, op: Op, name: str) -> None:
+    given = f"{name}_"
+    if op.name in _REQUIRES_VARARGS:
+        source.comment("Nothing at all is a wrong call.")
+        others = [f" and {other} is None" for other, meaning in op.kwarg_aliases.items() if meaning == name]
+        with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
+            source.line(f"raise missing_argument_error({op.name}__op, {name!r})")
+    source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
+    with source.block(f"if {name} is None:"):
+        source.line(f"{name} = {given}")
+        with source.block(f"if len({given}) == 1:"):
+            source.line(f"class_ = {given}[0].__class__")
+            lists = f"class_ is not int and isinstance({given}[0], (tuple, list))"
+            with source.block(f"if class_ is tuple or class_ is list or {lists}:"):
+                source.line(f"{name} = tuple({given}[0])")
+    with source.block(f"elif {name}.__class__ is not tuple:"):
+        source.line(f"{name} = tuple({name})")
+
+
+def _aliased_required_params(op: Op) -> list[str]:
+    """The arguments without a default that may come under another name."""
+    return [p.name for p in op.params if p.default is EMPTY and p.name in op.kwarg_aliases.values()]
+
+
+def _write_alias_call(source: Source, op: Op) -> None:
+    """The Array API's keywords: the call once more, under PyTorch's."""
+    tests = [f"{name} is not None" for name in op.kwarg_aliases]
+    if _aliased_required_params(op) and not needs_arg_parser(op):
+        tests += [f"{p.name} is ABSENT" for p in op.params if p.default is EMPTY]
+    source.comment("Other libraries' names of arguments.")
+    with source.block(f"if {' or '.join(tests)}:"):
+        names = [p.name for p in op.params] + ["out"] * op.has_out + [*op.numpy_names] * needs_arg_parser(op)
+        given = Listing("{", [f"'{name}': {name}" for name in names], "}")
+        also = Listing("{", [f"'{name}': {name}" for name in op.kwarg_aliases], "}")
+        source.write(Listing("return call_with_aliases(", [f"{op.name}__op", f"{op.name}__function", given, also]))
+
+
+# -- the general path -----------------------------------------------------------------
+
+
+def _write_slow_path(source: Source, op: Op, function: str) -> None:
+    positional, keywords = _forwarded_arguments(op)
+    arguments: list[Piece] = [
+        f"{op.name}__op",
+        f"{op.name}__function",
+        tuple_literal(positional),
+        Listing("{", keywords, "}"),
+    ]
+    if needs_arg_parser(op):
+        arguments.append(tuple_literal([*_SURPLUS, *more_keywords(op)]))
+    source.comment("Everything else takes the general path, which does the same for any arguments.")
+    source.write(Listing(f"return {function}(", arguments))
+
+
+def _forwarded_arguments(op: Op) -> tuple[list[str], list[str]]:
+    """The arguments as the caller gave them: positional ones, and entries of a dict of keywords."""
+    positional: list[str] = []
+    keywords: list[str] = []
+    only_keywords = False
+    for p in op.params:
+        only_keywords = only_keywords or p.kwonly
+        if only_keywords:
+            keywords.append(f"'{p.name}': {p.name}")
+        else:
+            positional.append(p.name)
+        only_keywords = only_keywords or p.kind == "varargs"
+    if op.has_out:
+        keywords.append("'out': out")
+    return positional, keywords
+
+
+# -- the hot path -----------------------------------------------------------------------
+
+
+def write_hot_path(source: Source, op: Op, free: Sequence[str], unset: Sequence[str] = ()) -> None:
+    """The hot path of an op that has one: `free` are tests that nothing intercepts and nothing is absent, `unset` are
+    keywords that must be None.
+    """
+    tensors = op.tensor_params
+    if op.is_implicit:
+        _write_composite(source, op, free, unset)
+    elif len(tensors) == 1 and tensors[0].kind == "list":
+        if op.params[0] is tensors[0] and op.promote in (None, DEFAULT):
+            _write_for_list(source, op, free, unset)
+    elif _begins_with_tensor(op):
+        _write_for_tensors(source, op, free, unset)
+
+
+def _begins_with_tensor(op: Op) -> bool:
+    """Whether the first argument is a tensor that says device and dtype, and no argument is a list."""
+    tensors, promoted = op.tensor_params, _promoted_params(op)
+    return (
+        bool(tensors)
+        and tensors[0] is op.params[0]
+        and tensors[0].kind != "optional"
+        and not any(p.kind == "list" for p in tensors)
+        and (not promoted or promoted[0] is tensors[0])
+    )
+
+
+def _promoted_params(op: Op) -> list[Param]:
+    """The tensor arguments that promotion brings to one dtype."""
+    return [p for p in op.tensor_params if op.promote and (op.promote_args is None or p.name in op.promote_args)]
+
+
+def plain_tensor_test(name: str) -> str:
+    """The test for a Tensor or Parameter itself: subclasses may override what ops do."""
+    return f"((class_ := {name}.__class__) is Tensor or class_ is Parameter)"
+
+
+def _none_tests(names: Sequence[str]) -> list[str]:
+    return [f"{name} is None" for name in names]
+
+
+def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
+    """The guard in words: no more is given than what the kernel takes."""
+    words = ["nothing intercepts"] * ("not INTERCEPTORS" in free) + [subject] * bool(subject)
+    words += ["all is given"] * any("ABSENT" in test for test in free)
+    words += ["and no more"] * bool(unset)
+    return f"The hot path{': ' if words else ''}{', '.join(words)}."
+
+
+def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op that is written in other ops: its parts have hot paths, and record themselves."""
+    first = op.params[0] if op.params else None
+    subject, tests = "", list(free)
+    if first is not None and first.is_tensor:
+        if first.kind not in ("tensor", "number"):
+            return
+        wanted = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
+        named = " and ".join(f"`{name}`" for name in wanted) if len(wanted) < 3 else f"all {len(wanted)}"
+        subject = f"{named} {_plain_words(len(wanted))}"
+        tests += map(plain_tensor_test, wanted)
+    several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
+    if several is not None:
+        subject = f"no class of `{several}` has a say"
+        tests.append(f"find_torch_function_override({several}) is None")
+    tests += _none_tests(unset)
+    source.comment(_conditions(subject, free, unset))
+    with source.condition("if", tests or ["True"]):
+        source.comment("The op is written in other ops, which record themselves.")
+        with source.block("try:"):
+            source.write(Listing(f"return {op.name}__composite(", ["F", *(p.name for p in op.params)]))
+        write_error(source, op, "translate_composite_error", Listing("[", [p.name for p in op.params], "]"))
+
+
+def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op of one list of tensors."""
+    items = op.params[0].name
+    tests = [*free, *_none_tests(unset), f"({items}.__class__ is list or {items}.__class__ is tuple)", items]
+    source.comment(_conditions(f"`{items}` is a list of at least one tensor", free, unset))
+    with source.condition("if", tests):
+        source.comment("The raw arrays, if all are plain tensors of one device and dtype.")
+        source.line(f"raw_ = homogeneous_arrays({items})")
+        with source.block("if raw_ is not None:"):
+            source.line(f"table_, {items} = {items}[0]._table, tuple({items})")
+            case = FastPathCase(op, [])
+            write_kernel(source, case, {items: "raw_"})
+            write_finish(source, case)
+
+
+def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
+    """An op whose tensor arguments are single tensors, or a tensor and a Python number."""
+    first, *others = op.tensor_params
+    promoted = _promoted_params(op)
+    subject, tests = f"`{first.name}` is a plain tensor", [*free, plain_tensor_test(first.name), *_none_tests(unset)]
+    if op.promote == INT_TO_FLOAT:
+        subject += " of floating point"
+        tests.append(f"{first.name}.dtype.category >= 2")
+    held = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
+    if held:
+        subject += " that holds all numbers"
+        tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
+        tests += [_small_number_test(name) for name in held]
+    if op.sparse_grad_param:
+        subject += " without a sparse gradient"
+        tests.append(f"not {op.sparse_grad_param}")
+    source.comment(_conditions(subject, free, unset))
+    with source.condition("if", tests):
+        _write_device_and_dtype(source, first)
+        if not others:
+            write_call(source, FastPathCase(op, [first]))
+            return
+        # An op that checks its arguments, and casts none, is left to the general path where dtypes differ.
+        alike = op.tensor_params if op.check is not None and not op.promote else promoted
+        source.comment(_same_device_words(others, alike))
+        with source.condition("if", [_same_device_test(p, p in alike) for p in others]):
+            write_call(source, FastPathCase(op, [first, *others]))
+        if takes_scalar(op, others[0]) and promoted == [first, others[0]]:
+            write_scalar_branch(source, op, "elif", first, others[0], others[1:])
+
+
+def _small_number_test(name: str) -> Piece:
+    """The test for a number that the general path need not look at."""
+    return [
+        f"({name}.__class__ is float or {name} is None",
+        f"or {name}.__class__ is int and {INT64_MIN} <= {name} < {INT64_END})",
+    ]
+
+
+def _write_device_and_dtype(source: Source, p: Param) -> None:
+    source.line(f"table_ = {p.name}._table")
+    source.line(f"dtype_ = {p.name}.dtype")
+
+
+def _plain_words(count: int) -> str:
+    return "are plain tensors" if count > 1 else "is a plain tensor"
+
+
+def _is_optional(p: Param) -> bool:
+    return p.kind == "optional" or p.default is None
+
+
+def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> str:
+    """What `_is_alike` tests, in words."""
+    *rest, last = (f"`{p.name}`" for p in others)
+    names = f"{', '.join(rest)} and {last}" if rest else last
+    dtype = " and dtype" if any(p in promoted for p in others) else ""
+    absent = " (or None)" if any(map(_is_optional, others)) else ""
+    return f"{names} {_plain_words(len(others))}{absent} of the same device{dtype}."
+
+
+def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
+    tests = [plain_tensor_test(p.name), f"and {p.name}._table is table_", *[f"and {p.name}.dtype is dtype_"] * same_dtype]
+    return [f"({p.name} is None or {tests[0]}", *tests[1:-1], f"{tests[-1]})"] if _is_optional(p) else tests
+
+
+def takes_scalar(op: Op, p: Param) -> bool:
+    """Whether the hot path takes a Python number for this argument."""
+    return (
+        p.kind == "number"
+        and p.default is EMPTY
+        and bool(op.tags & POINTWISE)
+        and op.promote is not None
+        and op.outputs is None
+    )
+
+
+def write_scalar_branch(
+    source: Source, op: Op, keyword: str, tensor: Param, number: Param, others: Sequence[Param] = ()
+) -> None:
+    """The branch for a tensor and a Python number that does not change its dtype. `others` are tensors that take no
+    part in promotion.
+    """
+    name = number.name
+    held = f"dtype_ in table_.{'holds' if op.name in ROUNDS_SCALARS else 'takes'}_numbers"
+    integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
+    pieces = [
+        f"({name}.__class__ is float and {held}",
+        f"or {name}.__class__ is int and {INT64_MIN} <= {name} < {INT64_END}",
+        f"and ({integers}))",
+    ]
+    pieces += [f"and {plain_tensor_test(p.name)} and {p.name}._table is table_" for p in others]
+    source.comment(f"`{name}` is a Python number that leaves the dtype as it is.")
+    source.expression(f"{keyword} ", pieces, ":")
+    with source:
+        with source.block(f"if {name}.__class__ is int and dtype_ is not int64:"):
+            source.line(f"{name} = float({name})")
+        write_call(source, FastPathCase(op, [tensor, *others], name))
+
+
+# -- operators -----------------------------------------------------------------------
+
+
+def operator_text(op: Op, dunder: str) -> str:
+    """`input op other` for Python's operator: the hot path, and NotImplemented for what the op does not take."""
+    first, second = (p.name for p in op.params)
+    source = Source()
+    with source.block(f"def operator({first}, {second}):"):
+        write_hot_path(source, op, ["not INTERCEPTORS"])
+        _write_operands(source, op, dunder, first, second)
+    return source.text()
+
+
+def reflected_text(op: Op, dunder: str) -> str:
+    """`number op tensor`: Python hands over the tensor first."""
+    number, tensor = op.params[:2]
+    tests = ["not INTERCEPTORS", plain_tensor_test(tensor.name)]
+    if op.promote == INT_TO_FLOAT:
+        tests.append(f"{tensor.name}.dtype.category >= 2")
+    source = Source()
+    with source.block(f"def operator({tensor.name}, {number.name}):"):
+        source.comment(_conditions(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
+        with source.condition("if", tests):
+            _write_device_and_dtype(source, tensor)
+            write_scalar_branch(source, op, "if", tensor, number)
+        _write_operands(source, op, dunder, tensor.name, number.name)
+    return source.text()
+
+
+def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str) -> None:
+    with source.block(f"if not isinstance({tensor}, Tensor):"):
+        source.line(f"raise wrong_self_error({dunder!r}, {tensor})")
+    source.comment("Python asks the other operand's class where the op does not take it.")
+    with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
+        source.line("return NotImplemented")
+    source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")

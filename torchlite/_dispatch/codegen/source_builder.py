@@ -1,0 +1,157 @@
+"""The text of a generated function: written line by line, broken where it would be too wide, and compiled so that
+tracebacks, debuggers and `inspect.getsource` show it.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._types.python_source import compile_source
+from ..op_record import Op
+from ..dispatch_state import GLOBALS
+
+WIDTH = 120
+
+
+class Listing:
+    """Items with commas between brackets: on several lines where one is too short, as many on each as it holds."""
+
+    def __init__(self, opening: str, items: Sequence[Piece], closing: str = ")"):
+        self.opening, self.items, self.closing = opening, items, closing
+
+    def __str__(self) -> str:
+        return f"{self.opening}{', '.join(map(to_single_line, self.items))}{self.closing}"
+
+
+# The integers that the hot path takes as numbers: the general path sorts out larger ones.
+INT64_MIN, INT64_END = "-0x8000000000000000", "0x8000000000000000"
+
+# A part of an expression: text that stays on one line, a listing, or a chain of parts, which stand on one line with a
+# space between them, or each on its own.
+Piece = str | Listing | Sequence["Piece"]
+
+
+def to_single_line(piece: Piece) -> str:
+    """A piece on one line."""
+    return str(piece) if isinstance(piece, (str, Listing)) else " ".join(map(to_single_line, piece))
+
+
+def tuple_literal(items: Sequence[Piece], before: str = "") -> Listing:
+    """A tuple; the comma of a tuple of one item stands with the bracket."""
+    return Listing(f"{before}(", items, ",)" if len(items) == 1 else ")")
+
+
+def join_tests(tests: Sequence[Piece], joint: str) -> list[Piece]:
+    """The chain "a", "and b", "and c" of tests."""
+    return [tests[0], *(f"{joint} {test}" if isinstance(test, str) else [joint, test] for test in tests[1:])]
+
+
+class Source:
+    """Lines of Python, each at the indentation of the block that it is written in.
+
+    >>> source = Source()
+    >>> with source.block("def double(x):"):
+    ...     source.comment("Twice as much.")
+    ...     source.line("return 2 * x")
+    >>> print(source.text(), end="")
+    def double(x):
+        # Twice as much.
+        return 2 * x
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._indent = ""
+
+    def text(self) -> str:
+        """Everything that was written."""
+        return "\n".join(self._lines) + "\n"
+
+    def __enter__(self) -> None:
+        """What is written inside `with source` stands further to the right."""
+        self._indent += "    "
+
+    def __exit__(self, *exc: object) -> None:
+        self._indent = self._indent[4:]
+
+    def block(self, header: str) -> Source:
+        """A header such as `else:`, for `with`: what is written inside is indented."""
+        self.line(header)
+        return self
+
+    def condition(self, keyword: str, tests: Sequence[Piece], joint: str = "and") -> Source:
+        """`if a and b:`, for `with`: what is written inside is indented."""
+        self.expression(f"{keyword} ", join_tests(tests, joint), ":")
+        return self
+
+    def line(self, text: str) -> None:
+        """One line."""
+        self._lines.append(self._indent + text)
+
+    def comment(self, sentence: str) -> None:
+        """What the lines after it do."""
+        self.line(f"# {sentence}")
+
+    def expression(self, before: str, chain: Sequence[Piece], after: str = "") -> None:
+        """`before` and an expression: in brackets where one line is too short."""
+        text = before + to_single_line(chain) + after
+        if self._fits(text):
+            self.line(text)
+            return
+        with self.block(f"{before}("):
+            self.write(chain)
+        self.line(f"){after}")
+
+    def write(self, piece: Piece, after: str = "") -> None:
+        """A piece, on one line if it fits."""
+        text = to_single_line(piece) + after
+        if isinstance(piece, str) or self._fits(text):
+            self.line(text)
+        elif isinstance(piece, Listing):
+            with self.block(piece.opening):
+                self._fill(piece.items)
+            self.line(piece.closing.lstrip(",") + after)
+        else:
+            for part in piece[:-1]:
+                self.write(part)
+            self.write(piece[-1], after)
+
+    def _fill(self, items: Sequence[Piece]) -> None:
+        """Items with a comma after each, as many on a line as it holds: the byte code of CPython 3.13 loads two local
+        variables at once where their names stand on one line.
+        """
+        row = ""
+        for item in items:
+            text = to_single_line(item) + ","
+            if row and not self._fits(f"{row} {text}"):
+                self.line(row)
+                row = ""
+            if self._fits(text):
+                row = f"{row} {text}" if row else text
+            else:
+                self.write(item, ",")
+        if row:
+            self.line(row)
+
+    def _fits(self, text: str) -> bool:
+        return len(self._indent) + len(text) <= WIDTH
+
+
+def compile_op(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
+    """The function `name` of a generated text, which may name the constants. `variant` says which of an op's functions
+    it is, where it is not the public one.
+    """
+    place = f"{op.file.rpartition('/')[2]}:{op.line}"
+    filename = f"<torchlite op {op.name}, declared at {place}{variant and f' ({variant})'}>"
+    GLOBALS.update(constants)
+    return compile_source(text, filename, GLOBALS, {})[name]
+
+
+def generated_text(function: Callable) -> str:
+    """The text of a generated function; "" for any other."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_filename.startswith("<torchlite op "):
+        return ""
+    return "".join(linecache.getlines(code.co_filename))

@@ -1,0 +1,62 @@
+"""Memory that several storages have until one of them is written: lazy clones.
+
+The memory belongs to an array, and each lazy clone's storage is a *lease* on it: an owner of its own, over the same
+bytes, whose `base` is the `Leased` that they have in common. Who is written moves to memory of its own first
+(`torchlite._tensor.copy_on_write`), unless it is the last one.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .dispatch_state import change_counters
+
+_buffers: weakref.WeakValueDictionary[int, Leased] = weakref.WeakValueDictionary()  # by id of the array that owns
+
+
+class SharedBuffer:
+    """An array, its memory, and the leases on it."""
+
+    def __init__(self, owner: np.ndarray, memory: np.ndarray):
+        self.owner = owner
+        self.memory = memory
+        self.leases: list[weakref.ref] = []
+        self.settled = False  # one storage has the memory alone
+        _buffers[id(owner)] = self
+        # Writes look at tensors while memory is leased.
+        change_counters(WRITE_CHECKS=1)
+        weakref.finalize(self, change_counters, WRITE_CHECKS=-1).atexit = False
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.memory.__array_interface__
+
+    def lease(self) -> np.ndarray:
+        """Another owner of the same bytes."""
+        made = np.asarray(self)
+        self.leases.append(weakref.ref(made))
+        self.settled = False
+        return made
+
+    def is_alone(self, owner: Any) -> bool:
+        """Whether no other storage has the memory. `owner` is one of them."""
+        if any(lease() is not None and lease() is not owner for lease in self.leases):
+            return False
+        # Two references to the array are our own: the attribute, and the memory's base. The third is the call's.
+        return owner is self.owner or sys.getrefcount(self.owner) <= 3
+
+
+def shared_buffer_of(owner: Any) -> SharedBuffer | None:
+    """What the owner of a tensor's memory has in common with others."""
+    found = owner.base if owner.base.__class__ is SharedBuffer else _buffers.get(id(owner))
+    return None if found is None or found.settled else found
+
+
+def new_cow_reference(owner: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """Flat bytes for a lazy clone of a storage, whose flat bytes are `memory`: an owner of their own."""
+    found = owner.base if owner.base.__class__ is SharedBuffer else _buffers.get(id(owner))
+    return (SharedBuffer(owner, memory) if found is None else found).lease()

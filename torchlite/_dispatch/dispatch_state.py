@@ -1,0 +1,111 @@
+"""State that the generated functions read: grad mode of the thread, the flag of the general path,
+the names they use.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+
+class Mode(threading.local):
+    """Grad mode of each thread."""
+
+    grad = True
+    inference = False  # then nothing is recorded, and `asked` is what was said about it
+    asked = False
+    transforms = 0  # how many of torch.func's transforms the thread is inside
+    plain = False  # whether __torch_function__ of subclasses is not asked
+    forwards: tuple = ()  # the levels of forward-mode differentiation that the thread is inside
+    forward = True  # whether levels of forward-mode differentiation send tangents along
+    grad_layout_policy = True  # whether a gradient that comes to a leaf gets the leaf's strides
+    torch_dispatch_disabled = False  # whether __torch_dispatch__ of subclasses is not asked
+
+
+class NodeSentinel:
+    """Stands in `Tensor._node` where there is no node."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+MODE = Mode()
+# One entry for each thread that has recording off at the moment: while empty, nobody needs to ask for the thread's mode
+# (append and pop are atomic).
+NO_GRAD: list[None] = []
+LEAF = NodeSentinel("LEAF")  # a leaf that wants a gradient
+# A view made in no_grad mode of what wants a gradient: it says that it wants one too, and none comes to it.
+REQUIRES_GRAD_DETACHED = NodeSentinel("REQUIRES_GRAD_DETACHED")
+SEQUENCE = itertools.count(1)
+# Counts what makes ops that record nothing look again: threads in inference mode, and tensors that got a history by a
+# write when views of them may have none.
+STALE_VIEW_CHECKS: list[None] = []
+# Not empty once there was a tensor without data of its own: then backward looks for such.
+HAS_WRAPPERS: list[None] = []
+# The globals of every generated function. INTERCEPTORS counts entered interceptors and saved-tensor hooks in all threads.
+# WRITE_CHECKS counts the same as STALE_VIEW_CHECKS for writes, and stays up once inference tensors may exist.
+GLOBALS: dict[str, Any] = {
+    "SIGNED": False,  # whether any tensor had the conjugate or negative bit
+    "SPARSE": False,  # whether any tensor had a sparse layout
+    "DISPATCHES": False,  # whether any subclass has a `__torch_dispatch__` of its own
+    "__name__": "torchlite._generated",
+    "INTERCEPTORS": 0,
+    "HISTORY_COUNTER": 0,
+    "STALE_VIEW_CHECKS": STALE_VIEW_CHECKS,
+    "WRITE_CHECKS": [],
+    "MODE": MODE,
+    "NO_GRAD": NO_GRAD,
+    "LEAF": LEAF,
+    "SEQUENCE": SEQUENCE,
+    "new": object.__new__,
+    # The elements from which on an op's first tensor is large: then a kernel for large arrays is asked for.
+    "LARGE": 1 << 15,
+}
+
+
+def change_counters(**changes: int) -> None:
+    """Count up (1) or down (-1) among STALE_VIEW_CHECKS and WRITE_CHECKS: lists, since finalizers count too, in the midst of anything,
+    and append and pop are atomic.
+    """
+    for name, change in changes.items():
+        if change > 0:
+            GLOBALS[name].append(None)
+        else:
+            GLOBALS[name].pop()
+
+
+def set_grad_mode(on: bool) -> None:
+    """Turn recording on or off in this thread.
+
+    NO_GRAD counts a thread while its mode is off, and never less: a signal's handler may run between the two steps.
+    """
+    if MODE.grad is on:
+        return
+    if on:
+        MODE.grad = True
+        NO_GRAD.pop()
+    else:
+        NO_GRAD.append(None)
+        MODE.grad = False
+
+
+class recording:
+    """Whether this thread records, for a block; cheaper than a context manager from contextlib."""
+
+    __slots__ = ("mode", "saved")
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self):
+        self.saved = MODE.grad
+        set_grad_mode(self.mode)
+
+    def __exit__(self, *exc):
+        set_grad_mode(self.saved)

@@ -1,0 +1,155 @@
+"""What becomes of an error of a kernel or a composite: one more try with plainer arguments, or PyTorch's words."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from .._types.dtypes import as_dtype, get_default_dtype
+from .._types.layouts import Size
+from .type_promotion import out_of_range_error
+from .op_record import Op
+from .dispatch_state import GLOBALS
+
+# What PyTorch calls kernels that have another name here.
+_KERNEL_NAMES = {"_lerp_scalar": "lerp_kernel_scalar", "_lerp_tensor": "lerp_kernel_tensor"}
+_PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
+
+
+def translate_composite_error(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a composite's: its parts have PyTorch's words already, but its parser is asked
+    before all of them.
+    """
+    if type(error) in (RuntimeError, NotImplementedError):
+        return error
+    if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES:
+        return error
+    from .arg_parser import parser_error
+
+    return parser_error(op, values) or _dimension_error(op, error, values) or _list_element_error(op, error, values) or error
+
+
+def _list_element_error(op: Op, error: Exception, values) -> TypeError | None:
+    """PyTorch's error where one of the tensors that are given one by one is none."""
+    if type(error) is AttributeError and op.params[0].kind == "varargs" and op.params[0].name == "tensors":
+        for i, item in enumerate(values[0]):
+            if not isinstance(item, (GLOBALS["Tensor"], list, tuple)):
+                return TypeError(f"expected Tensor as element {i} in argument 0, but got {type(item).__name__}")
+    return None
+
+
+def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
+    """PyTorch's error for a dimension that the first tensor does not have, where Python's or NumPy's words say so."""
+    if type(error).__name__ != "AxisError" and str(error) not in _PYTHON_INDEX_MESSAGES:
+        return None
+    ndim = next((v._data.ndim for v in values if isinstance(v, GLOBALS["Tensor"])), None)
+    dims = [v for p, v in zip(op.params, values, strict=True) if p.name.startswith("dim") and isinstance(v, int)]
+    if ndim is None or not dims:
+        return None
+    if not ndim:
+        return IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    for dim in dims:
+        if not -ndim <= dim < ndim:
+            return IndexError(
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+            )
+    return None
+
+
+def translate_error(op: Op, error: Exception, values) -> Exception:
+    """The error to raise in place of a kernel's: PyTorch's parser or the op's shape rule may have better words."""
+    from .meta_backend import shape_fn_error
+    from .arg_parser import parser_error
+
+    refused = None if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES else parser_error(op, values)
+    if refused is not None:
+        return refused
+    better = shape_fn_error(op, values)
+    if better is not None:
+        return better
+    text = str(error)
+    if isinstance(error, MemoryError):
+        wanted = getattr(error, "_total_size", None)
+        return RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory"
+            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
+        )
+    if isinstance(error, ValueError) and ("array is too big" in text or text == "Maximum allowed dimension exceeded"):
+        return RuntimeError("numel: integer multiplication overflow")
+    if "maximum supported dimension" in text or text.startswith("number of dimensions must be within"):
+        return RuntimeError("a tensor has at most 64 dimensions, as NumPy's arrays have")
+    if isinstance(error, struct.error):
+        return RuntimeError("a size, stride or offset is beyond what kernels of this device count: 2**31 elements")
+    if isinstance(error, TypeError) and "not 'complex'" in text:  # a complex number where a real one is wanted
+        return out_of_range_error(next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype()))
+    if isinstance(error, OverflowError) and text.startswith("Python integer "):
+        return out_of_range_error(next(v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])))
+    if isinstance(error, IndexError):
+        of_dimension = _dimension_error(op, error, values)
+        if of_dimension is not None:
+            return of_dimension
+    if isinstance(error, IndexError) and "for axis" in text:
+        return IndexError(text.replace("for axis", "for dimension"))
+    if isinstance(error, TypeError) and "ufunc '" in text:
+        offender = next((v.dtype for v in values if isinstance(v, GLOBALS["Tensor"])), get_default_dtype())
+        kernel = _KERNEL_NAMES.get(op.name, op.name + "_cpu")
+        return NotImplementedError(f"\"{kernel}\" not implemented for '{offender.scalar_name}'")
+    return error
+
+
+def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
+    """The arguments of a call that failed, with numbers and dtypes in place of what stands for them; None where
+    nothing does.
+    """
+    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+        return None
+    plain = coerce_values(op, values)
+    if plain is None:
+        return None
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for p, v in zip(op.params, plain, strict=True):
+        if p.kwonly or kwargs or p.kind == "varargs":
+            kwargs[p.name] = v
+        else:
+            args.append(v)
+    return tuple(args), kwargs
+
+
+def coerce_values(op: Op, values) -> list | None:
+    """The values with Python's numbers for NumPy's and for tensors without dimensions, dtypes for Python's types, and
+    lists for what derives from them; None where all are plain.
+    """
+    plain = [_coerce(p, v) for p, v in zip(op.params, values, strict=True)]
+    return plain if any(a is not b for a, b in zip(plain, values, strict=True)) else None
+
+
+def _coerce(param, value):
+    if isinstance(value, np.generic):
+        return value.item()
+    if param.kind in ("plain", "varargs"):
+        if isinstance(value, (tuple, list)) and any(isinstance(v, np.generic) for v in value):
+            return tuple(v.item() if isinstance(v, np.generic) else v for v in value)
+        if isinstance(value, (tuple, list)) and value.__class__ not in (tuple, list, Size):
+            return [*value] if isinstance(value, list) else (*value,)
+        if (
+            isinstance(value, GLOBALS["Tensor"])
+            and not value._data.ndim
+            and value._node is None
+            and param.name != "out"
+        ):
+            return value.item()
+        if isinstance(value, type) and param.name == "dtype":
+            return as_dtype(value)
+    return value
+
+
+def type_error(op: Op, param, position: int, value) -> TypeError:
+    """PyTorch's words for an argument of the wrong type."""
+    want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
+    return TypeError(
+        f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
+        f"{type(value).__name__}"
+    )

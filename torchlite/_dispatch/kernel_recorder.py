@@ -1,0 +1,221 @@
+"""Kernels called by one thread, recorded: what a program computes, below autograd, promotion and composites.
+
+While a `KernelRecorder` is entered the kernels of a device's tables are behind functions that tell it of calls. Nothing
+is added to any other call: the tables are put back when it is left. Kernels that other threads call meanwhile go
+straight through.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .backend import KernelTable
+from .op_record import REGISTRY
+from .backend_registry import table_of
+
+# What is no kernel among a table's attributes, or reads nothing but shapes and dtypes.
+_QUERIES = frozenset(("is_sole_owner", "dtype_of", "offset_between", "as_array", "in_float32", "backward_in_float32"))
+_lock = threading.Lock()
+# The recorder of each thread that has one.
+RECORDERS: dict[int, KernelRecorder] = {}
+
+
+def current_recorder() -> KernelRecorder | None:
+    """The recorder of this thread that is to see calls now."""
+    found = RECORDERS.get(threading.get_ident())
+    return None if found is None or found.depth else found
+
+
+class UnrecordableError(Exception):
+    """What the thread did cannot be replayed."""
+
+
+class KernelRecorder:
+    """Entered for a thread and a device; `called` gets every outermost kernel call with its result, and `read` the
+    arrays whose elements Python looks at. What they raise leaves the program alone: it is kept as `failure`, and
+    nothing more is recorded.
+    """
+
+    failure: str | None = None
+
+    def __init__(self, table: KernelTable) -> None:
+        self.table = table
+        self.thread = threading.get_ident()
+        self.depth = 0  # of kernels that run, and of what is not to be recorded
+
+    def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        """A kernel ran."""
+
+    def read(self, raw: Any, found: Any, caller: Any) -> Any:
+        """The elements of an array were read, by the code of a frame: what that gets in the place of `found`."""
+        return found
+
+    def as_one(self, call: Callable, owner: Any, args: tuple, kwargs: dict) -> Any:
+        """Run `call(owner, *args, **kwargs)`, which asked for it, as one step with effects of its own."""
+        self.fail(f"{owner.__class__.__name__} steps")
+        return call(owner, *args, **kwargs)
+
+    def record_constant_array(self, raw: Any) -> None:
+        """An array that is what it is, whatever the elements of others are."""
+
+    def fail(self, why: str) -> None:
+        """Say why what happens cannot be replayed; the first reason counts."""
+        self.failure = self.failure or why
+
+    def note(self, hook: Callable, *arguments: Any) -> Any:
+        """What a method above returns; None where recording has failed, before or with it."""
+        if self.failure is None:
+            try:
+                return hook(*arguments)
+            except UnrecordableError as error:
+                self.fail(str(error))
+        return None
+
+    def __enter__(self) -> Any:
+        if not _lock.acquire(blocking=False):
+            raise UnrecordableError("another thread records")
+        self._before = [(table, dict(table.__dict__)) for table in _tables(self.table)]
+        RECORDERS[self.thread] = self
+        for table, before in self._before:
+            table.__dict__.update(
+                {
+                    name: functools.partial(_call_recorded, self, name, kernel)
+                    for name, kernel in before.items()
+                    if name not in _QUERIES and callable(kernel) and (name in REGISTRY or name[-1] == "_")
+                }
+            )
+            table.__dict__.update(
+                to_numpy=functools.partial(_read_recorded, self, before["to_numpy"]),
+                copy_into=functools.partial(_call_recorded, self, "copy_into", before["copy_into"]),
+                _move=functools.partial(_fail_on_move, self, before["_move"]),
+            )
+            if before.get("in_float32") is not None:
+                table.__dict__.update(
+                    in_float32=functools.partial(_in_float32, self, before["in_float32"]),
+                    backward_in_float32=functools.partial(_backward_in_float32, self, before["backward_in_float32"]),
+                )
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for table, before in self._before:
+            table.__dict__.update(before)
+        del RECORDERS[self.thread]
+        _lock.release()
+
+
+def _after_fork() -> None:
+    """In a forked child: a recorder of another thread of the parent ends, and its lock is free."""
+    here = threading.get_ident()
+    for thread, recorder in list(RECORDERS.items()):
+        if thread != here:
+            recorder.__exit__()
+    if not RECORDERS:
+        _lock._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _tables(table: KernelTable) -> list[KernelTable]:
+    return [table] if table.large is table else [table, table.large]
+
+
+def _call_recorded(recorder: KernelRecorder, name: str, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+    """A kernel's call, told to the recorder where it is the thread's and no part of another."""
+    if recorder.depth or recorder.thread != threading.get_ident():
+        return kernel(*args, **kwargs)
+    recorder.depth = 1
+    try:
+        result = kernel(*args, **kwargs)
+    finally:
+        recorder.depth = 0
+    result = _as_arrays(recorder.table, result)
+    recorder.note(recorder.called, name, kernel, args, kwargs, result)
+    return result
+
+
+def call_recorded(name: str, kernel: Any, *args: Any) -> Any:
+    """Call something that a replay is to call too, as it does kernels: a recorder of this thread is told of it."""
+    recorder = current_recorder()
+    return kernel(*args) if recorder is None else _call_recorded(recorder, name, kernel, *args)
+
+
+def record_constant(raw: Any) -> Any:
+    """An array that torchlite made on the host, of shapes and Python's numbers alone: a constant for a recorder."""
+    recorder = current_recorder() if RECORDERS else None
+    if recorder is not None:
+        recorder.note(recorder.record_constant_array, raw)
+    return raw
+
+
+def _as_arrays(table: KernelTable, result: Any) -> Any:
+    """NumPy's scalars as arrays: some are one object for a whole program, and so could not be told apart."""
+    if isinstance(result, np.generic):
+        return table.as_array(result)
+    if result.__class__ is tuple or result.__class__ is list:
+        return result.__class__([_as_arrays(table, item) for item in result])
+    return result
+
+
+def _read_recorded(recorder: KernelRecorder, to_numpy: Any, raw: Any) -> Any:
+    found = to_numpy(raw)
+    if not recorder.depth and recorder.thread == threading.get_ident():
+        told = recorder.note(recorder.read, raw, found, sys._getframe(1).f_code)
+        return found if told is None else told
+    return found
+
+
+@functools.lru_cache(1024)
+def _wrap_cached(wrap: Any, kernel: Any) -> Any:
+    return wrap(kernel)
+
+
+def _in_float32(recorder: KernelRecorder, wrap: Any, kernel: Any) -> Any:
+    """A kernel that computes half precision in float32, told to the recorder as one call."""
+    if getattr(kernel, "func", None) is _call_recorded:
+        return functools.partial(_call_recorded, recorder, kernel.args[1], _wrap_cached(wrap, kernel.args[2]))
+    return wrap(kernel)
+
+
+def _backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
+    """A node's backward in float32, whose casts the recorder is told of."""
+    casts = run.__kwdefaults__ or dict(zip(("wide", "narrowed"), run.__defaults__, strict=True))
+
+    def wide(value: Any, half: Any) -> Any:
+        if not (value.__class__ is recorder.table.array and value.dtype == half):
+            return casts["wide"](value, half)
+        return _call_recorded(recorder, "_wide", casts["wide"], value, half)
+
+    def narrowed(value: Any, half: Any) -> Any:
+        return _call_recorded(recorder, "_narrowed", casts["narrowed"], value, half)
+
+    return run(*arguments, wide=wide, narrowed=narrowed)
+
+
+def record_as_single_step(method: Any) -> Any:
+    """A method of an object outside, which a recorder takes for one step with effects of its own: a replay calls it."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if RECORDERS and (recorder := current_recorder()) is not None:
+            return recorder.as_one(run, self, args, kwargs)
+        return method(self, *args, **kwargs)
+
+    return run
+
+
+def _fail_on_move(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
+    if not recorder.depth and recorder.thread == threading.get_ident():
+        recorder.fail("a tensor moves between devices")
+    return move(raw, to)
+
+
+__all__ = ["RECORDERS", "KernelRecorder", "UnrecordableError", "record_as_single_step", "current_recorder", "call_recorded", "record_constant", "table_of"]

@@ -1,0 +1,565 @@
+"""How results lie in memory: PyTorch's rules for strides, which a record names (`Op.layout`) and kernels need not know.
+
+Shapes and strides are tuples; strides count elements. `keeps_layout` puts a rule behind a kernel: what the kernel
+returns otherwise than the rule says is copied into place.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from operator import attrgetter
+from typing import ClassVar
+
+from .op_record import POINTWISE, REGISTRY
+from .shapes import contiguous_strides
+
+Ints = tuple[int, ...]
+
+
+def strides_of(raw) -> Ints:
+    """The strides of a raw array in elements, as PyTorch counts them."""
+    size = raw.dtype.itemsize or 1
+    strides = tuple([s // size for s in raw.strides])
+    return canonical_strides(raw.shape, strides) if 0 in strides else strides
+
+
+@functools.lru_cache(8192)
+def canonical_strides(shape: Ints, strides: Ints) -> Ints:
+    """PyTorch's strides for an array's: NumPy has 0 for all dimensions of a new array without elements, and 0 for new
+    dimensions of length one, where PyTorch has what a contiguous neighbour would have.
+    """
+    if not any(strides) and 0 in shape:
+        return contiguous_strides(shape)
+    if 1 in shape:
+        out = list(strides)
+        for d in reversed(range(len(shape))):
+            if shape[d] == 1 and out[d] == 0:
+                out[d] = 1 if d + 1 == len(shape) else out[d + 1] * max(shape[d + 1], 1)
+        return tuple(out)
+    return strides
+
+
+# -- orders of memory ------------------------------------------------------------------------------
+
+
+def channels_last_strides(shape: Ints) -> Ints:
+    """The strides of a batch of images (4 dimensions) or volumes (5) whose channels lie innermost."""
+    order = (1, *range(len(shape) - 1, 1, -1), 0)
+    out, step = [0] * len(shape), 1
+    for d in order:
+        out[d] = step
+        step *= shape[d]
+    return tuple(out)
+
+
+@functools.lru_cache(4096)
+def is_channels_last(shape: Ints, strides: Ints) -> bool:
+    """Whether elements lie with their channels innermost and without gaps; dimensions of length one do not count."""
+    if len(shape) not in (4, 5):
+        return False
+    expected = channels_last_strides(shape)
+    return all(n == 1 or s == e for n, s, e in zip(shape, strides, expected, strict=True))
+
+
+@functools.lru_cache(4096)
+def suggests_channels_last(shape: Ints, strides: Ints) -> bool:
+    """Whether ops that keep their input's memory format take it to be channels last: by strides that grow in that
+    order, dimensions of length one included, gaps allowed.
+    """
+    if len(shape) not in (4, 5) or strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(len(shape) - 1, 1, -1), 0):
+        if shape[d] == 0 or strides[d] < least or d == 0 and least == strides[1]:
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+@functools.lru_cache(4096)
+def is_dense(shape: Ints, strides: Ints) -> bool:
+    """Whether elements fill a block of memory, none twice."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for step, n in sorted(zip(strides, shape, strict=True)):
+        if n != 1:
+            if step != expected:
+                return False
+            expected *= n
+    return True
+
+
+def _sorted_dims(shape: Ints, operands) -> list[int]:
+    """The dimensions from the innermost outwards, as PyTorch's iterator orders them: each pair by the first operand
+    whose strides tell.
+    """
+
+    def order(first: int, second: int) -> int:
+        for strides in operands:
+            a, b = strides[first], strides[second]
+            if a == 0 or b == 0:
+                continue
+            if a != b:
+                return -1 if a < b else 1
+            if shape[first] > shape[second]:
+                return 1
+        return 0
+
+    dims = list(reversed(range(len(shape))))
+    for i in range(1, len(dims)):
+        at = i
+        for before in reversed(range(i)):
+            found = order(dims[before], dims[at])
+            if found > 0:
+                dims[before], dims[at] = dims[at], dims[before]
+                at = before
+            elif found < 0:
+                break
+    return dims
+
+
+def strides_from_dim_order(dims, shape: Ints) -> Ints:
+    """The strides of memory in which the dimensions lie in an order, from the innermost outwards."""
+    if list(dims) == list(reversed(range(len(shape)))):
+        return contiguous_strides(shape)
+    out, step = [0] * len(shape), 1
+    for d in dims:
+        out[d] = step
+        step *= shape[d]
+    return tuple(out)
+
+
+@functools.lru_cache(4096)
+def infer_dense_strides(shape: Ints, strides: Ints) -> Ints:
+    """The strides of a new tensor made like one (`preserve_format`): its own where they are dense, else dense ones in
+    the same order.
+    """
+    return strides if is_dense(shape, strides) else strides_from_dim_order(_sorted_dims(shape, (strides,)), shape)
+
+
+def dim_order_of(shape: Ints, strides: Ints) -> Ints:
+    """The dimensions from the outermost to the innermost in memory."""
+    usual, last = is_contiguous(shape, strides), len(shape) == 4 and is_channels_last(shape, strides)
+    if usual and not last:
+        return tuple(range(len(shape)))
+    return (0, 2, 3, 1) if last and not usual else tuple(reversed(_sorted_dims(shape, (strides,))))
+
+
+@functools.lru_cache(8192)
+def elementwise_output_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], ...]) -> Ints:
+    """The strides of a pointwise op's result of `shape` over operands of (shape, strides)."""
+    alike = all(own == shape for own, _ in operands)
+    if alike:
+        contiguous = contiguous_strides(shape)
+        if all(is_contiguous(shape, strides) for _, strides in operands):
+            return contiguous
+        if len(shape) == 4 and all(is_channels_last(shape, strides) for _, strides in operands):
+            return channels_last_strides(shape)
+        first = operands[0][1]
+        if all(strides == first for _, strides in operands) and is_dense(shape, first):
+            return first
+    walks = []
+    for own, strides in operands:
+        lead = len(shape) - len(own)
+        walks.append(
+            (0,) * lead
+            + tuple([0 if n == 1 and m != 1 else s for n, m, s in zip(own, shape[lead:], strides, strict=True)])
+        )
+    return strides_from_dim_order(_sorted_dims(shape, walks), shape)
+
+
+def is_contiguous(shape: Ints, strides: Ints) -> bool:
+    """Whether elements lie in row-major order without gaps; dimensions of length one do not count."""
+    if 0 in shape:
+        return True
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+@functools.lru_cache(4096)
+def f_contiguous_strides(shape: Ints) -> Ints:
+    """The strides of a batch of matrices that are stored column by column, as LAPACK has them."""
+    if len(shape) < 2:
+        return contiguous_strides(shape)
+    *batch, rows, columns = shape
+    *outer, last, first = contiguous_strides((*batch, columns, rows))
+    return (*outer, first, last)
+
+
+def to_leaf_strides(table, gradient, leaf):
+    """The gradient of a leaf in memory as the leaf lies where that is dense, else in row-major order; dimensions of
+    length one do not count.
+    """
+    shape, wanted = leaf.shape, strides_of(leaf)
+    if not is_dense(shape, wanted):
+        wanted = contiguous_strides(shape)
+    have = strides_of(gradient)
+    return (
+        gradient
+        if all(n == 1 or a == b for n, a, b in zip(shape, have, wanted, strict=True))
+        else with_strides(table, gradient, wanted)
+    )
+
+
+# -- rules: (the call's arguments as raw arrays, a raw result, its number) -> strides ----------------
+
+
+class StrideRule:
+    """How an op's results lie; `None` in the place of strides leaves a result as it is."""
+
+    def __init__(self, strides: Callable):
+        self.strides = strides
+        self.__doc__ = strides.__doc__
+
+    def over(self, composite: Callable) -> Callable:
+        """A composite over Tensors with its results laid out by the rule."""
+
+        @functools.wraps(composite)
+        def run(F, *args):
+            out = composite(F, *args)
+            raw = [getattr(a, "_data", a) for a in args]
+            if isinstance(out, tuple):
+                return type(out)([self._placed(F, raw, each, at) for at, each in enumerate(out)])
+            return self._placed(F, raw, out, 0)
+
+        return run
+
+    def _placed(self, F, args, out, at: int):
+        data = getattr(out, "_data", None)
+        if data is None:
+            return out
+        if self in (like_first, pointwise) and 1 not in data.shape:
+            row_major = _row_major_test(data.__class__)
+            if row_major(data) and all(row_major(a) for a in args if a.__class__ is data.__class__):
+                return out
+        strides = self.strides(args, data, at)
+        return out if strides is None or strides == strides_of(data) else F._with_strides(out, strides)
+
+
+@StrideRule
+def contiguous(args, out, at) -> Ints:
+    """Row-major."""
+    return contiguous_strides(out.shape)
+
+
+@StrideRule
+def like_first(args, out, at) -> Ints:
+    """As the first argument lies, where the result has its shape."""
+    first = args[0]
+    return infer_dense_strides(first.shape, strides_of(first)) if first.shape == out.shape else contiguous_strides(out.shape)
+
+
+def _channels_last_if(arrays, out) -> Ints:
+    shape = out.shape
+    last = any(x.ndim == len(shape) and suggests_channels_last(x.shape, strides_of(x)) for x in arrays)
+    return channels_last_strides(shape) if last else contiguous_strides(shape)
+
+
+@StrideRule
+def suggest_memory_format(args, out, at) -> Ints:
+    """Channels last where the first argument is."""
+    return _channels_last_if(args[:1], out)
+
+
+@StrideRule
+def preserve_channels_last(args, out, at) -> Ints:
+    """Channels last where the first argument lies so without gaps, whatever its strides of length one, and not
+    row-major.
+    """
+    shape, strides = args[0].shape, strides_of(args[0])
+    last = is_channels_last(shape, strides) and not is_contiguous(shape, strides)
+    return channels_last_strides(out.shape) if last and out.ndim == len(shape) else contiguous_strides(out.shape)
+
+
+@StrideRule
+def pooling(args, out, at) -> Ints:
+    """Channels last where the first argument is; of volumes also where only the strides of length one say otherwise, or
+    there is no batch; lines row-major.
+    """
+    if _is_1d(args, out):
+        return contiguous_strides(out.shape)
+    if _is_unbatched_3d(args, out):
+        shape, strides = args[0].shape, strides_of(args[0])
+        whole, held = (1, *shape), (1, *strides)
+        last = is_channels_last(whole, held) and not is_contiguous(shape, strides)
+        return channels_last_strides((1, *out.shape))[1:] if last else contiguous_strides(out.shape)
+    return (preserve_channels_last if len(out.shape) == 5 else suggest_memory_format).strides(args, out, at)
+
+
+@StrideRule
+def pooling_with_indices(args, out, at) -> Ints:
+    """As `pooled`, but lines as images of one row."""
+    return _suggest_memory_format_1d(args[:1], out) if _is_1d(args, out) else pooling.strides(args, out, at)
+
+
+@StrideRule
+def upsampling(args, out, at) -> Ints | None:
+    """Channels last where the first argument is; lines as their own ops leave them."""
+    return suggest_memory_format.strides(args, out, at) if len(out.shape) > 3 else None
+
+
+def _window_ndim(args) -> int:
+    """Of how many dimensions the windows are, or the size: the second argument says it."""
+    return len(args[1]) if args[1].__class__ in (tuple, list) else 0
+
+
+def _is_unbatched_3d(args, out) -> bool:
+    """Whether what was pooled is a volume without a batch."""
+    return len(out.shape) == 4 and _window_ndim(args) == 3
+
+
+def _is_1d(args, out) -> bool:
+    """Whether what was pooled is a batch of lines."""
+    return len(out.shape) == 3 and _window_ndim(args) == 1
+
+
+def _suggest_memory_format_1d(arrays, out) -> Ints:
+    """Lines are images of one row, to PyTorch."""
+
+    def suggests(x) -> bool:
+        (count, channels, length), (s, c, each) = x.shape, strides_of(x)
+        return suggests_channels_last((count, channels, 1, length), (s, c, length * each, each))
+
+    _, channels, length = out.shape
+    last = any(x.ndim == 3 and suggests(x) for x in arrays)
+    return (channels * length, 1, channels) if last else contiguous_strides(out.shape)
+
+
+@StrideRule
+def suggest_memory_format_2d(args, out, at) -> Ints:
+    """Channels last where the first argument is a batch of images or lines (not volumes) that lies so."""
+    if _is_1d(args, out):
+        return _suggest_memory_format_1d(args[:1], out)
+    return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_unbatched_3d(args, out) else (), out)
+
+
+@StrideRule
+def convolution(args, out, at) -> Ints:
+    """Channels last where a convolution's input is, or its weight; of transposed ones (the seventh argument) the weight
+    does not count, and volumes are row-major. Of lines the weight alone counts.
+    """
+    transposed = args[6]
+    if len(out.shape) == 3:
+        return _suggest_memory_format_1d(args[1:2], out)
+    return _channels_last_if(() if transposed and len(out.shape) == 5 else args[: 1 if transposed else 2], out)
+
+
+def _sort_by_stride(dims, strides: Ints) -> list[int]:
+    """Dimensions from the largest stride to the smallest."""
+    return sorted(dims, key=lambda d: -strides[d])
+
+
+def _fft_strides(shape: Ints, strides: Ints, dims) -> Ints:
+    """The strides of a Fourier transform along `dims`, the last one innermost, over an input of some strides."""
+    others = _sort_by_stride((d for d in range(len(shape)) if d not in dims), strides)
+    return strides_from_dim_order([*reversed(dims), *reversed(others)], shape)
+
+
+@StrideRule
+def fft(args, out, at) -> Ints:
+    """The transformed dimensions (the second argument) innermost, each kind in the order of the input's strides."""
+    strides, dims = strides_of(args[0]), args[1]
+    return _fft_strides(out.shape, strides, _sort_by_stride(dims, strides))
+
+
+@StrideRule
+def fft_real_input(args, out, at) -> Ints:
+    """As `fourier`, the last dimension innermost: the one whose half is computed."""
+    strides, dims = strides_of(args[0]), args[1]
+    return _fft_strides(out.shape, strides, [*_sort_by_stride(dims[:-1], strides), dims[-1]])
+
+
+@StrideRule
+def fft_real_output(args, out, at) -> Ints:
+    """First along all dimensions but the last one, as `fourier`; then along that."""
+    (first, *_), dims = args, args[1]
+    strides = strides_of(first)
+    if len(dims) > 1:
+        strides = _fft_strides(first.shape, strides, _sort_by_stride(dims[:-1], strides))
+    return _fft_strides(out.shape, strides, dims[-1:])
+
+
+@StrideRule
+def solve_left(args, out, at) -> Ints:
+    """Column by column where a system is solved from the left, by the fourth argument."""
+    return (f_contiguous if args[3] else contiguous).strides(args, out, at)
+
+
+@StrideRule
+def cat(args, out, at) -> Ints:
+    """Channels last where all of a list are."""
+    last = all(x.ndim == out.ndim and suggests_channels_last(x.shape, strides_of(x)) for x in args[0])
+    return channels_last_strides(out.shape) if last else contiguous_strides(out.shape)
+
+
+@StrideRule
+def stack(args, out, at) -> Ints:
+    """As the arrays of a list lie one after the other, where all are channels last."""
+    tensors, dim = args[0], args[1] if len(args) > 1 else 0
+    first = tensors[0]
+    dim = dim + first.ndim + 1 if dim < 0 else dim
+    if dim == first.ndim or not all(suggests_channels_last(x.shape, strides_of(x)) for x in tensors):
+        return contiguous_strides(out.shape)
+    shape = first.shape
+    strides = channels_last_strides((*shape[:dim], len(tensors) * shape[dim], *shape[dim + 1 :]))
+    return (*strides[:dim], strides[dim] * shape[dim], *strides[dim:])
+
+
+@StrideRule
+def pointwise(args, out, at) -> Ints:
+    """As PyTorch's iterator lays out the result of all tensor arguments."""
+    arrays = tuple([(a.shape, strides_of(a)) for a in args if hasattr(a, "strides")])
+    if not arrays or len(out.shape) < max([len(shape) for shape, _ in arrays]):  # reduced afterwards
+        return contiguous_strides(out.shape)
+    return elementwise_output_strides(out.shape, arrays)
+
+
+@StrideRule
+def f_contiguous(args, out, at) -> Ints:
+    """Matrices column by column."""
+    return f_contiguous_strides(out.shape)
+
+
+@StrideRule
+def nonzero_indices(args, out, at) -> Ints | None:
+    """A table of indices, a column for each dimension."""
+    return (1, *out.shape[:1]) if len(out.shape) == 2 else None
+
+
+@StrideRule
+def padding(args, out, at) -> Ints:
+    """By a mode, the third argument: circular padding makes the result anew."""
+    return (contiguous if args[2] == "circular" else suggest_memory_format).strides(args, out, at)
+
+
+@StrideRule
+def indexing(args, out, at) -> Ints | None:
+    """Row-major where the indexed array is."""
+    first = args[0]
+    return contiguous_strides(out.shape) if is_contiguous(first.shape, strides_of(first)) else None
+
+
+def f_contiguous_outputs(*which: int) -> StrideRule:
+    """The outputs of these numbers column by column, the others row-major."""
+    return StrideRule(lambda args, out, at: (f_contiguous if at in which else contiguous).strides(args, out, at))
+
+
+# -- ops under a rule ------------------------------------------------------------------------------
+
+
+def mark_strides_applied(kernel: Callable) -> Callable:
+    """Says of a kernel that it lays its results out by the record's rule itself."""
+    kernel.is_laid_out = True  # type: ignore[attr-defined]
+    return kernel
+
+
+def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
+    """The kernel with its results laid out by a rule."""
+    if getattr(kernel, "is_laid_out", False):
+        return kernel
+    array = table.array
+    row_major = _row_major_test(array)
+    # Row-major arrays give a row-major result by these rules, and no more needs to be asked.
+    simple, alone = rule in (like_first, pointwise, indexing), rule is contiguous
+    of_list = rule in (cat, stack)
+
+    def run(*args, **keywords):
+        out = kernel(*args, **keywords)
+        if out.__class__ is array:
+            if row_major(out) and (1 not in out.shape or alone and _is_exactly_contiguous(out.shape, out.strides, out.dtype.itemsize)):
+                if alone:
+                    return out
+                if simple:
+                    for a in args:
+                        if a.__class__ is array and not row_major(a):
+                            break
+                    else:
+                        return out
+                elif of_list:
+                    for a in args[0]:
+                        if 1 in a.shape or not row_major(a):
+                            break
+                    else:
+                        return out
+            return with_strides(table, out, rule.strides(args, out, 0))
+        if out.__class__ is tuple:
+            return tuple(
+                [
+                    with_strides(table, each, rule.strides(args, each, at))
+                    if each.__class__ is array and not (alone and _is_exactly_contiguous(each.shape, each.strides, each.dtype.itemsize))
+                    else each
+                    for at, each in enumerate(out)
+                ]
+            )
+        return out
+
+    run.__name__ = getattr(kernel, "__name__", "kernel")
+    # For callers that give the array to write, which lies as it lies, and those whose arrays are all row-major.
+    run.__wrapped__ = run.without_rule = kernel  # type: ignore[attr-defined]
+    return run
+
+
+@functools.lru_cache(8192)
+def _is_exactly_contiguous(shape: Ints, strides: Ints, itemsize: int) -> bool:
+    """Whether strides in bytes are the row-major ones, those of dimensions of length one too."""
+    return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
+
+
+class _UfuncRule:
+    """Whether ufuncs are put under the rule as well: from when a program first asks for channels last. Others do not
+    pay for what they would seldom notice.
+    """
+
+    asked = False
+    tables: ClassVar[list] = []
+
+
+def apply_rule_to_ufuncs(table=None) -> None:
+    """Put the iterator's rule behind all pointwise kernels of several operands: of a new table where channels last was
+    asked for before, and of all tables when it is asked for first.
+    """
+    if table is not None:
+        _UfuncRule.tables.append(table)
+        if not _UfuncRule.asked:
+            return
+    elif _UfuncRule.asked:
+        return
+    else:
+        _UfuncRule.asked = True
+    for each in _UfuncRule.tables if table is None else [table]:
+        for op in REGISTRY.values():
+            kernel = getattr(each, op.name)
+            if op.tags & POINTWISE and op.layout is None and len(op.tensor_params) > 1 and not op.is_implicit:
+                setattr(each, op.name, apply_stride_rule(pointwise, kernel, each))
+
+
+@functools.cache
+def _row_major_test(array: type) -> Callable:
+    """What says quickest whether a raw array of a class is row-major."""
+    if hasattr(array, "contiguous"):
+        return attrgetter("contiguous")
+    return attrgetter("flags.c_contiguous") if hasattr(array, "flags") else lambda raw: False
+
+
+def with_strides(table, raw, strides: Ints | None):
+    """The elements of a raw array in memory of these strides, which leave no gaps: itself where they lie so, or where
+    nothing is wanted.
+    """
+    have = strides_of(raw)
+    if have == strides or strides is None:
+        return raw
+    shape = raw.shape
+    if any(n > 1 and a != b for n, a, b in zip(shape, have, strides, strict=True)):
+        dims = sorted(range(len(shape)), key=lambda d: (-strides[d], shape[d] != 1, d))
+        raw = table.contiguous(table.permute(raw, tuple(dims)))
+        raw = table.permute(raw, tuple([dims.index(d) for d in range(len(dims))]))
+        if strides_of(raw) == strides:
+            return raw
+    return table.as_strided(raw, shape, strides)

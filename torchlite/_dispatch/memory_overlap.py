@@ -1,0 +1,197 @@
+"""Memory overlap: what may be written where several elements lie on one place, or where an operand lies too.
+
+PyTorch refuses a result whose elements share places (an expanded tensor), and one that shares some of its places with
+an operand. What it lets through is listed here by op; a test compares both with what PyTorch was seen to do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .._types.dtypes import bool_, uint8
+from .backend import owner_of
+from .op_record import Op
+from .callbacks import CALLBACKS
+
+# Ops that write in place, or out=, into tensors whose elements share places.
+ALLOWS_INTERNAL_OVERLAP = frozenset((
+    "_fill", "_fill_diagonal", "addmv", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm",
+    "conj_physical", "histc", "index_fill", "index_put", "_index_put", "masked_fill", "mv", "norm", "std", "threshold",
+    "tril", "triu", "var", "ones", "zeros", "full", "empty", "sum", "mean",
+))  # fmt: skip
+# Of these the ones that say that they will not for long, with the example that they give.
+DEPRECATED_ON_EXPANDED = {
+    "index_fill": "tensor[mask] = scalar", "masked_fill": "tensor[mask] = scalar",
+    "index_put": "tensor[indices] = tensor", "_index_put": "tensor[indices] = tensor",
+}  # fmt: skip
+# Ops whose out= may lie on parts of their operands.
+ALLOWS_PARTIAL_OVERLAP = frozenset((
+    "amax", "amin", "any", "all", "argmax", "argmin", "as_strided_copy", "alias_copy", "bmm", "cholesky",
+    "cholesky_inverse", "cholesky_solve", "diag", "diagonal_copy", "expand_copy", "log_softmax", "logsumexp",
+    "lu_solve", "matmul", "mean", "mm", "mv", "mvlgamma", "norm", "ormqr", "permute_copy", "slice_scatter", "softmax",
+    "squeeze_copy", "std", "sum", "t_copy", "tensordot", "transpose_copy", "tril", "triu", "unfold_copy",
+    "unsqueeze_copy", "var", "view_copy", "prod", "nansum", "inner", "dot", "vdot", "linear",
+))  # fmt: skip
+# Ops that change some elements of their first operand.
+SCATTER_OPS = frozenset((
+    "index_add", "index_fill", "index_copy", "index_reduce", "index_put", "_index_put", "put", "scatter", "scatter_add",
+    "scatter_reduce",
+))  # fmt: skip
+# Ops that refuse a result that is one of their operands (but for the one that they change).
+REFUSES_FULL_OVERLAP = SCATTER_OPS | {
+    "cat", "stack", "hstack", "vstack", "dstack", "column_stack", "cross", "linalg_cross", "index_select", "gather",
+    "take", "take_along_dim", "kthvalue", "masked_select",
+}  # fmt: skip
+
+_INTERNAL_OVERLAP_MESSAGE = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+_PARTIAL_OVERLAP_MESSAGE = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
+
+def has_internal_overlap(raw: Any) -> bool:
+    """Whether several elements of a raw array lie on one place, as far as its strides say so."""
+    strides = raw.strides
+    return (
+        0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
+    )
+
+
+def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:
+    """The first byte of an array in its storage and the one after its last, where its elements fill all between."""
+    size = raw.dtype.itemsize
+    expected = size
+    for step, n in sorted([(s, n) for n, s in zip(raw.shape, raw.strides, strict=True) if n != 1]):
+        if step != expected:
+            return None
+        expected *= n
+    owner = owner_of(raw)
+    start = 0 if owner is raw else table.offset_between(raw, owner)
+    return start, start + expected
+
+
+def has_partial_overlap(table: Any, written: Any, read: Any, whole: bool = False) -> bool:
+    """Whether an array that is read lies on a part of one that is written (or, with `whole`, on all of it)."""
+    a, b = written, read
+    while a.base.__class__ is a.__class__:
+        a = a.base
+    while b.base.__class__ is b.__class__ is a.__class__:
+        b = b.base
+    if a is not b or written is read and not whole:
+        return False
+    if 0 in written.shape or 0 in read.shape:
+        return False
+    ours, theirs = _byte_range(table, written), _byte_range(table, read)
+    if ours is None or theirs is None or ours[0] >= theirs[1] or theirs[0] >= ours[1]:
+        return False
+    return whole or ours != theirs or written.strides != read.strides
+
+
+def check_no_internal_overlap(target: Any) -> None:
+    """RuntimeError where elements of a tensor to be written share places."""
+    if target._data.base is not None and has_internal_overlap(target._data):
+        raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
+
+
+def check_no_partial_overlap(target: Any, value: Any, whole: bool = False) -> None:
+    """RuntimeError where a tensor that is read (or one of a list) lies on a part of one to be written."""
+    if hasattr(value, "_data"):
+        if has_partial_overlap(target._table, target._data, value._data, whole):
+            raise RuntimeError(_PARTIAL_OVERLAP_MESSAGE)
+    elif value.__class__ in (list, tuple):
+        for item in value:
+            check_no_partial_overlap(target, item, whole)
+
+
+def _is_same_view(target: Any, source: Any) -> bool:
+    """Whether two tensors are the same elements in the same places."""
+    a, b = target._data, source._data
+    return a is b or (
+        owner_of(a) is owner_of(b)
+        and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+        and not target._table.offset_between(a, b)
+    )
+
+
+def check_in_place(name: str, values: list) -> bool:
+    """What PyTorch checks before the op `name` writes into the first of its arguments. Whether it sets some elements of
+    a tensor whose elements share places (`set_together`).
+    """
+    target, together = values[0], False
+    if target._data.base is not None and has_internal_overlap(target._data):
+        if name == "_copy" and hasattr(values[1], "_data") and _is_same_view(target, values[1]):
+            return False
+        if name not in ALLOWS_INTERNAL_OVERLAP:
+            raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
+        together = name in DEPRECATED_ON_EXPANDED
+        if together:
+            warnings.warn(
+                f"Use of {name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
+                f"performing this operation. This also applies to advanced indexing e.g. {DEPRECATED_ON_EXPANDED[name]}",
+                UserWarning,
+                stacklevel=4,
+            )
+    whole = name in REFUSES_FULL_OVERLAP
+    for value in values[1:]:
+        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+            check_no_partial_overlap(target, value, whole)
+    return together
+
+
+def write_expanded(op: Op, values: list) -> None:
+    """Let an op that sets some elements (or adds to them) do so in a tensor whose elements share places: a place gets
+    what one of its elements got, or all that they got.
+    """
+    target, table, F = values[0], values[0]._table, CALLBACKS.F
+    compute, given = getattr(F, op.name), dict(zip([p.name for p in op.params], values, strict=True))
+    adds = given.get("accumulate", False)
+    name = "values" if "values" in given else "value"
+    base = F.zeros_like(target) if adds else target
+    new = compute(*{**given, "input": base}.values())
+    if not adds:
+        mark = True if not hasattr(given[name], "_data") else F.to(F.ones_like(given[name]), bool_)
+        none = F.to(F.zeros_like(target), bool_)
+        marks = compute(*{**given, "input": none, name: mark}.values())
+    place = target._data
+    for d, (n, step) in enumerate(zip(place.shape, place.strides, strict=True)):
+        if step or n == 1:
+            continue
+        if adds:
+            new = F.sum(new, d, True)
+        else:
+            first = F.argmax(F.to(marks, uint8), d, True)
+            new, marks = F.gather(new, d, first), F.gather(marks, d, first)
+        place = table.narrow(place, d, 0, 1)
+    table.copy_into(place, new._data if not adds else table.add(place, new._data))
+
+
+def check_out(name: str, out: Any, values) -> None:
+    """What PyTorch checks before the op `name` writes its result into a given tensor."""
+    data = out._data
+    if data.base is not None and has_internal_overlap(data) and name not in ALLOWS_INTERNAL_OVERLAP:
+        raise RuntimeError(_INTERNAL_OVERLAP_MESSAGE)
+    owner = owner_of(data)
+    for value in values:
+        raw = getattr(value, "_data", None)
+        if raw is None:
+            shared = value.__class__ in (list, tuple)
+        else:
+            shared = owner_of(raw) is owner and (raw is not data or name in REFUSES_FULL_OVERLAP)
+        if shared:
+            _check_operands(name, out, values)
+            return
+
+
+def _check_operands(name: str, out: Any, values) -> None:
+    if name in ALLOWS_PARTIAL_OVERLAP or name.startswith(("linalg_", "fft_")) and name not in REFUSES_FULL_OVERLAP:
+        return
+    changed = name in SCATTER_OPS
+    for value in values:
+        if hasattr(value, "_data") or value.__class__ in (list, tuple):
+            check_no_partial_overlap(out, value, name in REFUSES_FULL_OVERLAP and not changed)
+        changed = False

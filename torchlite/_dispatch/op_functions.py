@@ -1,0 +1,330 @@
+"""Makes an op's functions from its record, each when it is first asked for; `writing`, loaded with the first of them,
+writes their text. `python -m torchlite show op add` shows it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._settings import fork_locks
+from .._types.dtypes import int64
+from . import call, error_translation
+from .autograd_graph import AutogradMeta, Node, bump_version, gradient_edge, raise_freed_error, autograd_meta_of, edge_shape, mark_unrecorded_view, version, view_meta
+from .interceptors import find_torch_function_override
+from .memory_overlap import has_partial_overlap, has_internal_overlap
+from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
+from .dispatch_state import GLOBALS
+from .callbacks import CALLBACKS
+
+_function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
+
+# -- public functions --------------------------------------------------------------
+
+
+def function_for(op: Op):
+    """The public function of a record."""
+    if op.function is None:
+        with _function_lock:  # threads that come first together get one function
+            if op.function is None:
+                made = _make_function(op)
+                if op.function is None:  # no handler of a signal was first
+                    op.function = made
+    return op.function
+
+
+def signature(op: Op) -> inspect.Signature:
+    """PyTorch's signature of the op's public function."""
+    kinds = inspect.Parameter
+    out, varargs = [], False
+    for p in op.params:
+        if p.kind == "varargs":
+            out.append(kinds(p.name, kinds.VAR_POSITIONAL))
+            varargs = True
+        else:
+            out.append(
+                kinds(
+                    p.name,
+                    kinds.KEYWORD_ONLY if p.kwonly or varargs else kinds.POSITIONAL_OR_KEYWORD,
+                    default=p.default,
+                )
+            )
+    if op.has_out:
+        out.append(kinds("out", kinds.KEYWORD_ONLY, default=None))
+    return inspect.Signature(out)
+
+
+def _full_signature(op: Op) -> inspect.Signature:
+    """That with the Array API's names after it. Where its name of an argument must have PyTorch's place, it stands
+    there, and PyTorch's among the keywords.
+    """
+    kinds = inspect.Parameter
+    given = list(signature(op).parameters.values())
+    names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
+    others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
+    others |= {meaning: name for name, meaning in op.kwarg_aliases.items() if isinstance(meaning, str)}
+    more = []
+    for i, p in enumerate(given):
+        if op.array_api_first and (p.name in others or p.kind is kinds.VAR_POSITIONAL):
+            default = kinds.empty if p.kind is kinds.VAR_POSITIONAL else p.default
+            given[i] = kinds(others.get(p.name, p.name), kinds.POSITIONAL_OR_KEYWORD, default=default)
+            more += [p.name] * (p.name in others)
+    shown = {p.name for p in given}
+    more += [name for name in (*names, *op.kwarg_aliases) if name not in shown]
+    return inspect.Signature([*given, *(kinds(name, kinds.KEYWORD_ONLY, default=None) for name in more)])
+
+
+def unintercepted_function_for(op: Op):
+    """The record's function for an interceptor that has done its part: the hot path though something intercepts, and
+    else what lies below.
+    """
+    if op.direct is None:
+        function_for(op)  # its text names it
+        op.direct = _compile_function(op, intercepted=False)
+    return op.direct
+
+
+def _compile_function(op: Op, intercepted: bool = True) -> Callable:
+    from .codegen.public_function import function_text
+    from .codegen.source_builder import compile_op
+
+    name = op.name if op.name.isidentifier() else f"op_{op.name}"
+    constants: dict[str, Any] = {}
+    text = function_text(op, name, constants, intercepted)
+    return compile_op(op, name, text, constants, "" if intercepted else "below interceptors")
+
+
+def _make_function(op: Op):
+    from .codegen.public_function import more_keywords, needs_arg_parser
+
+    function: Any = _compile_function(op)
+    GLOBALS[f"{op.name}__function"] = function
+    function.__name__ = function.__qualname__ = _public_name(op)
+    function.__module__ = _public_module(op)
+    function.__doc__ = _docstring(op)
+    function.op = op
+    tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
+    function.__annotations__ = tensors
+    if needs_arg_parser(op) or more_keywords(op) or op.kwarg_aliases:
+        shown = _full_signature(op)
+        typed = [p.replace(annotation=tensors.get(p.name, p.annotation)) for p in shown.parameters.values()]
+        function.__signature__ = shown.replace(parameters=typed)
+    return function
+
+
+def _public_name(op: Op) -> str:
+    """What users call the op: by that name `__torch_function__` knows it."""
+    if not op.where and op.alias:
+        return op.alias.split()[0].rpartition(".")[2]
+    for space in op.where.split()[:1]:
+        return next((name for name, record in NAMESPACES[space].items() if record is op), op.name)
+    return op.name
+
+
+def _public_module(op: Op) -> str:
+    """The module where the function is found by its name, which is how pickle finds it."""
+    spaces = op.where.split() or [name.rpartition(".")[0] for name in op.alias.split()]
+    if not spaces or "torch" in spaces or spaces[0] == "Tensor":
+        return _package_name()
+    return f"{_package_name()}.{spaces[0]}"
+
+
+def _package_name() -> str:
+    return __name__.partition(".")[0]  # "torch" under the alias
+
+
+def _docstring(op: Op) -> str:
+    place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
+    text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{op.name}`."
+    return f"{op.name}{signature(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
+
+
+# -- operators and in-place methods ---------------------------------------------------
+
+
+@functools.cache
+def in_place_fast_path(op: Op) -> Callable | None:
+    """`fast(target, *others)` by the backend's in-place kernel where no gradient, cast or override is in the way; it
+    returns None where one is.
+    """
+    from .codegen.in_place import has_fast_path, in_place_text
+    from .codegen.source_builder import compile_op
+
+    if not has_fast_path(op):
+        return None
+    return compile_op(op, f"{op.name}_", in_place_text(op), {}, "in place")
+
+
+def op_without_alpha(op: Op) -> Op:
+    """`add_` and its like are composites for the sake of a keyword; without it they are the op itself."""
+    return REGISTRY[op.name[1:]] if op.name in ("_add", "_sub", "_div") else op
+
+
+def in_place_method(op: Op):
+    """`Tensor.<op>_`."""
+    simple = op_without_alpha(op)
+    fast = in_place_fast_path(simple)
+    count = len(simple.params) - 1
+
+    def method(self, *args, **kwargs):
+        if fast is not None and not kwargs and len(args) == count:
+            done = fast(self, *args)
+            if done is not None:
+                return done
+        return call.in_place(op, (self, *args), kwargs)
+
+    method.__name__ = method.__qualname__ = op.name + "_"
+    method.__module__ = _package_name()
+    method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
+    method.op = op  # type: ignore[attr-defined]
+    method.__annotations__ = {"self": GLOBALS["Tensor"]}
+    return method
+
+
+def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
+    """A binary operator: NotImplemented for operands that the op does not take."""
+    from .codegen.public_function import operator_text
+
+    function = function_for(op)
+    if reflected:
+        return _reflected_operator(op, function, dunder)
+    if len(op.params) != 2:
+        raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
+    if op.is_implicit:
+        return _plain_operator(function, dunder)
+    return _fast_operator(op, operator_text(op, dunder), "operator")
+
+
+def _missing_argument_error(op: Op, name: str) -> TypeError:
+    """The error of a method that is called without its dimensions."""
+    return TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
+
+
+def _wrong_self_error(dunder: str, value) -> TypeError:
+    """The error of an operator's method that is called with no tensor before its operands."""
+    cls = type(value).__name__
+    return TypeError(f"descriptor '{dunder}' for 'torch._C.TensorBase' objects doesn't apply to a '{cls}' object")
+
+
+def _plain_operator(function, dunder: str):
+    def operator(self, other):
+        if not isinstance(self, call.Tensor):
+            raise _wrong_self_error(dunder, self)
+        if other.__class__ not in _OPERANDS and not _is_operand(other):
+            return NotImplemented
+        return function(self, other)
+
+    return operator
+
+
+def _reflected_operator(op: Op, function, dunder: str):
+    """`number op tensor`: the hot path, with the Python number first."""
+    from .codegen.public_function import reflected_text, takes_scalar
+
+    def operator(self, other):
+        if not isinstance(self, call.Tensor):
+            raise _wrong_self_error(dunder, self)
+        if other.__class__ not in _OPERANDS and not _is_operand(other):
+            return NotImplemented
+        return function(other, self)
+
+    first, second = op.params[:2]
+    if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
+        return operator
+    return _fast_operator(op, reflected_text(op, dunder), "reflected operator")
+
+
+def _fast_operator(op: Op, text: str, variant: str):
+    """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
+    from .codegen.source_builder import compile_op
+
+    operator: Any = compile_op(op, "operator", text, {f"{op.name}__op": op}, variant)
+    operator.op = op
+    return operator
+
+
+_OPERANDS: set = {int, float, bool, complex}
+
+
+def _is_operand(value) -> bool:
+    return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic)) or hasattr(
+        value.__class__, "__torch_function__"
+    )
+
+
+def _call_with_aliases(op: Op, function, given: dict, also: dict):
+    """A call with other libraries' names of arguments."""
+    from .arg_parser import call_with_aliases
+
+    return call_with_aliases(op, function, given, also)
+
+
+class _PublicFunctions(type):
+    def __getattr__(cls, name: str):
+        record = REGISTRY.get(name)
+        if record is None:
+            raise AttributeError(f"there is no op '{name}'")
+        function = function_for(record)
+        setattr(cls, name, function)
+        return function
+
+
+class F(metaclass=_PublicFunctions):
+    """The namespace `F` over Tensors: each op's public function under the op's name.
+
+    A class, of which the interpreter calls functions more quickly than of an object.
+    """
+
+    @staticmethod
+    def dtype_of(tensor):
+        return tensor.dtype
+
+
+CALLBACKS.F = F
+GLOBALS.update(
+    slow_path=call.slow_path,
+    without_interceptors=call.without_interceptors,
+    wrap_and_record=call.wrap_and_record,
+    homogeneous_arrays=call.homogeneous_arrays,
+    finish_unrecorded=call.finish_unrecorded,
+    mark_unrecorded_view=mark_unrecorded_view,
+    check_before_write=call.check_before_write,
+    view_meta=view_meta,
+    translate_error=error_translation.translate_error,
+    gradient_edge=gradient_edge,
+    bump_version=bump_version,
+    version=version,
+    autograd_meta_of=autograd_meta_of,
+    edge_shape=edge_shape,
+    Node=Node,
+    AutogradMeta=AutogradMeta,
+    F=F,
+    ABSENT=ABSENT,
+    translate_composite_error=error_translation.translate_composite_error,
+    coerced_args=error_translation.coerced_args,
+    missing_argument_error=_missing_argument_error,
+    call_with_aliases=_call_with_aliases,
+    NODE_CREATED_HOOK=None,
+    int64=int64,
+    OPERANDS=_OPERANDS,
+    is_operand=_is_operand,
+    wrong_self_error=_wrong_self_error,
+    raise_freed_error=raise_freed_error,
+    has_partial_overlap=has_partial_overlap,
+    find_torch_function_override=find_torch_function_override,
+    has_internal_overlap=has_internal_overlap,
+)
+
+
+@functools.cache
+def namespace_function(space: str, name: str):
+    """The public function `torch.<space>.<name>`; AttributeError when there is none."""
+    record = NAMESPACES.get(space, {}).get(name)
+    if record is None:
+        raise AttributeError(name)
+    return function_for(record)

@@ -1,0 +1,89 @@
+"""Building blocks of derivative formulas that several families use. All of it calls `F` only."""
+
+from __future__ import annotations
+
+from torchlite._dispatch.backend import owner_of
+from torchlite._dispatch.op_record import REGISTRY
+
+
+def apart(F, result, source):
+    """A result of rearranging `source`, copied where it lies in the same memory: for ops that are no views."""
+    return F.clone(result) if owner_of(result._data) is owner_of(source._data) else result
+
+
+def keep_dims(F, reduced, shape, dim, keepdim):
+    """A reduction's result (or its gradient) with the reduced dimensions put back at size 1. `dim` None or () means
+    all.
+    """
+    if keepdim or not shape:
+        return reduced
+    ndim = len(shape)
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return F.reshape(reduced, (1,) * ndim)
+    dims = {d % ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    return F.reshape(reduced, tuple(1 if d in dims else n for d, n in enumerate(shape)))
+
+
+def to_chosen(F, g, index, shape, dim, keepdim=True):
+    """The gradient of picking the elements `index` along `dim` from an array of `shape`, each at most once."""
+    if not shape:
+        return F.reshape(g, ())
+    if not keepdim:
+        g, index = F.unsqueeze(g, dim), F.unsqueeze(index, dim)
+    return F.scatter(F.new_zeros(g, shape), dim, index, g)
+
+
+def shared_evenly(F, g, input, out):
+    """The gradient of an extreme or median of all elements: shared by all elements equal to it."""
+    chosen = F.logical_or(F.eq(input, out), F.logical_and(F.isnan(input), F.isnan(out)))
+    mask = F.to(chosen, F.dtype_of(g))
+    return F.mul(mask, F.div(g, F.sum(mask)))
+
+
+def count_of(shape, dim):
+    """How many elements a reduction over `dim` takes together."""
+    count = 1
+    dims = (
+        range(len(shape))
+        if dim is None or (isinstance(dim, (tuple, list)) and not dim)
+        else dim
+        if isinstance(dim, (tuple, list))
+        else (dim,)
+    )
+    for d in dims:
+        count *= shape[d] if shape else 1
+    return count
+
+
+def named(name, values):
+    """`values` as the named tuple of the op `name`: for composites that only sometimes give one."""
+    return REGISTRY[name].result_type(tuple(values))
+
+
+def shifted_on(F, x, dim, fill):
+    """`x` shifted by one towards the end along `dim`; `fill` enters at the front."""
+    size = x.shape[dim]
+    head = F.full_like(F.slice(x, dim, 0, 1, 1), fill)
+    return F.cat([head, F.slice(x, dim, 0, size - 1, 1)], dim)
+
+
+def not_differentiable(op_name, argument=""):
+    """A formula that says that PyTorch has none."""
+    where = f"{op_name}: {argument}" if argument else op_name
+
+    def formula(F, g):
+        raise NotImplementedError(f"the derivative for '{where}' is not implemented.")
+
+    return formula
+
+
+def without_derivative(op_name):
+    """A formula for an op that PyTorch's table of derivatives lacks: its result requires a gradient all the same, and
+    backward is an error.
+    """
+    where = op_name if op_name[-1] == "_" else f"aten::{op_name}"
+
+    def formula(F, g):
+        raise RuntimeError(f"derivative for {where} is not implemented")
+
+    return formula

@@ -1,0 +1,426 @@
+"""Functions of two and three operands: division with rounding, extremes, bits, clamping, interpolation, comparison
+within a tolerance.
+"""
+
+import math
+
+from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, composite, memory_layout, op
+from torchlite._dispatch.shapes import broadcast_shapes
+from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
+
+from ._gradient_helpers import without_derivative
+
+BINARY = POINTWISE | INPLACE
+
+
+def only_where(F, mask, g):
+    return F.where(mask, g, 0)
+
+
+# --- division with rounding, and what it leaves ---------------------------------------------------
+
+op(
+    "fmod(Tensor input, Tensor|Number other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
+    doc="The remainder of ``input / other`` with the sign of ``input``.",
+)
+op(
+    "remainder(Tensor|Number input, Tensor|Number other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
+    doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
+)
+
+# --- functions of two real numbers ----------------------------------------------------------------
+
+
+def square_sum(F, x, y):
+    return F.add(F.mul(x, x), F.mul(y, y))
+
+
+op(
+    "atan2(Tensor input, Tensor other)",
+    promote=INT_TO_FLOAT,
+    tags=BINARY,
+    alias="arctan2",
+    vjp={
+        "input": lambda F, g, input, other: F.mul(g, F.div(other, square_sum(F, input, other))),
+        "other": lambda F, g, input, other: F.neg(F.mul(g, F.div(input, square_sum(F, input, other)))),
+    },
+    doc="The angle of the point (other, input), in radians from -pi to pi.",
+)
+
+
+def copysign_vjp(F, g, input, out):
+    zero = F.eq(input, 0)
+    return F.where(zero, 0, F.mul(g, F.div(out, F.where(zero, 1, input))))
+
+
+op(
+    "copysign(Tensor input, Tensor|Number other)",
+    promote=INT_TO_FLOAT,
+    tags=BINARY,
+    vjp={"input": copysign_vjp, "other": lambda F, g: F.zeros_like(g)},
+    doc="The size of ``input`` with the sign of ``other``.",
+    layout=memory_layout.pointwise,
+)
+op(
+    "hypot(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g, input, out: F.mul(g, F.div(input, out)),
+        "other": lambda F, g, other, out: F.mul(g, F.div(other, out)),
+    },
+    doc="``sqrt(input**2 + other**2)`` without overflow.",
+    layout=memory_layout.pointwise,
+)
+op(
+    "nextafter(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F.zeros_like(g)},
+    doc="The next number after ``input`` towards ``other``.",
+    layout=memory_layout.pointwise,
+)
+op(
+    "logaddexp(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(other, input)), 1))),
+        "other": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(input, other)), 1))),
+    },
+    doc="``log(exp(input) + exp(other))``.",
+    layout=memory_layout.pointwise,
+)
+op(
+    "logaddexp2(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(other, input)), 1)),
+        "other": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(input, other)), 1)),
+    },
+    doc="``log2(2**input + 2**other)``.",
+)
+
+
+def takes_first(F, input, other, compare):
+    """Where fmax or fmin takes its first operand: it wins or ties, or the other is NaN."""
+    return F.logical_or(compare(input, other), F.isnan(other))
+
+
+def extreme(name, comparison, doc):
+    def first(F, g, input, other):
+        return only_where(F, takes_first(F, input, other, getattr(F, comparison)), g)
+
+    def second(F, g, input, other):
+        return only_where(F, F.logical_not(takes_first(F, input, other, getattr(F, comparison))), g)
+
+    op(
+        f"{name}(Tensor input, Tensor other)",
+        promote=DEFAULT,
+        tags=POINTWISE,
+        vjp={"input": first, "other": second},
+        doc=doc,
+    )
+
+
+extreme("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
+extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
+op(
+    "heaviside(Tensor input, Tensor values)",
+    tags=BINARY,
+    vjp=dict.fromkeys(("input", "values"), without_derivative("heaviside")),
+    doc="0 below zero, 1 above, ``values`` at zero.",
+    layout=memory_layout.pointwise,
+)
+op(
+    "gcd(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY | NONDIFF,
+    doc="The greatest common divisor of integers.",
+)
+op(
+    "lcm(Tensor input, Tensor other)",
+    promote=DEFAULT,
+    tags=BINARY | NONDIFF,
+    doc="The least common multiple of integers.",
+)
+
+# --- clamping -------------------------------------------------------------------------------------
+
+
+def inside(F, input, min, max):
+    if min is None:
+        return F.le(input, max)
+    return F.ge(input, min) if max is None else F.logical_and(F.ge(input, min), F.le(input, max))
+
+
+def clamp_min_vjp(F, g, input, min, max):
+    below = F.lt(input, min)
+    return only_where(F, below if max is None else F.logical_and(below, F.lt(min, max)), g)
+
+
+def clamp_max_vjp(F, g, input, min, max):
+    above = F.gt(input, max)
+    return only_where(F, above if min is None else F.logical_or(above, F.ge(min, max)), g)
+
+
+op(
+    "_clamp_tensors(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    where="",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g),
+        "min": clamp_min_vjp,
+        "max": clamp_max_vjp,
+    },
+).numbers = {"min": False, "max": False}
+op(
+    "_clamp_scalars(Tensor input, min, max)",
+    where="",
+    promote=DEFAULT,
+    tags=POINTWISE,
+    vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g)},
+).numbers = {"min": False, "max": False}
+
+
+@composite(
+    "clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
+    tags=INPLACE,
+    alias="clip",
+    layout=memory_layout.pointwise,
+)
+def clamp(F, input, min, max):
+    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
+    is ``max``.
+
+    RuntimeError when both are absent.
+    """
+    dtype = F.dtype_of(input)
+    if dtype is bool_ and all(bound is None or bound.__class__ is bool for bound in (min, max)):
+        which = (
+            "clamp_scalar"
+            if min is not None and max is not None
+            else "clamp_max_scalar"
+            if min is None
+            else "clamp_min_scalar"
+        )
+        raise NotImplementedError(f"\"{which}_cpu\" not implemented for 'Bool'")
+    if (
+        dtype.category == 2
+        and (min is None or min.__class__ in (int, float))
+        and (max is None or max.__class__ in (int, float))
+    ):
+        return F._clamp_scalars(input, min, max)
+    return F._clamp_tensors(input, min, max)
+
+
+op(
+    "clamp_min(Tensor input, Tensor|Number min)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g, input, min: only_where(F, F.ge(input, min), g),
+        "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g),
+    },
+    doc="``input``, at least ``min``.",
+).numbers = {"min": False}
+op(
+    "clamp_max(Tensor input, Tensor|Number max)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g, input, max: only_where(F, F.le(input, max), g),
+        "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g),
+    },
+    doc="``input``, at most ``max``.",
+).numbers = {"max": False}
+
+# --- three operands -------------------------------------------------------------------------------
+
+op(
+    "_lerp_tensor(Tensor input, Tensor end, Tensor weight)",
+    where="",
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, weight: F.mul(g, F.conj(F.sub(1, weight))),
+        "end": lambda F, g, weight: F.mul(g, F.conj(weight)),
+        "weight": lambda F, g, input, end: F.mul(g, F.conj(F.sub(end, input))),
+    },
+)
+op(
+    "_lerp_scalar(Tensor input, Tensor end, weight)",
+    where="",
+    tags=POINTWISE,
+    vjp={
+        "input": lambda F, g, weight: F.mul(g, (1 - weight).conjugate()),
+        "end": lambda F, g, weight: F.mul(g, weight.conjugate()),
+    },
+).numbers = {"weight": True}
+
+
+@composite("lerp(Tensor input, Tensor end, Tensor|Number weight)", tags=INPLACE)
+def lerp(F, input, end, weight):
+    """``input + weight * (end - input)``. The three have one dtype.
+
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
+    tensor([ 5., 15.])
+    """
+    return F._lerp_tensor(input, end, weight) if hasattr(weight, "shape") else F._lerp_scalar(input, end, weight)
+
+
+op(
+    "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g: g,
+        "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.mul(tensor2, value))),
+        "tensor2": lambda F, g, tensor1, value: F.mul(g, F.conj(F.mul(tensor1, value))),
+    },
+    doc="``input + value * tensor1 * tensor2``.",
+    layout=memory_layout.pointwise,
+).numbers = {"value": True}
+op(
+    "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",
+    promote=DEFAULT,
+    tags=BINARY,
+    vjp={
+        "input": lambda F, g: g,
+        "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.div(value, tensor2))),
+        "tensor2": lambda F, g, tensor1, tensor2, value: F.neg(
+            F.mul(g, F.conj(F.div(F.mul(tensor1, value), F.mul(tensor2, tensor2))))
+        ),
+    },
+    doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
+    layout=memory_layout.pointwise,
+).numbers = {"value": True}
+
+# --- complex numbers ------------------------------------------------------------------------------
+
+
+def _check_parts(first, second):
+    kinds = [first.dtype, second.dtype]
+    if any(d.name not in ("float16", "float32", "float64") for d in kinds):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{kinds[0].scalar_name} and {kinds[1].scalar_name}"
+        )
+    if kinds[0] is not kinds[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0].scalar_name} but got scalar type {kinds[1].scalar_name} for "
+            "second argument"
+        )
+
+
+def _parts_rule(real, imag):
+    _check_parts(real, imag)
+    return broadcast_shapes(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64
+
+
+op(
+    "complex(Tensor real, Tensor imag)",
+    where="torch",
+    meta=_parts_rule,
+    vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
+    doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
+    layout=memory_layout.pointwise,
+).check = _check_parts
+op(
+    "polar(Tensor abs, Tensor angle)",
+    where="torch",
+    meta=lambda abs, angle: _parts_rule(abs, angle),
+    vjp={
+        # By the sign of the result, as PyTorch: 0 at 0, and that of the turned angle below.
+        "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),
+        "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
+    },
+    doc="A complex tensor from its absolute values and angles.",
+    layout=memory_layout.pointwise,
+).check = _check_parts
+
+# --- the rest -------------------------------------------------------------------------------------
+
+op(
+    "frexp(Tensor input)",
+    outputs=("mantissa", "exponent"),
+    nondiff=(1,),
+    vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
+    meta=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
+    doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
+    layout=memory_layout.like_first,
+)
+
+
+def frexp_vjp(F, g, exponent):
+    return None if g is None else F.div(g, F.exp2(F.to(exponent, F.dtype_of(g))))
+
+
+op(
+    "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
+    tags=POINTWISE | NONDIFF,
+    meta=lambda input, other: (broadcast_shapes(input.shape, other.shape), bool_),
+    doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if "
+    "``equal_nan``.",
+    layout=memory_layout.pointwise,
+)
+
+
+@composite("allclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)")
+def allclose(F, input, other, rtol, atol, equal_nan):
+    """Whether all elements are close (see ``isclose``): a Python bool."""
+    return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def _times_power(F, input, other):
+    dtype = F.dtype_of(input)
+    if F.dtype_of(other).category != 1:
+        return F.mul(input, F.pow(2.0, other))
+    # In three steps: the power of two itself may be too large.
+    wide = float32 if dtype.itemsize < 4 else dtype
+    most = 1020 if wide is float64 else 126
+    other = F._clamp_scalars(F.to(other, int64), -3 * most, 3 * most)
+    first = F._trunc_divide(other, 3)
+    second = F._trunc_divide(F.sub(other, first), 2)
+    out = F.to(input, wide)
+    for power in (first, second, F.sub(F.sub(other, first), second)):
+        out = F.mul(out, F.pow(2.0, F.to(power, wide)))
+    return F.to(out, dtype)
+
+
+op(
+    "_ldexp(Tensor input, Tensor other)",
+    where="",
+    composite=_times_power,
+    meta=lambda input, other: (broadcast_shapes(input.shape, other.shape), input.dtype),
+    vjp={"input": lambda F, g, other: F._ldexp(g, other), "other": lambda F, g, out: F.mul(g, F.mul(out, math.log(2)))},
+    doc="``input * 2**other`` of floating-point ``input``, where ``other`` has its dtype or is an integer.",
+)
+
+
+@composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
+def ldexp(F, input, other):
+    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+    kinds = F.dtype_of(input).category, F.dtype_of(other).category
+    if kinds == (FLOAT, 1) or kinds == (FLOAT, FLOAT) and F.dtype_of(input) is F.dtype_of(other):
+        return F._ldexp(input, other)
+    return F.mul(input, F.pow(2.0, other))
+
+
+@composite("float_power(Tensor|Number input, Tensor|Number exponent)", tags=INPLACE, layout=memory_layout.pointwise)
+def float_power(F, input, exponent):
+    """``input ** exponent`` in double precision (complex if either is)."""
+
+    def is_complex(value):
+        return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "is_complex", False)
+
+    to = complex128 if is_complex(input) or is_complex(exponent) else float64
+    cast = [value.to(to) if hasattr(value, "dtype") else value for value in (input, exponent)]
+    return F.pow(cast[0], cast[1])

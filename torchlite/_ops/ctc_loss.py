@@ -1,0 +1,170 @@
+"""Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
+
+from torchlite._dispatch import composite
+from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._types.dtypes import int64
+
+NOWHERE = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
+
+
+def _lengths(lengths, name, batch):
+    """Lengths as a tensor, on the host where they are numbers."""
+    if not hasattr(lengths, "dtype"):
+        from torchlite._tensor.creation import tensor
+
+        lengths = tensor([int(n) for n in lengths], dtype=int64, device="cpu")
+    if lengths.dtype.is_floating_point or lengths.dtype.is_complex:
+        raise RuntimeError(f"{name} must be integral")
+    lengths = lengths.to(int64).reshape(-1)
+    if lengths.numel() != batch:
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return lengths
+
+
+_REDUCTIONS = ("none", "mean", "sum")  # by their numbers
+_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _check_lengths(targets, input_lengths, target_lengths, times, longest):
+    """No length is negative or longer than what it is the length of."""
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        smallest = min_and_max(lengths)[0] if lengths.numel() else 0
+        if smallest < 0:
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {smallest} {_WHERE}")
+    most = min_and_max(input_lengths)[1] if input_lengths.numel() else 0
+    if most > times:
+        raise RuntimeError(f"Expected input_lengths to have value at most {times}, but got value {most} {_WHERE}")
+    what = f"for argument #2 'targets' {_WHERE}"
+    if targets.ndim == 1:
+        total = int(target_lengths.sum())
+        if targets.shape[0] != total:
+            raise RuntimeError(
+                f"Expected tensor to have size {total} at dimension 0, but got size {targets.shape[0]} {what}"
+            )
+        return
+    if targets.shape[0] != target_lengths.numel():
+        raise RuntimeError(
+            f"Expected tensor to have size {target_lengths.numel()} at dimension 0, but got size {targets.shape[0]} "
+            f"{what}"
+        )
+    if targets.shape[1] < longest:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} {what}"
+        )
+
+
+def _padded_targets(F, targets, lengths, longest):
+    """Targets as (batch, longest), whether they came so or one after the other."""
+    steps = F.new_arange(targets, 0, longest, 1, int64)
+    if targets.ndim == 2:
+        index = steps.expand(targets.shape[0], longest)
+        limit = max(targets.shape[1] - 1, 0)
+        return F.gather(targets, 1, index.clamp(0, limit)) if targets.shape[1] else F.zeros_like(index)
+    start = F.cumsum(lengths, 0) - lengths
+    index = start.unsqueeze(1) + steps
+    return targets[index.clamp(0, max(targets.numel() - 1, 0))] if targets.numel() else F.zeros_like(index)
+
+
+def _log_add(F, *terms):
+    largest = terms[0]
+    for term in terms[1:]:
+        largest = F.maximum(largest, term)
+    largest = largest.detach()
+    total = F.exp(terms[0] - largest)
+    for term in terms[1:]:
+        total = total + F.exp(term - largest)
+    return F.log(total) + largest
+
+
+def _shift(F, alpha, steps):
+    """alpha moved right by some states; nothing comes in from the left."""
+    filler = F.new_full(alpha, (alpha.shape[0], steps), NOWHERE)
+    return F.cat([filler, F.narrow(alpha, 1, 0, alpha.shape[1] - steps)], 1)
+
+
+def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
+    """Minus the log-probability of all alignments, for each sample: the forward recursion over (time, state)."""
+    times, batch, _ = log_probs.shape
+    count = states.shape[1]
+    emitted = F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count))
+    first = F.new_arange(states, 0, count, 1, int64) < 2
+    blocked = F.new_full(emitted[0], (batch, count), NOWHERE)
+    alpha = F.where(first, emitted[0], blocked)
+    state_of_end = (2 * target_lengths).unsqueeze(1)
+    for time in range(1, times):
+        skipped = F.where(may_skip, _shift(F, alpha, 2), blocked) if count > 2 else blocked
+        moved = _log_add(F, alpha, _shift(F, alpha, 1), skipped) if count > 1 else alpha
+        alpha = F.where((time < input_lengths).unsqueeze(1), moved + emitted[time], alpha)
+    last = F.gather(alpha, 1, state_of_end).squeeze(1)
+    before = F.gather(alpha, 1, (state_of_end - 1).clamp_min(0)).squeeze(1)
+    before = F.where(target_lengths > 0, before, F.full_like(before, NOWHERE))
+    nothing = F.where(target_lengths == 0, F.zeros_like(last), F.full_like(last, float("inf")))
+    return F.where(input_lengths > 0, -_log_add(F, last, before), nothing)
+
+
+@composite(
+    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
+    "reduction='mean', zero_infinity=False)",
+    where="",
+    alias="nn.functional.ctc_loss",
+)
+def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """See `torch.ctc_loss`; the reduction is given by its name. ValueError for another."""
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    number = _REDUCTIONS.index(reduction)
+    return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number, zero_infinity)
+
+
+@composite(
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
+    "reduction=1, zero_infinity=False)",
+    where="torch",
+)
+def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are
+    log-probabilities.
+
+    ``targets`` is (batch, longest) or all targets one after the other; ``reduction`` 1 or "mean" divides each loss by
+    its target length and then averages. Targets and lengths may lie on the host: lengths on the device are read from
+    it, for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
+    ``log_softmax``.
+    """
+    reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    unbatched = log_probs.ndim == 2
+    if unbatched:
+        log_probs = log_probs.unsqueeze(1)
+    times, batch, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    input_lengths, target_lengths = (
+        _lengths(input_lengths, "input_lengths", batch),
+        _lengths(target_lengths, "target_lengths", batch),
+    )
+    if unbatched and targets.ndim == 1:
+        targets = targets.unsqueeze(0)
+    longest = min_and_max(target_lengths)[1]
+    _check_lengths(targets, input_lengths, target_lengths, times, longest)
+    input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
+    labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
+    blanks = F.new_full(labels, (batch, longest), blank)
+    states = F.cat([F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F.new_full(labels, (batch, 1), blank)], 1)
+    may_skip = None
+    if longest:
+        differs = states[:, 2:] != states[:, :-2]
+        closed = F.new_full(states, (batch, 2), False).to(differs.dtype)
+        may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
+    losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)
+    # Zero in value; its gradient, exp(log_probs), is what a log_softmax before this loss would add.
+    valid = (F.new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
+    mass = F.where(valid, F.exp(log_probs), F.zeros_like(log_probs)).sum((0, 2))
+    losses = losses + (mass - mass.detach())
+    impossible = losses.detach() > 1e29
+    losses = F.where(impossible, F.full_like(losses, 0.0 if zero_infinity else float("inf")), losses)
+    if reduction == "mean":
+        return (losses / target_lengths.clamp_min(1)).mean()
+    if reduction == "sum":
+        return losses.sum()
+    return losses.reshape(()) if unbatched else losses

@@ -1,0 +1,406 @@
+"""Multi-tensor optimizer steps, and the plans that make them cheap.
+
+An optimizer's hot path is one kernel call for many parameters. Small parameters of a group are *packed*: their states
+lie side by side in flat arrays, so that a step is a handful of calls for all of them together. A kernel gets the
+parameters and gradients as lists of raw arrays and the states as flat ones, and works in place.
+"""
+
+import math
+from typing import Any
+
+from torchlite._device.streams import CAPTURES
+from torchlite._dispatch import NONDIFF, op
+from torchlite._dispatch.call import check_before_write
+from torchlite._dispatch.autograd_graph import AutogradMeta
+from torchlite._dispatch.public_functions import torch
+from torchlite._dispatch.dispatch_state import GLOBALS, recording
+from torchlite._tensor import Parameter, Tensor
+from torchlite._types.dtypes import float32
+
+# Parameters of at most this many elements are packed, up to this many elements together. On the CPU: what a core's
+# cache holds; larger ones are packed among themselves, so that threads share a step's work evenly. On devices, where a
+# launch costs more than anything else: what is no burden to have twice for a moment.
+SMALL, TOGETHER, LARGE_TOGETHER = 1 << 14, 1 << 16, 1 << 22
+SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
+
+
+# --- kernels' records; the composites serve backends without a kernel -----------------------------
+
+
+def _flat(F, arrays):
+    parts = [F.reshape(array, (-1,)) for array in arrays]
+    return parts[0] if len(parts) == 1 else F.cat(parts, 0)
+
+
+def _write_back(F, params, flat):
+    start = 0
+    for param in params:
+        size = 1
+        for length in param.shape:
+            size *= length
+        F.copy_into(param, F.reshape(F.narrow(flat, 0, start, size), param.shape))
+        start += size
+
+
+def _lerp(F, start, end, weight):
+    return F.add(start, F.mul(F.sub(end, start), weight))
+
+
+def _correction(F, beta, count):
+    """1 - beta ** count."""
+    return F.neg(F.expm1(F.mul(count, math.log(beta)))) if beta else F.ones_like(count)
+
+
+def _fused_adam(
+    F,
+    params,
+    grads,
+    exp_avg,
+    exp_avg_sq,
+    max_exp_avg_sq,
+    cache,
+    step,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    decoupled,
+    maximize,
+):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay and decoupled:
+        param = F.mul(param, 1 - lr * weight_decay)
+    elif weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(exp_avg, _lerp(F, exp_avg, grad, 1 - beta1))
+    F.copy_into(exp_avg_sq, F.add(F.mul(exp_avg_sq, beta2), F.mul(F.mul(grad, grad), 1 - beta2)))
+    second = exp_avg_sq
+    if max_exp_avg_sq is not None:
+        F.copy_into(max_exp_avg_sq, F.maximum(max_exp_avg_sq, exp_avg_sq))
+        second = max_exp_avg_sq
+    if hasattr(step, "shape"):  # counts on the device, all alike
+        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
+        root, size = F.sqrt(_correction(F, beta2, count)), F.mul(F.reciprocal(_correction(F, beta1, count)), lr)
+        denominator = F.add(F.div(F.sqrt(second), root), eps)
+    else:
+        size = lr / (1 - beta1**step)
+        denominator = F.add(F.mul(F.sqrt(second), (1 - beta2**step) ** -0.5), eps)
+    _write_back(F, params, F.sub(param, F.mul(F.div(exp_avg, denominator), size)))
+
+
+def _fused_sgd(
+    F, params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, maximize
+):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    if momentum_buffer is not None:
+        F.copy_into(
+            momentum_buffer, grad if first else F.add(F.mul(momentum_buffer, momentum), F.mul(grad, 1 - dampening))
+        )
+        grad = F.add(grad, F.mul(momentum_buffer, momentum)) if nesterov else momentum_buffer
+    _write_back(F, params, F.sub(param, F.mul(grad, lr)))
+
+
+def _fused_rmsprop(
+    F, params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
+):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(square_avg, F.add(F.mul(square_avg, alpha), F.mul(F.mul(grad, grad), 1 - alpha)))
+    average = square_avg
+    if grad_avg is not None:
+        F.copy_into(grad_avg, _lerp(F, grad_avg, grad, 1 - alpha))
+        average = F.sub(square_avg, F.mul(grad_avg, grad_avg))
+    update = F.div(grad, F.add(F.sqrt(average), eps))
+    if momentum_buffer is not None:
+        F.copy_into(momentum_buffer, F.add(F.mul(momentum_buffer, momentum), update))
+        update = momentum_buffer
+    _write_back(F, params, F.sub(param, F.mul(update, lr)))
+
+
+def _fused_adagrad(F, params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize):
+    param, grad = _flat(F, params), _flat(F, grads)
+    if maximize:
+        grad = F.neg(grad)
+    if weight_decay:
+        grad = F.add(grad, F.mul(param, weight_decay))
+    F.copy_into(sum, F.add(sum, F.mul(grad, grad)))
+    update = F.div(grad, F.add(F.sqrt(sum), eps))
+    if hasattr(step, "shape"):
+        count = F.to(F.narrow(step, 0, 0, 1), F.dtype_of(param))
+        update = F.mul(F.div(update, F.add(F.mul(F.sub(count, 1.0), lr_decay), 1.0)), lr)
+    else:
+        update = F.mul(update, lr / (1 + (step - 1) * lr_decay))
+    _write_back(F, params, F.sub(param, update))
+
+
+def _with_scaler(rule):
+    """The composite of a rule that knows nothing of gradient scalers: steps are taken, and taken back where `found_inf`
+    is not 0.
+    """
+
+    def composite(F, params, grads, *rest):
+        *rest, grad_scale, found_inf = rest  # type: ignore[assignment]
+        places = [*params, *grads, *[x for x in rest[:3] if hasattr(x, "shape")]] if found_inf is not None else []
+        before = [F.mul(place, 1.0) for place in places]
+        if grad_scale is not None:
+            for grad in grads:
+                F.copy_into(grad, F.div(grad, F.to(grad_scale, F.dtype_of(grad))))
+        rule(F, params, grads, *rest)
+        for place, old in zip(places, before, strict=True):
+            F.copy_into(place, F._choose(old, place, F.ne(found_inf, 0.0)))
+
+    return composite
+
+
+_PLACE = (
+    "params and grads are lists of raw arrays, the states flat raw arrays of all their elements; everything is "
+    "written in place. The number `step`, or step[0] of an array of float32, counts this step too."
+)
+_SCALER = (
+    " Gradients are divided by `grad_scale`, in place; nothing is done where `found_inf` is not 0: both are 0-d "
+    "float32 arrays, or None."
+)
+op(
+    "_fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, step, lr, beta1, beta2, eps, "
+    "weight_decay, decoupled, maximize, grad_scale=None, found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_adam),
+    doc="One step of Adam or AdamW. " + _PLACE + _SCALER,
+)
+op(
+    "_fused_sgd(params, grads, momentum_buffer, cache, first, lr, momentum, dampening, weight_decay, nesterov, "
+    "maximize, grad_scale=None, found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_sgd),
+    doc="One step of stochastic gradient descent. " + _PLACE + _SCALER,
+)
+op(
+    "_fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, "
+    "weight_decay, maximize)",
+    where="",
+    tags=NONDIFF,
+    composite=_fused_rmsprop,
+    doc="One step of RMSprop. " + _PLACE,
+)
+op(
+    "_fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale=None, "
+    "found_inf=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_with_scaler(_fused_adagrad),
+    doc="One step of Adagrad. " + _PLACE + _SCALER,
+)
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+class Pack:
+    """Parameters that one kernel call updates together, with their states in flat arrays."""
+
+    __slots__ = ("params", "raws", "size", "states", "cache")
+
+    def __init__(self, params, states):
+        self.params = params
+        self.raws = [param._data for param in params]
+        self.size = sum([raw.size for raw in self.raws])
+        self.states = states  # name -> flat raw array
+        self.cache = {}  # what the backend's kernel keeps between steps
+
+
+class Plan:
+    """How one parameter group is stepped: its packs, and what must not have changed since.
+
+    Made when the first step finds that all parameters with a gradient are plain contiguous tensors of one floating
+    dtype and one device.
+    """
+
+    group_params: Any  # all parameters of the group
+    missing: Any  # those without a gradient
+    table: Any
+    packs: list[Pack]
+    steps: Any  # the counts of steps, a raw array; None where there are none
+    count: Any  # the Tensor over them
+    version_witnesses: list[tuple[Any, str, Any]]  # (state, name, tensor) that must still be there
+    __slots__ = ("group_params", "missing", "table", "packs", "steps", "count", "version_witnesses")
+
+    def gradients(self, state):
+        """The raw gradients, a list for each pack, or None where the plan no longer fits."""
+        for entry, name, tensor in self.version_witnesses:
+            if entry.get(name) is not tensor:
+                return None
+        if GLOBALS["WRITE_CHECKS"] and self._moves():
+            return None
+        for param in self.missing:
+            if param._meta is not None and param._meta.grad is not None:
+                return None
+        result = []
+        for pack in self.packs:
+            grads = []
+            # Of equal length by construction, and this is the hot path.
+            for param, raw in zip(pack.params, pack.raws):  # noqa: B905
+                meta = param._meta
+                if meta is None or meta.grad is None or param._data is not raw:
+                    return None
+                grads.append(meta.grad._data)
+            result.append(grads)
+        return result
+
+    def _moves(self):
+        """Whether a parameter or state gets other memory before it is written."""
+        tensors = [tensor for _, _, tensor in self.version_witnesses] + [p for pack in self.packs for p in pack.params]
+        before = [tensor._data for tensor in tensors]
+        for tensor in tensors:
+            check_before_write(tensor)
+        return any(tensor._data is not raw for tensor, raw in zip(tensors, before, strict=True))
+
+    def run(self, name, gradients, states, *options, scaler=()):
+        """Step every pack by the op `name`: its parameters, gradients and the states so named (None where there is
+        none), then the options.
+
+        scaler: (grad_scale, found_inf) for rules that take them, tensors or None.
+        """
+        options += tuple([None if x is None else x._data for x in scaler])
+        for pack, grads in zip(self.packs, gradients, strict=True):
+            found = pack.states
+            kernel = getattr(self.table if pack.size < GLOBALS["LARGE"] else self.table.large, name)
+            kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
+        self._count_changes()
+
+    def counted(self, found_inf=None):
+        """One more step, unless a scaler leaves it out: the count as a number, or on a device as an array there, so
+        that nothing waits.
+        """
+        if self.count.is_cpu:
+            self.steps += 1 if found_inf is None else found_inf.item() == 0
+            return self.steps.item(0)
+        self.count.add_(1 if found_inf is None else found_inf == 0)
+        return self.steps
+
+    def _count_changes(self):
+        """Count the in-place change of every parameter."""
+        for pack in self.packs:
+            for param in pack.params:
+                meta = param._meta
+                if meta.root is None:
+                    meta.n += 1
+                else:
+                    meta.root.n += 1
+
+
+def forget_gradients(params):
+    """`param.grad = None` for each."""
+    for param in params:
+        if param.__class__ is not Parameter:
+            param.grad = None
+        elif param._meta.__class__ is AutogradMeta:  # else it never had one
+            param._meta.grad = None
+
+
+def is_plain_mode():
+    """Whether ops go straight to kernels: no interceptor (profiler, mode, tracing) watches."""
+    return not GLOBALS["INTERCEPTORS"]
+
+
+def any_sparse(params) -> bool:
+    """Whether one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
+    return GLOBALS["SPARSE"] and any(p._sparse or p.grad is not None and p.grad._sparse for p in params)
+
+
+def can_plan(params):
+    """Whether these parameters, all with gradients, can be stepped by a multi-tensor kernel."""
+    first = params[0]
+    table, dtype = first._table, first.dtype
+    if dtype.name not in ("float32", "float64") or table.device.type == "meta":
+        return False
+    for param in params:
+        grad = param._meta.grad
+        if (
+            type(param) not in (Tensor, Parameter)
+            or param._table is not table
+            or param.dtype is not dtype
+            or not param.is_contiguous()
+        ):
+            return False
+        if type(grad) is not Tensor or grad.dtype is not dtype or grad._table is not table:
+            return False
+    return True
+
+
+def make_plan(group_params, params, missing, states, names, on_device=False):
+    """A plan for `params` (those of the group with a gradient), whose `states` (a dict each) have tensors `names` and,
+    perhaps, "step".
+
+    The states' tensors are replaced by views of flat arrays with the same values. None where the parameters have not
+    taken equally many steps. on_device: whether steps are counted there and not on the host.
+    """
+    if GLOBALS["WRITE_CHECKS"]:
+        for param in params:
+            check_before_write(param)
+    has_steps = "step" in states[0]
+    if has_steps and (CAPTURES or len({state["step"].item() for state in states}) > 1):
+        return None
+    plan = Plan()
+    plan.group_params, plan.missing, plan.table = group_params, missing, params[0]._table
+    plan.packs, plan.version_witnesses, plan.steps, plan.count = [], [], None, None
+    with recording(False):
+        if has_steps:
+            where = (params[0].device, float32) if on_device else ("cpu",)
+            steps = torch.stack([state["step"].detach().to(*where) for state in states])
+            plan.steps, plan.count = steps._data, steps
+            for place, state in enumerate(states):
+                state["step"] = steps[place]
+        for members in _partition(params):
+            chosen = [states[place] for place in members]
+            flats = {}
+            for name in names:
+                flat = torch.cat([state[name].detach().reshape(-1) for state in chosen])
+                start = 0
+                for place, state in zip(members, chosen, strict=True):
+                    size = params[place].numel()
+                    state[name] = flat[start : start + size].view(params[place].shape)
+                    start += size
+                flats[name] = flat._data
+            plan.packs.append(Pack([params[place] for place in members], flats))
+        witness = names[0] if names else "step" if has_steps else None
+        if witness is not None:
+            plan.version_witnesses = [(state, witness, state[witness]) for state in states]
+    return plan
+
+
+def _partition(params):
+    """Places of parameters that are packed together; on devices large ones stay alone."""
+    sizes = list(enumerate([param.numel() for param in params]))
+    if not params[0].is_cpu:
+        alone = [[place] for place, size in sizes if size > SMALL_THERE]
+        return alone + _together([entry for entry in sizes if entry[1] <= SMALL_THERE], TOGETHER_THERE)
+    large = _together([entry for entry in sizes if entry[1] > SMALL], LARGE_TOGETHER)
+    return large + _together([entry for entry in sizes if entry[1] <= SMALL], TOGETHER)
+
+
+def _together(sizes, most):
+    """Places in runs of at most `most` elements; what is larger is a run of its own."""
+    packs: list[list[int]] = []
+    current: list[int] = []
+    total = 0
+    for place, size in sizes:
+        if current and total + size > most:
+            packs.append(current)
+            current, total = [], 0
+        current.append(place)
+        total += size
+    if current:
+        packs.append(current)
+    return packs

@@ -1,0 +1,585 @@
+"""Reading and writing by index: masks, flat indices, rows, and reductions into given places."""
+
+from __future__ import annotations
+
+from torchlite._dispatch import INPLACE, NONDIFF, REGISTRY, composite, memory_layout, op
+from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
+
+from .._types.dtypes import bool_, int64
+from ._gradient_helpers import apart
+from .indexing import _raw_index as raw_index
+
+
+def _same(input, **_):
+    return input.shape, input.dtype
+
+
+def _numel(shape):
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+# --- masks -------------------------------------------------------------------------
+
+
+def _masked_select_vjp(F, g, input_shape, mask):
+    shape = broadcast_shapes(input_shape, mask.shape)
+    return F.masked_scatter(F.new_zeros(g, shape), mask, g)
+
+
+op(
+    "masked_select(Tensor input, Tensor mask)",
+    vjp={"input": _masked_select_vjp},
+    doc="""The elements of `input` where `mask` (bool, broadcast with `input`) is true, as a vector.
+
+    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+    tensor([1, 3])
+    """,
+)
+
+
+def _fill_rule(input, mask, value):
+    if mask.dtype is not bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_name}")
+    return broadcast_shapes(mask.shape, input.shape), input.dtype
+
+
+op(
+    "_masked_fill(Tensor input, Tensor mask, value)",
+    where="",
+    meta=_fill_rule,
+    vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0)},
+).numbers = {"value": False}
+op(
+    "_masked_fill_tensor(Tensor input, Tensor mask, Tensor value)",
+    where="",
+    meta=_fill_rule,
+    vjp={
+        "input": lambda F, g, mask: F._masked_fill(g, mask, 0),
+        "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F.zeros_like(g))), value_dtype),
+    },
+)
+
+
+@composite("masked_fill(Tensor input, Tensor mask, Tensor|Number value)", tags=INPLACE, layout=memory_layout.contiguous)
+def masked_fill(F, input, mask, value):
+    """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
+
+    >>> torch.masked_fill(torch.tensor([1., 2.]), torch.tensor([False, True]), 0)
+    tensor([1., 0.])
+    """
+    return F._masked_fill_tensor(input, mask, value) if hasattr(value, "_data") else F._masked_fill(input, mask, value)
+
+
+def _masked_source_vjp(F, g, mask, source_shape):
+    taken = F.masked_select(g, mask)
+    rest = _numel(source_shape) - taken.shape[0]
+    if rest > 0:
+        taken = F.cat([taken, F.new_zeros(taken, (rest,))], 0)
+    return F.reshape(taken, source_shape)
+
+
+op(
+    "masked_scatter(Tensor input, Tensor mask, Tensor source)",
+    tags=INPLACE,
+    meta=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
+    vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
+    doc="""`input` with the elements of `source`, in order, where `mask` is true. RuntimeError when `source` has too
+    few.
+
+    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """,
+)
+
+# --- flat indices ------------------------------------------------------------------------
+
+op(
+    "take(Tensor input, Tensor index)",
+    meta=lambda input, index: (index.shape, input.dtype),
+    vjp={"input": lambda F, g, input_shape, index: F.put(F.new_zeros(g, input_shape), index, g, True)},
+    doc="""The elements of the flattened `input` at `index` (int64): shape of `index`.
+
+    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+    tensor([1, 4])
+    """,
+)
+
+
+def _put_input_vjp(F, g, index, source_shape, accumulate):
+    return g if accumulate else F.put(g, index, F.new_zeros(g, source_shape), False)
+
+
+op(
+    "put(Tensor input, Tensor index, Tensor source, accumulate=False)",
+    where="Tensor torch",
+    tags=INPLACE,
+    meta=_same,
+    vjp={
+        "input": _put_input_vjp,
+        "source": lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
+    },
+    doc="""`input` with `source` written (or added) at `index` into the flattened elements.""",
+    layout=memory_layout.like_first,
+)
+
+
+def _from_front(F, index, size):
+    return F.where(index < 0, index + size, index)
+
+
+@composite("take_along_dim(Tensor input, Tensor indices, dim=None)", layout=memory_layout.contiguous)
+def take_along_dim(F, input, indices, dim):
+    """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but
+    broadcasting the other dimensions.
+
+    >>> torch.take_along_dim(torch.tensor([[3, 1, 2]]), torch.tensor([[1, 2]]), 1)
+    tensor([[1, 2]])
+    """
+    if indices.dtype is not int64:
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
+        )
+    if dim is None:
+        return F.gather(input.reshape(-1), 0, _from_front(F, indices.reshape(-1), input.numel()))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return F.gather(input, 0, indices)
+    common = broadcast_shapes(
+        input.shape[:dim] + (1,) + input.shape[dim + 1 :], indices.shape[:dim] + (1,) + indices.shape[dim + 1 :]
+    )
+    wide = [
+        tuple(n if d == dim else c for d, (n, c) in enumerate(zip(t.shape, common, strict=True)))
+        for t in (input, indices)
+    ]
+    return F.gather(input.expand(wide[0]), dim, _from_front(F, indices, input.shape[dim]).expand(wide[1]))
+
+
+# --- gather and scatter ------------------------------------------------------------------------
+
+op(
+    "gather(Tensor input, dim, Tensor index, *, sparse_grad=False)",
+    meta=lambda input, index: (index.shape, input.dtype),
+    vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F.new_zeros(g, input_shape), dim, index, g)},
+    doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`.
+    RuntimeError for an index out of
+   range.
+
+    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """,
+    layout=memory_layout.contiguous,
+).sparse_grad_param = "sparse_grad"
+
+
+def _scatter_input_vjp(F, g, dim, index, reduce):
+    if reduce == "multiply":
+        raise RuntimeError(
+            "the derivative for 'scatter' with reduce='multiply' is not implemented; use scatter_reduce with 'prod'"
+        )
+    return g if reduce == "add" else F.scatter(g, dim, index, 0)
+
+
+op(
+    "scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    doc="""`input` with the elements of `src` (or one number) written at the places that `index` names along `dim`; with
+    `reduce` ("add" or
+   "multiply") combined.
+
+    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
+    tensor([6., 0., 5.])
+    """,
+).numbers = {"src": False, "value": False}
+
+
+def raw_indices(input, indices):
+    """Index tensors as the raw arrays of `input`'s device; None is a full slice."""
+    return tuple(
+        slice(None) if i is None else raw_index(input, i.to(bool_) if i.dtype.name == "uint8" else i) for i in indices
+    )
+
+
+@composite("index_put(Tensor input, indices, Tensor values, accumulate=False)", tags=INPLACE, layout=memory_layout.like_first)
+def index_put(F, input, indices, values, accumulate):
+    """`input` with `values` written (or added, where `accumulate`) at `input[indices]`; `indices` is a tuple of
+    tensors, None for a whole dimension.
+
+    >>> torch.index_put(torch.zeros(3), (torch.tensor([1]),), torch.tensor(2.))
+    tensor([0., 2., 0.])
+    """
+    if input.dtype is not values.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the "
+            f"destination and {values.dtype.scalar_name} for the source."
+        )
+    return F._index_put(input, raw_indices(input, indices), values, accumulate)
+
+
+op(
+    "_index_put(Tensor input, index, Tensor values, accumulate)",
+    where="",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
+        "values": lambda F, g, index: F._index(g, index),
+    },
+)
+
+# --- scatter with a reduction ----------------------------------------------------------------
+
+
+op(
+    "scatter_add(Tensor input, dim, Tensor index, Tensor src)",
+    tags=INPLACE,
+    meta=_same,
+    vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    doc="""`input` with each element of `src` added at the place that `index` names along `dim`; repeated places add up.
+
+    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
+    tensor([0., 5.])
+    """,
+)
+
+
+def _places_kept(F, g, dim, index, include_self):
+    """The gradient of what `input` itself brings in: nothing at the places written to, unless it is included."""
+    return g if include_self else F.scatter(g, dim, index, F.new_zeros(g, index.shape))
+
+
+def ones_for_zeros(F, x):
+    """What a product's factors that are not zero are."""
+    return F._where(F.eq(x, 0), F.ones_like(x), x)
+
+
+def zeros_beside(F, x, added):
+    """What the zeros among the other factors of a product make of it: 1 where there are none, 0 otherwise, and so that
+    one zero has its derivative (the third one misses three zeros). added(f): the sum of f over all factors, for each.
+    """
+    zero = F.eq(x, 0)
+    count = F.sub(added(lambda x: F.to(F.eq(x, 0), F.dtype_of(x))), F.to(zero, F.dtype_of(x)))
+    own = lambda x: F._where(F.eq(x, 0), x, F.zeros_like(x))
+    other = F._where(F.eq(count, 1), F.sub(added(own), own(x)), F.zeros_like(x))
+    return F._where(F.eq(count, 0), F.ones_like(x), other)
+
+
+def _product_vjp(F, g, input, dim, index, src, include_self):
+    """The product of all but one factor, without dividing by zero."""
+    start = (
+        input
+        if include_self
+        else F.scatter(input, dim, index, F.ones_like(src if src.shape == index.shape else F.gather(input, dim, index)))
+    )
+    plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
+    product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
+
+    def others(x, plain, at):
+        zeros = zeros_beside(F, x, lambda f: at(F.scatter_add(f(start), dim, index, f(src))))
+        return F.mul(F.div(at(product), plain), zeros)
+
+    for_input = _places_kept(F, F.mul(g, others(start, plain[0], lambda x: x)), dim, index, include_self)
+    at_src = lambda x: F.gather(x, dim, index)
+    return for_input, F.mul(at_src(g), others(src, plain[1], at_src))
+
+
+def _scatter_mean_vjp(F, g, dim, index, src, include_self):
+    count = F.ones_like(g) if include_self else F.zeros_like(g)
+    count = F.scatter_add(count, dim, index, F.ones_like(src))
+    share = F.div(g, F.maximum(count, F.ones_like(count)))
+    return _places_kept(F, share, dim, index, include_self), F.gather(share, dim, index)
+
+
+def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
+    mine = F.to(F.eq(input, out), F.dtype_of(g))
+    theirs = F.to(F.eq(src, F.gather(out, dim, index)), F.dtype_of(g))
+    if not include_self:
+        mine = F._where(F.eq(F.scatter(F.zeros_like(mine), dim, index, F.ones_like(src)), 1), F.zeros_like(mine), mine)
+    count = F.scatter_add(mine, dim, index, theirs)
+    share = F.div(g, F._where(F.eq(count, 0), F.ones_like(count), count))
+    return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(
+        theirs, F.gather(share, dim, index)
+    )
+
+
+def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
+    if 0 in index.shape:
+        return g, F.zeros_like(src)
+    if reduce == "sum":
+        return _places_kept(F, g, dim, index, include_self), F.gather(g, dim, index)
+    if reduce == "mean":
+        return _scatter_mean_vjp(F, g, dim, index, src, include_self)
+    if reduce == "prod":
+        return _product_vjp(F, g, input, dim, index, src, include_self)
+    return _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
+
+
+def _check_reduce(reduce):
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+
+
+op(
+    "scatter_reduce(Tensor input, dim, Tensor index, Tensor src, reduce, *, include_self=True)",
+    tags=INPLACE,
+    meta=lambda input, dim, index, src, reduce, include_self: (_check_reduce(reduce), (input.shape, input.dtype))[1],
+    vjp={("input", "src"): _scatter_reduce_vjp},
+    doc="""`input` with the elements of `src` combined into the places that `index` names along `dim`, by "sum", "prod",
+    "mean", "amax" or "amin"; with `include_self=False` what stood at those places is left out.
+
+    >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]), "amax")
+    tensor([0., 3.])
+    """,
+)
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def _select_rule(input, dim, index):
+    if len(index.shape) > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    count = index.shape[0] if index.shape else 1
+    dim = wrap_dim(dim, len(input.shape))
+    return (*input.shape[:dim], count, *input.shape[dim + 1 :]) if input.shape else (), input.dtype
+
+
+op(
+    "index_select(Tensor input, dim, Tensor index)",
+    meta=_select_rule,
+    vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F.new_zeros(g, input_shape), dim, index, g)},
+    doc="""The slices of `input` at `index` (a vector of int32 or int64) along `dim`. IndexError for an index out of
+    range.
+
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([0]))
+    tensor([[1],
+            [3]])
+    """,
+    layout=memory_layout.contiguous,
+)
+
+
+def _index_add_source_vjp(F, g, dim, index, source_shape, alpha):
+    picked = F.index_select(g, dim, index) if g.ndim else g
+    return F.reshape(picked if alpha == 1 else F.mul(picked, alpha), source_shape)
+
+
+op(
+    "index_add(Tensor input, dim, Tensor index, Tensor source, *, alpha=1)",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g: g, "source": _index_add_source_vjp},
+    doc="""`input` with the slices of `source` (times `alpha`) added at `index` along `dim`; repeated indices add up.
+
+    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
+    tensor([0., 5.])
+    """,
+)
+
+
+op(
+    "index_copy(Tensor input, dim, Tensor index, Tensor source)",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        "source": lambda F, g, dim, index, source_shape: _index_add_source_vjp(F, g, dim, index, source_shape, 1),
+    },
+    doc="""`input` with the slices of `source` written at `index` along `dim`.
+
+    >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.]))
+    tensor([0., 2.])
+    """,
+)
+
+
+def _index_fill_value_vjp(F, g, dim, index, value_dtype):
+    return F.to(F.sum(F.sub(g, F.index_fill(g, dim, index, 0))), value_dtype)
+
+
+def _check_fill(input, dim, index, value):
+    complex_value = value.dtype.category == 3 if hasattr(value, "_data") else isinstance(value, complex)
+    if complex_value and input.dtype.category != 3:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+
+
+op(
+    "index_fill(Tensor input, dim, Tensor index, Tensor|Number value)",
+    tags=INPLACE,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "value": _index_fill_value_vjp},
+    doc="""`input` with `value` (a number or a 0-d tensor) in the slices at `index` along `dim`.
+
+    >>> torch.index_fill(torch.zeros(2), 0, torch.tensor([1]), 5)
+    tensor([0., 5.])
+    """,
+    layout=memory_layout.like_first,
+).numbers = {"value": False}
+REGISTRY["index_fill"].check = _check_fill
+
+
+@composite("index_reduce(Tensor input, dim, Tensor index, Tensor source, reduce, *, include_self=True)", tags=INPLACE)
+def index_reduce(F, input, dim, index, source, reduce, include_self):
+    """`input` with the slices of `source` combined into the slices at `index` along `dim`, by "prod", "mean", "amax" or
+    "amin".
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim] if input.ndim else 1
+    if index.ndim > 1:
+        raise IndexError("index_reduce_(): Index is supposed to be a vector")
+    if index.numel() != (source.shape[dim] if source.ndim else 1):
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+            f"({source.shape[dim]}), for dim: {dim}"
+        )
+    low, high = min_and_max(index) if index.numel() else (0, 0)
+    if low < 0 or high >= size:
+        raise IndexError("index out of range in self")
+    shape = [-1 if d == dim else 1 for d in range(source.ndim)]
+    return F.scatter_reduce(
+        input, dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self
+    )
+
+
+# --- repetition by count --------------------------------------------------------------------------
+
+op("_repeat_interleave_indices(Tensor repeats)", where="", tags=NONDIFF)
+
+
+@composite("repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=memory_layout.contiguous)
+def repeat_interleave(F, input, repeats, dim, output_size):
+    """Each element of `input` (each slice along `dim`) `repeats` times, one after the other; of a vector of counts
+    alone, each index so many times.
+
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        index = F._repeat_interleave_indices(input)
+        return _sized(index, output_size, 0)
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        input = input.reshape(1)
+    if not hasattr(repeats, "_data"):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        wide = F.unsqueeze(input, dim + 1).expand(*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
+        wide = wide.reshape(*input.shape[:dim], input.shape[dim] * repeats, *input.shape[dim + 1 :])
+        return _sized(apart(F, wide, input), output_size, dim)
+    if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
+        repeats = repeats.reshape(1).expand(input.shape[dim])
+    elif repeats.ndim == 1 and repeats.shape[0] != input.shape[dim]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
+            f"input.size({dim}) = {input.shape[dim]}"
+        )
+    return _sized(F.index_select(input, dim, F._repeat_interleave_indices(repeats)), output_size, dim)
+
+
+def _sized(result, output_size, dim):
+    if output_size is not None and result.shape[dim] != output_size:
+        raise RuntimeError(
+            f"Allocated size does not match required size: output_size {output_size}, but repeats sum to "
+            f"{result.shape[dim]}"
+        )
+    return result
+
+
+# --- slices written -------------------------------------------------------------------------------
+
+op(
+    "slice_scatter(Tensor input, Tensor src, dim=0, start=None, end=None, step=1)",
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
+            g, F.new_zeros(g, src_shape), dim, start, end, step
+        ),
+        "src": lambda F, g, dim, start, end, step: F.slice(g, dim, start, end, step),
+    },
+    doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
+    layout=memory_layout.like_first,
+)
+op(
+    "select_scatter(Tensor input, Tensor src, dim, index)",
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F.new_zeros(g, src_shape), dim, index),
+        "src": lambda F, g, dim, index: F.select(g, dim, index),
+    },
+    doc="""`input` with `src` in place of its slice `index` along `dim`.""",
+    layout=memory_layout.like_first,
+)
+op(
+    "diagonal_scatter(Tensor input, Tensor src, offset=0, dim1=0, dim2=1)",
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
+            g, F.new_zeros(g, src_shape), offset, dim1, dim2
+        ),
+        "src": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
+    },
+    doc="""`input` with `src` in place of the diagonal that `diagonal(offset, dim1, dim2)` gives.""",
+    layout=memory_layout.like_first,
+)
+
+
+@composite("as_strided_scatter(Tensor input, Tensor src, size, stride, storage_offset=None)")
+def as_strided_scatter(F, input, src, size, stride, storage_offset):
+    """A copy of `input` with `src` written into its view `as_strided(size, stride, storage_offset)`."""
+    out = input.clone()
+    part = out.as_strided(size, stride, storage_offset)
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+    part.copy_(src)
+    return out
+
+
+op(
+    "select_backward(Tensor grad, shape, dim, index)",
+    where="",
+    meta=lambda grad, shape: (tuple(shape), grad.dtype),
+    vjp={"grad": lambda F, g, dim, index: F.select(g, dim, index)},
+)
+
+
+@composite("unravel_index(Tensor indices, shape)", where="torch")
+def unravel_index(F, indices, shape):
+    """The coordinates in an array of `shape` of flat `indices`: a tuple of one tensor a dimension.
+
+    >>> torch.unravel_index(torch.tensor(5), (2, 3))
+    (tensor(1), tensor(2))
+    """
+    if indices.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if isinstance(shape, int) and not isinstance(shape, bool):
+        shape = (shape,)
+    elif not isinstance(shape, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in shape:
+        if not hasattr(n, "__index__") or isinstance(n, bool):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    shape = tuple(shape)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    coordinates, indices = [], F.to(indices, int64)
+    for n in reversed(shape):
+        coordinates.append(indices % n)
+        indices = F.floor_divide(indices, n)
+    return tuple(reversed(coordinates))

@@ -1,0 +1,300 @@
+"""Indexing: x[...], x[...] = v, and the ops behind them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .._dispatch import KEEPS_DTYPE, LEAF, MODE, VIEW, call, function_for, memory_layout, op
+from .._dispatch.backend import owner_of
+from .._dispatch.autograd_graph import bump_version
+from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
+from .._dispatch.type_promotion import cast_scalar
+from .._dispatch.op_record import INPLACE
+from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.tracing import TRACES, trace_method
+from .._tensor import Tensor
+from .._types.dtypes import bool_, int64
+
+slice_index = op(
+    "_slice_index(Tensor input, index)",
+    where="",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)},
+)
+op(
+    "_slice_index_backward(Tensor input, shape, index)",
+    where="",
+    meta=lambda input, shape: (shape, input.dtype),
+    vjp={"input": lambda F, g, index: F._slice_index(g, index)},
+)
+take_index = op(
+    "_index(Tensor input, index)",
+    where="",
+    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)},
+    layout=memory_layout.indexing,
+)
+op(
+    "_index_backward(Tensor input, shape, index)",
+    where="",
+    meta=lambda input, shape: (shape, input.dtype),
+    vjp={"input": lambda F, g, index: F._index(g, index)},
+)
+# What they save beside tensors are arrays that came as such: a second backward is refused all the same.
+take_index.saves_arrays = True
+set_index = op(
+    "_setitem(Tensor input, index, Tensor|Number value)",
+    where="",
+    tags=INPLACE,
+    vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
+    meta=lambda input: (input.shape, input.dtype),
+)
+set_index.numbers = {"value": True}
+
+_PLAIN = (Tensor, GLOBALS["Parameter"])
+_BASIC = (int, slice, type(None), type(...))
+
+
+def _getitem_view(tensor: Tensor, index):
+    """The op's function, which is made at the first use and then stands here."""
+    global _getitem_view
+    _getitem_view = function_for(slice_index)
+    return _getitem_view(tensor, index)
+
+
+def _getitem_copy(tensor: Tensor, index):
+    """As `_getitem_view`."""
+    global _getitem_copy
+    _getitem_copy = function_for(take_index)
+    return _getitem_copy(tensor, index)
+
+
+def getitem(tensor: Tensor, index):
+    """x[index]."""
+    if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
+        return found
+    cls = index.__class__
+    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
+        return _getitem_view(tensor, (index,))
+    basic, advanced = split(tensor, index)
+    out = _getitem_view(tensor, basic) if basic else tensor
+    if advanced is None:
+        return out if basic else tensor.alias()
+    if GLOBALS["DISPATCHES"] and any(isinstance(item, Tensor) for item in advanced):
+        return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
+    return _getitem_copy(out, advanced)
+
+
+def setitem(tensor: Tensor, index, value) -> None:
+    """x[index] = value."""
+    if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
+        return
+    cls = index.__class__
+    if (cls is int or cls is slice and index.step is None) and tensor._data.ndim:
+        basic, advanced = (index,), None
+    else:
+        basic, advanced = split(tensor, index)
+    if not isinstance(value, (Tensor, int, float, complex)):
+        if not isinstance(value, np.generic):
+            from .._tensor.nested_sequences import type_name
+
+            raise TypeError(f"can't assign a {type_name(value)} to a {tensor.type()}")
+        value = value.item()
+    if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._table is not tensor._table):
+        # Between devices as `copy_` of a view goes, but elements are put only from the same.
+        moves = advanced is None or value._data.ndim == 0
+        value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
+    if (
+        isinstance(value, Tensor)
+        and owner_of(value._data) is owner_of(tensor._data)
+        or tensor._data.base is not None
+        and has_internal_overlap(tensor._data)
+    ):
+        _check_overlap(tensor, basic, advanced, value)
+    if advanced is None:
+        if tensor._node is LEAF and MODE.grad and basic != (...,):
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        target, places = tensor, basic or (...,)
+    elif basic and tensor._takes_records:  # a view of it may be none
+        tensor._put(index, value)
+        return
+    else:
+        target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
+    if not _written_plainly(target, places, value):
+        call.in_place(set_index, (target, places, value), {})
+
+
+def _written_plainly(target: Tensor, index: tuple, value) -> bool:
+    """Whether the elements were written by the kernel alone: where nobody looks on and nothing is recorded."""
+    watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
+    if watched or target.__class__ not in _PLAIN or target._signs or MODE.grad and target._node is not None:
+        return False
+    if value.__class__ is int or value.__class__ is float:
+        value = cast_scalar(value, target.dtype, infinite=True)
+    elif value.__class__ not in _PLAIN or value._signs or MODE.grad and value._node is not None:
+        return False
+    else:
+        value = value._data
+    try:
+        target._table._setitem_(target._data, index, value)
+    except Exception:  # the way of all others has the words for it
+        return False
+    bump_version(target)
+    return True
+
+
+def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
+    """PyTorch's errors where the elements to be written share places with each other, or with the value."""
+    raw = tensor._table._slice_index(tensor._data, basic) if basic else tensor._data
+    place = call.wrap(tensor._table, raw, tensor.dtype)
+    check_in_place("_copy" if advanced is None else "index_put", [place, value])
+
+
+def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
+    """An index as a basic one (a view) and, when there are arrays, an advanced one for the result of the first.
+
+    In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
+    """
+    items = index if index.__class__ is tuple else _as_tuple(index)
+    for i in items:
+        cls = i.__class__
+        if cls is slice:
+            if (
+                (i.step is not None and (i.step.__class__ is not int or i.step <= 0))
+                or i.start.__class__ is Tensor
+                or i.stop.__class__ is Tensor
+            ):
+                break
+        elif cls not in _BASIC:
+            break
+    else:
+        return _checked_count(tensor, items), None
+    if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._level is None:
+        if 0 < i._data.ndim and (1 if i.dtype is int64 else i._data.ndim) <= tensor._data.ndim:
+            return (), (_raw_index(tensor, i),)
+    items = _expand_ellipsis(tensor, [_normal(i) for i in items])
+    basic: list = []
+    advanced: list = []
+    for item in items:
+        if isinstance(item, bool):
+            basic.append(None)
+            advanced.append(np.full(1, 0) if item else np.empty(0, np.int64))
+        elif item is None or isinstance(item, (slice, int)):
+            basic.append(item)
+            if not isinstance(item, int):
+                advanced.append(slice(None))
+        else:
+            basic += [slice(None)] * (item.ndim if _is_mask(item) else 1)
+            advanced.append(item)
+    trivial = all(isinstance(b, slice) and b == slice(None) for b in basic)
+    if not any(not isinstance(a, slice) for a in advanced):
+        return tuple(basic), None
+    while isinstance(advanced[-1], slice):
+        advanced.pop()
+    return () if trivial else tuple(basic), tuple(_raw_index(tensor, a) for a in advanced)
+
+
+def _as_tuple(index):
+    """A short list that holds sequences, slices or tensors stands for a tuple, as in old NumPy."""
+    if (
+        index.__class__ is list
+        and len(index) < 32
+        and any(isinstance(i, (list, tuple, slice, Tensor)) or i is None or i is Ellipsis for i in index)
+    ):
+        return tuple(index)
+    return (index,)
+
+
+def _checked_count(tensor, items):
+    used = len(items) - items.count(None) - items.count(...)
+    if used and not tensor._data.ndim:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
+            "a 0-dim tensor to a number"
+        )
+    if used > tensor._data.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {tensor._data.ndim}")
+    return items
+
+
+def _is_mask(item) -> bool:
+    return item.dtype == np.bool_ if isinstance(item, np.ndarray) else item.dtype.name == "bool"
+
+
+def _normal(item):
+    """One index item as an int, slice, None, Ellipsis, bool, Tensor or array."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return item
+    if isinstance(item, slice):
+        start, stop, step = (None if p is None else p.__index__() for p in (item.start, item.stop, item.step))
+        if step is not None and step <= 0:
+            raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+        return slice(start, stop, step)
+    if isinstance(item, Tensor):
+        if item.dtype.category >= 2:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if item._level is not None:
+            return item
+        if item.dtype.name == "uint8":
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                UserWarning,
+                stacklevel=5,
+            )
+            item = item.to(bool_)
+        if item._data.ndim == 0 and item.dtype is bool_ and not item.is_meta:
+            return bool(item.item())
+        if item._data.ndim == 0 and item.dtype.name != "bool" and not item.is_meta:
+            return int(item.item())
+        return item
+    if isinstance(item, (list, tuple, range)):
+        from .._tensor.creation import tensor as make
+
+        made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
+        return _normal(made) if made._data.ndim else made
+    if isinstance(item, np.ndarray):
+        if item.dtype.kind not in "iub":
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(item).__name__})"
+    )
+
+
+def _expand_ellipsis(tensor, items):
+    used = sum(
+        0 if i is None or i is Ellipsis or isinstance(i, bool) else i.ndim if hasattr(i, "ndim") and _is_mask(i) else 1
+        for i in items
+    )
+    ndim = tensor._data.ndim
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    places = [p for p, i in enumerate(items) if i is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if places:
+        return items[: places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1 :]
+    return items
+
+
+def _raw_index(tensor, item):
+    if isinstance(item, Tensor):
+        # Inside `vmap`, which knows what to do with it, or for `__torch_dispatch__`.
+        if item._level is not None or item._dispatches or tensor._dispatches:
+            return item
+        return item._data if item._table is tensor._table else item.to(tensor.device)._data
+    if isinstance(item, np.ndarray):
+        from .._tensor.creation import from_numpy
+
+        return from_numpy(item) if tensor._dispatches else tensor._table.from_numpy(item)
+    return item
+
+
+setattr(Tensor, "__getitem__", getitem)  # noqa: B010  a type checker takes the plain form for an index
+setattr(Tensor, "__setitem__", setitem)  # noqa: B010

@@ -1,0 +1,129 @@
+"""Ops that the core itself calls: histories of in-place writes through views, picks of one view among several, moves
+between devices.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .._dispatch import MODE, NONDIFF, VIEW, call, composite, memory_layout, op, table_of
+from .._dispatch.callbacks import CALLBACKS
+
+# Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
+
+
+def _cells(F, x, other):
+    """The cells of a base in a vector, for a view of the dtype `other`; of a real base these are its elements."""
+    x = F.contiguous(x)
+    if F.dtype_of(x).is_complex and not other.is_complex:
+        x = F.view_as_real(x)
+    return F.reshape(x, (-1,))
+
+
+def _seen(F, base, index, dtype):
+    """The elements of a view of that dtype at these cells of a base."""
+    found = F._index(_cells(F, base, dtype), (index,))
+    return F.view_as_complex(found) if dtype.is_complex and not F.dtype_of(base).is_complex else found
+
+
+def _hole(F, g, view_dtype, index):
+    """g with zeros in the cells `index`."""
+    flat = F._setitem(_cells(F, g, view_dtype), (index,), 0)
+    if F.dtype_of(g).is_complex and not view_dtype.is_complex:
+        flat = F.view_as_complex(F.reshape(flat, (-1, 2)))
+    return F.reshape(flat, g.shape)
+
+
+def _of_base_vjp(F, g, input_shape, input_dtype, index, dtype):
+    pairs = input_dtype.is_complex and not dtype.is_complex
+    if dtype.is_complex and not input_dtype.is_complex:
+        g = F.view_as_real(F.contiguous(g))
+    cells = F._index_backward(g, (math.prod(input_shape) * (2 if pairs else 1),), (index,))
+    return F.reshape(F.view_as_complex(F.reshape(cells, (-1, 2))) if pairs else cells, input_shape)
+
+
+# `base` after the elements of a view at the cells `index` were replaced by `view`.
+CALLBACKS.copy_slices = op(
+    "_copy_slices(Tensor base, Tensor view, index)",
+    where="",
+    vjp={"base": _hole, "view": lambda F, g, view_dtype, index: _seen(F, g, index, view_dtype)},
+)
+# The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
+op("_view_of_base(Tensor input, index, dtype)", where="", composite=_seen, vjp={"input": _of_base_vjp})
+op("_with_strides(Tensor input, strides)", where="", composite=memory_layout.with_strides, vjp={"input": lambda F, g: g})
+# The input itself: how the engine ties a tensor to the history of another.
+op("_identity(Tensor input)", where="", vjp={"input": lambda F, g: g})
+_moved = op("_device_copy(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)})
+
+
+@composite("_move(Tensor input, where)", where="")
+def move(F, input, where):
+    """The tensor on another device; its gradient moves back."""
+    target = table_of(where)
+    source = input._table
+    if target is source or input._dispatches and target.device == source.device:
+        return input
+    if input._dispatches and not MODE.torch_dispatch_disabled:
+        return CALLBACKS.copied_to(input, where)
+    if input._level is not None:  # one example inside `vmap`: all of them
+        return input._beside(move(F, input._value, where))
+    out = call.wrap(target, source.move_to(target, input._data), input.dtype)
+    if MODE.grad and input._node is not None:
+        call.record_node(_moved, target, [input, where, source.device], (out,))
+    if MODE.forwards:
+        CALLBACKS.map_tangents(input, out, lambda tangent: move(F, tangent, where))
+    return out
+
+
+def move_tensor(tensor, where):
+    return move(CALLBACKS.F, tensor, where)
+
+
+@composite("alias(Tensor input)", where="Tensor", tags=VIEW)
+def alias(F, input):
+    """A view of the whole tensor."""
+    return F._slice_index(input, (...,))
+
+
+CALLBACKS.move = move_tensor
+
+# Creation kernels (no tensor argument; `call.create` finds their device) and creation beside an existing array, which
+# formulas use. The public torch.zeros, torch.zeros_like … are composites over these in creation.py.
+op("_empty(size, dtype)", where="", meta=lambda size, dtype: (size, dtype))
+op("_full(size, value, dtype)", where="", meta=lambda size, dtype: (size, dtype))
+op(
+    "_arange(start, end, step, dtype)",
+    where="",
+    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+)
+for _name in ("zeros_like", "ones_like"):
+    op(f"{_name}(Tensor input)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
+op("full_like(Tensor input, value)", where="", tags=NONDIFF, meta=lambda input: (input.shape, input.dtype))
+op("new_zeros(Tensor input, shape)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op("new_full(Tensor input, shape, value)", where="", tags=NONDIFF, meta=lambda input, shape: (shape, input.dtype))
+op(
+    "new_arange(Tensor input, start, end, step, dtype)",
+    where="",
+    tags=NONDIFF,
+    meta=lambda start, end, step, dtype: ((max(0, math.ceil((end - start) / step)),), dtype),
+)
+
+
+op("_cow_clone(Tensor input)", where="", composite=lambda F, input: F.clone(input), vjp={"input": lambda F, g: g})
+
+
+@composite("_lazy_clone(Tensor input)")
+def _lazy_clone(F, input):
+    """A clone whose storage has the input's memory until one of the two is written, where the backend can do so and
+    nobody else writes there; else a clone.
+
+    >>> x = torch.zeros(2)
+    >>> y = x._lazy_clone()
+    >>> y.add_(1), x
+    (tensor([1., 1.]), tensor([0., 0.]))
+    """
+    if input._signs or not input.untyped_storage().resizable():
+        return F.clone(input)
+    from .._tensor import copy_on_write  # noqa: F401  (looks at tensors before writes from now on)
+
+    return F._cow_clone(input)

@@ -1,0 +1,561 @@
+"""Normalisation: layer, RMS, batch, instance, group and local response norm.
+
+Layer, RMS and batch norm have a record each for the forward and the backward pass, which a backend may fuse. The
+forward records return the statistics beside the result, so that a fused backward need not compute them again. The
+composites of the backward records do compute them again, because under ``create_graph`` a derivative must see how they
+depend on the input.
+"""
+
+import math
+
+from torchlite._dispatch import INPLACE, composite, memory_layout, op
+from torchlite._dispatch.op_functions import in_place_method
+
+from .activation import require_float
+from .fused_inference import nothing_recorded
+
+
+def _channel_shape(x):
+    return (1, x.shape[1]) + (1,) * (x.ndim - 2)
+
+
+def _batch_dims(x):
+    return (0, *range(2, x.ndim))
+
+
+def _last_dims(n_dims):
+    return tuple(range(-n_dims, 0))
+
+
+def _leading_dims(x, n_dims):
+    return tuple(range(x.ndim - n_dims))
+
+
+def _sum_leading(F, x, n_dims):
+    dims = _leading_dims(x, n_dims)
+    return F.sum(x, dims, False) if dims else x
+
+
+def _statistics(F, input, dims, eps):
+    """Mean, biased variance and reciprocal standard deviation over ``dims``, each with those
+    dimensions kept at size 1.
+    """
+    mean = F.mean(input, dims, True)
+    centred = F.sub(input, mean)
+    var = F.mean(F.mul(centred, centred), dims, True)
+    return mean, var, F.rsqrt(F.add(var, eps)), centred
+
+
+def _affine(F, x, weight, bias):
+    if weight is not None:
+        x = F.mul(x, weight)
+    return x if bias is None else F.add(x, bias)
+
+
+def _input_gradient(F, grad, normalized, rstd, dims):
+    """The gradient of ``normalized = (x - mean) * rstd`` with respect to x."""
+    mean_grad = F.mean(grad, dims, True)
+    projection = F.mean(F.mul(grad, normalized), dims, True)
+    return F.mul(rstd, F.sub(F.sub(grad, mean_grad), F.mul(normalized, projection)))
+
+
+# --- layer norm -----------------------------------------------------------------------------------
+
+
+def _layer_norm(F, input, weight, bias, n_dims, eps):
+    require_float(F, input, "LayerNormKernelImpl")
+    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+
+
+def _layer_norm_backward(F, grad, input, weight, mean, rstd, n_dims, eps, needs):
+    dims = _last_dims(n_dims)
+    _, _, rstd, centred = _statistics(F, input, dims, eps)
+    normalized = F.mul(centred, rstd)
+    scaled = grad if weight is None else F.mul(grad, weight)
+    return (
+        F.to(_input_gradient(F, scaled, normalized, rstd, dims), F.dtype_of(input)) if needs[0] else None,
+        _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
+        _sum_leading(F, grad, n_dims) if needs[2] else None,
+    )
+
+
+def _statistics_shape(shape, n_dims):
+    return tuple(shape[: len(shape) - n_dims]) + (1,) * n_dims
+
+
+def _layer_norm_meta(input, n_dims):
+    small = _statistics_shape(input.shape, n_dims)
+    return [(input.shape, input.dtype), (small, input.dtype), (small, input.dtype)]
+
+
+op(
+    "_layer_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, n_dims, eps, needs)",
+    where="",
+    composite=_layer_norm_backward,
+)
+_of_rows = op(
+    "_layer_norm(Tensor input, Tensor? weight, Tensor? bias, n_dims, eps)",
+    where="",
+    composite=_layer_norm,
+    meta=_layer_norm_meta,
+    vjp={
+        ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, n_dims, eps, needs: F._layer_norm_backward(
+            g, input, weight, out1, out2, n_dims, eps, needs
+        )
+    },
+    layout=memory_layout.contiguous,
+)
+_of_rows.aux_outputs = True
+_of_rows.saved_for = {"weight": ("input",)}
+
+
+def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(tensor.shape)} and normalized_shape = {list(shape)}"
+            )
+    if input.shape[-len(shape) :] != shape:
+        inner = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{star}{inner}], but got input of "
+            f"size{list(input.shape)}"
+        )
+    return len(shape)
+
+
+@composite(
+    "layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enable=True)",
+    where="torch nn.functional",
+)
+def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
+    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias``
+    (Ba et al., 2016).
+    """
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    return F._layer_norm(input, weight, bias, n_dims, eps)
+
+
+@composite(
+    "native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)",
+    where="torch",
+    layout=memory_layout.contiguous,
+)
+def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
+    """Layer norm, the mean and the reciprocal standard deviation, all three differentiable."""
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
+    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+
+
+# --- RMS norm -------------------------------------------------------------------------------------
+
+
+def _rms(F, input, dims, eps):
+    return F.rsqrt(F.add(F.mean(F.mul(input, input), dims, True), eps))
+
+
+def _rms_norm(F, input, weight, n_dims, eps):
+    rstd = _rms(F, input, _last_dims(n_dims), eps)
+    return _affine(F, F.mul(input, rstd), weight, None), rstd
+
+
+def _rms_norm_backward(F, grad, input, weight, rstd, n_dims, eps, needs):
+    dims = _last_dims(n_dims)
+    rstd = _rms(F, input, dims, eps)
+    normalized = F.mul(input, rstd)
+    scaled = grad if weight is None else F.mul(grad, weight)
+    projection = F.mean(F.mul(scaled, normalized), dims, True)
+    return (
+        F.mul(rstd, F.sub(scaled, F.mul(normalized, projection))) if needs[0] else None,
+        _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
+    )
+
+
+op(
+    "_rms_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor rstd, n_dims, eps, needs)",
+    where="",
+    composite=_rms_norm_backward,
+)
+_root_mean_square = op(
+    "_rms_norm(Tensor input, Tensor? weight, n_dims, eps)",
+    where="",
+    composite=_rms_norm,
+    meta=lambda input, n_dims: [(input.shape, input.dtype), (_statistics_shape(input.shape, n_dims), input.dtype)],
+    vjp={
+        ("input", "weight"): lambda F, g, input, weight, out1, n_dims, eps, needs: F._rms_norm_backward(
+            g, input, weight, out1, n_dims, eps, needs
+        )
+    },
+)
+_root_mean_square.aux_outputs = True
+_root_mean_square.saved_for = {"weight": ("input",)}
+
+
+@composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
+def rms_norm(F, input, normalized_shape, weight, eps):
+    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
+
+    ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
+    """
+    n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
+    if eps is None:
+        from torchlite._types.dtypes import finfo, float32
+
+        eps = finfo(float32 if input.dtype.itemsize == 2 else input.dtype).eps
+    if input.dtype.is_complex:
+        # As PyTorch does: the mean of the squares, not of the squared magnitudes.
+        out = input * F.rsqrt(F.mean(input * input, _last_dims(n_dims), True) + eps)
+        return out if weight is None else out * weight
+    return F._rms_norm(input, weight, n_dims, eps)
+
+
+# --- batch norm -----------------------------------------------------------------------------------
+
+
+def _batch_norm_train(F, input, weight, bias, eps):
+    require_float(F, input, "batch_norm")
+    shape, channels = _channel_shape(input), (input.shape[1],)
+    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
+    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
+
+
+def _batch_norm_backward(F, grad, input, weight, mean, var, eps, needs):
+    dims = _batch_dims(input)
+    _, _, rstd, centred = _statistics(F, input, dims, eps)
+    normalized = F.mul(centred, rstd)
+    scaled = grad if weight is None else F.mul(grad, F.reshape(weight, _channel_shape(input)))
+    return (
+        _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
+        F.sum(F.mul(grad, normalized), dims, False) if needs[1] else None,
+        F.sum(grad, dims, False) if needs[2] else None,
+    )
+
+
+def _batch_norm_meta(input):
+    channels = (input.shape[1],)
+    return [(input.shape, input.dtype), (channels, input.dtype), (channels, input.dtype)]
+
+
+op(
+    "_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor var, eps, needs)",
+    where="",
+    composite=_batch_norm_backward,
+)
+op(
+    "_batch_norm_train(Tensor input, Tensor? weight, Tensor? bias, eps)",
+    where="",
+    composite=_batch_norm_train,
+    meta=_batch_norm_meta,
+    nondiff=(1, 2),
+    vjp={
+        ("input", "weight", "bias"): lambda F, g, input, weight, out1, out2, eps, needs: F._batch_norm_backward(
+            g[0], input, weight, out1, out2, eps, needs
+        )
+    },
+    doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
+    layout=memory_layout.preserve_channels_last,
+).multi_output = True
+
+
+def _channel_affine(F, input, scale, shift):
+    shape = _channel_shape(input)
+    return F.add(F.mul(input, F.reshape(scale, shape)), F.reshape(shift, shape))
+
+
+op(
+    "_channel_affine(Tensor input, Tensor scale, Tensor shift)",
+    where="",
+    composite=_channel_affine,
+    meta=lambda input: (input.shape, input.dtype),
+    vjp={
+        "input": lambda F, g, scale: F.mul(g, F.reshape(scale, _channel_shape(g))),
+        "scale": lambda F, g, input: F.sum(F.mul(g, input), _batch_dims(g), False),
+        "shift": lambda F, g: F.sum(g, _batch_dims(g), False),
+    },
+    doc="``input * scale + shift`` with one scale and shift for each channel (dimension 1).",
+    layout=memory_layout.preserve_channels_last,
+)
+
+
+def _check_channels(input, weight, bias, running_mean, running_var):
+    channels = input.shape[1]
+    for name, tensor in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if tensor is not None and tensor.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
+
+
+_moving_average = op(
+    "_moving_average(Tensor input, Tensor new, keep, take)",
+    where="",
+    composite=lambda F, input, new, keep, take: F.to(F.add(F.mul(input, keep), F.mul(new, take)), F.dtype_of(input)),
+    tags=INPLACE,
+)
+_move = in_place_method(_moving_average)
+
+
+def _update_running(running_mean, running_var, mean, var, momentum, count):
+    """Move running statistics in place towards a batch's; the variance that they follow is the unbiased one."""
+    momentum = momentum or 0.0
+    if running_mean is not None:
+        _move(running_mean, mean, 1.0 - momentum, momentum)
+    if running_var is not None:
+        unbiased = count / (count - 1) if count > 1 else float("nan")
+        _move(running_var, var, 1.0 - momentum, momentum * unbiased)
+
+
+@composite("batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, momentum)", where="torch")
+def batch_norm_update_stats(F, input, running_mean, running_var, momentum):
+    """The mean and the variance (not corrected) of each channel, towards which the running ones are moved in place. All
+    are of the dtype of the running mean.
+
+    >>> torch.batch_norm_update_stats(torch.tensor([[1.], [3.]]), None, None, 0.1)
+    (tensor([2.]), tensor([1.]))
+    """
+    if input.ndim < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{input.ndim}, {input.ndim - 1}], but got 1)"
+        )
+    if not input.numel():
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
+    _check_channels(input, None, None, running_mean, running_var)
+    x = input.detach() if running_mean is None else F.to(input.detach(), running_mean.dtype)
+    var, mean = F.var_mean(x, (0, *range(2, input.ndim)), correction=0)
+    _update_running(running_mean, running_var, mean, var, momentum, input.numel() // input.shape[1])
+    return mean, var
+
+
+@composite(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, "
+    "momentum, eps, cudnn_enabled=True)",
+    where="torch",
+)
+def batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
+
+    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``;
+    otherwise the running ones are used.
+    """
+    if input.ndim < 2:
+        if input.numel() == 0:
+            return F.clone(input)
+        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, but got {input.ndim}")
+    _check_channels(input, weight, bias, running_mean, running_var)
+    require_float(F, input, "batch_norm")
+    if training:
+        out, mean, var = F._batch_norm_train(input, weight, bias, eps)
+        if (running_mean is not None or running_var is not None) and input.numel():
+            _update_running(running_mean, running_var, mean, var, momentum, input.numel() // input.shape[1])
+        return out
+    for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
+        if tensor is None:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    parameters = (weight, bias, running_mean, running_var)
+    if nothing_recorded() and all(p is None or p.dtype is input.dtype for p in parameters):
+        return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, -math.inf, math.inf)
+    return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+
+
+def _normalize_with(F, input, weight, bias, mean, var, eps):
+    scale = F.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * weight
+    shift = -(mean * scale)
+    if bias is not None:
+        shift = shift + bias
+    return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))
+
+
+@composite(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "training, momentum, eps)",
+    where="torch",
+    layout=memory_layout.preserve_channels_last,
+)
+def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """Batch norm with, in training, the batch's mean and reciprocal standard deviation beside it;
+    all differentiable.
+    """
+    if not training:
+        empty = F.new_zeros(input, (0,))
+        return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
+    _check_channels(input, weight, bias, running_mean, running_var)
+    shape, channels = _channel_shape(input), (input.shape[1],)
+    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
+    if input.numel():
+        count = input.numel() // input.shape[1]
+        _update_running(
+            running_mean, running_var, mean.detach().reshape(channels), var.detach().reshape(channels), momentum, count
+        )
+    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
+
+
+# --- instance, group and local response norm ------------------------------------------------------
+
+
+def _grouped(F, x, groups):
+    """The groups of channels as rows."""
+    return F.reshape(x, (x.shape[0] * groups, -1))
+
+
+def _group_norm(F, input, weight, bias, groups, eps):
+    rows, mean, rstd = F._layer_norm(_grouped(F, input, groups), None, None, 1, eps)
+    return _channelwise(F, F.reshape(rows, input.shape), weight, bias), mean, rstd
+
+
+def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
+    rows, dims = None if input is None else _grouped(F, input, groups), _batch_dims(g)
+    of_input = of_weight = None
+    if needs[0]:
+        scaled = g if weight is None else F.mul(g, F.reshape(weight, _channel_shape(g)))
+        scaled = _grouped(F, scaled, groups)
+        found = F._layer_norm_backward(scaled, rows, None, out1, out2, 1, eps, (True, False, False))
+        of_input = F.reshape(found[0], input.shape)
+    if needs[1]:
+        normalized = F._layer_norm(rows, None, None, 1, eps)  # kernels give the statistics beside it
+        normalized = normalized[0] if normalized.__class__ is tuple else normalized
+        of_weight = F.sum(F.mul(g, F.reshape(normalized, g.shape)), dims, False)
+    return of_input, of_weight, F.sum(g, dims, False) if needs[2] else None
+
+
+_of_groups = op(
+    "_group_norm(Tensor input, Tensor? weight, Tensor? bias, groups, eps)",
+    where="",
+    composite=_group_norm,
+    meta=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
+    vjp={("input", "weight", "bias"): _group_norm_vjp},
+    doc="Group norm; the statistics of each group beside it.",
+)
+_of_groups.aux_outputs = True
+_of_groups.saved_for = {
+    "input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)
+}  # fmt: skip
+
+
+@composite(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "use_input_stats, momentum, eps, cudnn_enabled=True)",
+    where="torch",
+    layout=memory_layout.contiguous,
+)
+def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    """Batch norm of each sample on its own (Ulyanov et al., 2016)."""
+    if not use_input_stats:
+        for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
+            if tensor is None:
+                raise RuntimeError(f"Expected {name} to be defined when use_input_stats is false")
+        return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+    _check_channels(input, weight, bias, running_mean, running_var)
+    batch, channels = input.shape[:2]
+    if running_mean is None and running_var is None and input.numel():
+        return F._group_norm(input, weight, bias, channels, eps)
+    flat = F.reshape(input, (1, batch * channels, *input.shape[2:]))
+    out, mean, var = F._batch_norm_train(flat, None, None, eps)
+    if (running_mean is not None or running_var is not None) and input.numel():
+        mean, var = (s.reshape(batch, channels).mean(0) for s in (mean, var))
+        _update_running(running_mean, running_var, mean, var, momentum, input.numel() // (batch * channels))
+    return _channelwise(F, F.reshape(out, input.shape), weight, bias)
+
+
+def _channelwise(F, x, weight, bias):
+    if weight is not None and bias is not None:
+        return F._channel_affine(x, weight, bias)
+    shape = _channel_shape(x)
+    return _affine(F, x, *(None if p is None else F.reshape(p, shape) for p in (weight, bias)))
+
+
+def _check_groups(input, num_groups, weight, bias):
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    channels = input.shape[1]
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(tensor.shape)} and input of shape {list(input.shape)}"
+            )
+
+
+@composite(
+    "group_norm(Tensor input, num_groups, Tensor? weight=None, Tensor? bias=None, eps=1e-05, cudnn_enabled=True)",
+    where="torch",
+    layout=memory_layout.suggest_memory_format,
+)
+def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
+    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
+    and He, 2018).
+    """
+    _check_groups(input, num_groups, weight, bias)
+    if input.numel() == 0:
+        return _channelwise(F, F.clone(input), weight, bias)
+    return F._group_norm(input, weight, bias, num_groups, eps)
+
+
+@composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)", where="torch")
+def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
+    """Group norm, the mean and the reciprocal standard deviation of each group, all three differentiable."""
+    _check_groups(input, group, weight, bias)
+    flat = F.reshape(input, (N, group, C // group * HxW))
+    mean, _, rstd, centred = _statistics(F, flat, (2,), eps)
+    out = F.reshape(F.mul(centred, rstd), input.shape)
+    return _channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
+
+
+@composite(
+    "local_response_norm(Tensor input, size, alpha=0.0001, beta=0.75, k=1.0)",
+    where="nn.functional",
+    layout=memory_layout.like_first,
+)
+def local_response_norm(F, input, size, alpha, beta, k):
+    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta``
+    (Krizhevsky et al., 2012).
+    """
+    if input.ndim < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    channels = input.shape[1]
+    squares = input * input
+    window = F.zeros_like(squares)
+    for offset in range(-(size // 2), (size - 1) // 2 + 1):
+        length = channels - abs(offset)
+        if length <= 0:
+            continue
+        piece = F.narrow(squares, 1, max(offset, 0), length)
+        missing = F.new_zeros(squares, (input.shape[0], channels - length, *input.shape[2:]))
+        window = window + F.cat([piece, missing] if offset >= 0 else [missing, piece], 1)
+    return input / (window * (alpha / size) + k) ** beta
+
+
+@composite(
+    "normalize(Tensor input, p=2.0, dim=1, eps=1e-12, out=None)", where="nn.functional", layout=memory_layout.like_first
+)
+def normalize(F, input, p, dim, eps, out):
+    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller; written to ``out``."""
+    lengths = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    found = input / lengths
+    return found if out is None else out.resize_(found.shape).copy_(found)

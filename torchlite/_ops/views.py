@@ -1,0 +1,340 @@
+"""Views and copies that rearrange dimensions."""
+
+from __future__ import annotations
+
+import math
+
+from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, composite, memory_layout, op
+from .._dispatch.autograd_graph import alias_meta
+from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
+
+
+def _inverse(dims, ndim):
+    out = [0] * ndim
+    for i, d in enumerate(dims):
+        out[d % ndim] = i
+    return tuple(out)
+
+
+def _reordered(input, dims):
+    ndim = len(input.shape)
+    if len(dims) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return tuple(input.shape[d] for d in wrapped), input.dtype
+
+
+def _swapped(input, dim0, dim1):
+    shape = list(input.shape)
+    first, second = wrap_dim(dim0, len(shape)), wrap_dim(dim1, len(shape))
+    if shape:
+        shape[first], shape[second] = shape[second], shape[first]
+    return tuple(shape), input.dtype
+
+
+def _expanded(input, size):
+    """PyTorch checks sizes from the last to the first."""
+    shape, lead = tuple(input.shape), len(size) - len(input.shape)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{input.dtype.scalar_name}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(shape)})"
+        )
+    out = list(size)
+    for d in reversed(range(len(size))):
+        if d < lead:
+            if out[d] < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({out[d]}) isn't allowed in a leading, non-existing dimension {d}"
+                )
+        elif out[d] == -1:
+            out[d] = shape[d - lead]
+        elif shape[d - lead] not in (1, out[d]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({out[d]}) must match the existing size ({shape[d - lead]}) at "
+                f"non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
+    return tuple(out), input.dtype
+
+
+def _squeezed(input, dim):
+    dims = wrap_dims(dim, len(input.shape))
+    return tuple(n for d, n in enumerate(input.shape) if n != 1 or d not in dims), input.dtype
+
+
+def _unsqueezed(input, dim):
+    at = wrap_dim(dim, len(input.shape) + 1)
+    return (*input.shape[:at], 1, *input.shape[at:]), input.dtype
+
+
+def _same(input, dims):
+    return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
+
+
+op(
+    "reshape(Tensor input, *shape)",
+    tags=MAYBE_VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+    meta=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
+    doc="""The elements in another shape, in which one length may be -1: a view where memory allows, else a copy.
+    RuntimeError when the counts differ.
+
+    >>> torch.reshape(torch.tensor([1, 2, 3, 4]), (2, -1))
+    tensor([[1, 2],
+            [3, 4]])
+    """,
+)
+op(
+    "_view(Tensor input, shape)",
+    where="",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+)
+op(
+    "permute(Tensor input, *dims)",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))},
+    meta=_reordered,
+    doc="""A view with the dimensions in the given order.
+
+    >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """,
+)
+op(
+    "transpose(Tensor input, dim0, dim1)",
+    tags=VIEW | KEEPS_DTYPE,
+    alias="swapaxes swapdims",
+    vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)},
+    meta=_swapped,
+    doc="""A view with two dimensions swapped.""",
+)
+op(
+    "expand(Tensor input, *size)",
+    where="Tensor",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g: g},
+    meta=_expanded,
+    doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a
+    length.
+
+    >>> torch.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """,
+)
+op(
+    "squeeze(Tensor input, dim=None)",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
+    meta=_squeezed,
+    doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
+)
+op(
+    "unsqueeze(Tensor input, dim)",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
+    meta=_unsqueezed,
+    doc="""A view with a new dimension of length one before `dim`.""",
+)
+
+
+def _as_strided_vjp(F, g, input_shape, size, stride, offset, input_stride):
+    layout = (tuple(size), tuple(stride), offset or 0)
+    return F._move_strided(
+        g, layout, (input_shape, contiguous_strides(input_shape) if input_stride is None else input_stride, 0), "target"
+    )
+
+
+# `offset` counts from the first element of `input`; `input_stride` (contiguous when None) is what the derivative needs
+# to know of its layout.
+op(
+    "as_strided(Tensor input, size, stride, offset=None, input_stride=None)",
+    where="",
+    tags=VIEW,
+    vjp={"input": _as_strided_vjp},
+)
+# Elements laid out in memory as `source` says (shape, strides, offset), added up there, and read as `target` says;
+# shares of elements that lie on one place of the source or the target are divided among them.
+op(
+    "_move_strided(Tensor input, source, target, divide)",
+    where="",
+    meta=lambda input, target: (target[0], input.dtype),
+    vjp={
+        "input": lambda F, g, source, target, divide: F._move_strided(
+            g, target, source, "source" if divide == "target" else "target"
+        )
+    },
+)
+
+
+@composite(
+    "_as_strided(Tensor input, size, stride, storage_offset=None)",
+    where="",
+    alias="torch.as_strided Tensor.as_strided",
+    tags=VIEW,
+)
+def as_strided(F, input, size, stride, storage_offset):
+    """A view of the memory under `input` with the given size, strides and storage offset (the input's own by default),
+    all in elements.
+
+    RuntimeError when it would leave the memory.
+
+    >>> torch.as_strided(torch.tensor([1, 2, 3]), (2, 2), (1, 1))
+    tensor([[1, 2],
+            [2, 3]])
+    """
+    offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
+    return F.as_strided(input, tuple(size), tuple(stride), offset, input.stride())
+
+
+op(
+    "flip(Tensor input, *dims)",
+    vjp={"input": lambda F, g, dims: F.flip(g, dims)},
+    meta=_same,
+    doc="""A copy with the order of elements reversed along the given dimensions.""",
+    layout=memory_layout.like_first,
+)
+op(
+    "clone(Tensor input, *, memory_format=None)",
+    vjp={"input": lambda F, g: g},
+    meta=lambda input: (input.shape, input.dtype),
+    doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise;
+    gradients flow through it.
+    """,
+)
+op(
+    "contiguous(Tensor input, memory_format=None)",
+    where="Tensor",
+    tags=MAYBE_VIEW | KEEPS_DTYPE,
+    vjp={"input": lambda F, g: g},
+    doc="""The tensor itself when its elements lie in row-major order (or in `memory_format`), else
+    a copy that does.
+    """,
+)
+
+
+def _cat_shape(shapes, dim):
+    if not shapes:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    shapes = [s for s in shapes if tuple(s) != (0,)] or [(0,)]
+    first = shapes[0]
+    for i, s in enumerate(shapes):
+        if len(s) == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+        if len(s) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(s)}")
+    d = wrap_dim(dim, len(first))
+    for i, s in enumerate(shapes):
+        for axis, (a, b) in enumerate(zip(first, s, strict=True)):
+            if a != b and axis != d:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for "
+                    f"tensor number {i} in the list."
+                )
+    return (*first[:d], sum(s[d] for s in shapes), *first[d + 1 :])
+
+
+def _cat_vjp(F, g, tensors_shape, dim):
+    start, out = 0, []
+    d = wrap_dim(dim, g.ndim) if any(tuple(shape) != (0,) for shape in tensors_shape) else 0
+    for shape in tensors_shape:
+        if tuple(shape) == (0,) and g.ndim != 1:
+            out.append(F.new_zeros(g, (0,)))
+            continue
+        out.append(F.narrow(g, d, start, shape[d]))
+        start += shape[d]
+    return out
+
+
+op(
+    "cat(Tensor[] tensors, dim=0)",
+    alias="torch.concat torch.concatenate",
+    where="torch",
+    promote="default",
+    meta=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
+    vjp={"tensors": _cat_vjp},
+    doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
+
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+    tensor([1, 2, 3])
+    """,
+    layout=memory_layout.cat,
+)
+
+
+def _narrow_back(F, g, shape, dim, start, stop, step):
+    return F._slice_backward(g, shape, dim, start, stop, step)
+
+
+op(
+    "slice(Tensor input, dim=0, start=None, stop=None, step=1)",
+    where="",
+    tags=VIEW | KEEPS_DTYPE,
+    vjp={
+        "input": lambda F, g, input_shape, dim, start, stop, step: F._slice_backward(
+            g, input_shape, dim, start, stop, step
+        )
+    },
+)
+op(
+    "_slice_backward(Tensor input, shape, dim, start, stop, step)",
+    where="",
+    meta=lambda input, shape: (shape, input.dtype),
+    vjp={"input": lambda F, g, dim, start, stop, step: F.slice(g, dim, start, stop, step)},
+)
+op(
+    "_narrow(Tensor input, dim, start, length)",
+    where="",
+    tags=VIEW,
+    vjp={
+        "input": lambda F, g, input_shape, dim, start, length: _narrow_back(
+            F, g, input_shape, dim, start, start + length, 1
+        )
+    },
+)
+
+
+@composite("narrow(Tensor input, dim, start, length)", tags=VIEW)
+def narrow(F, input, dim, start, length):
+    """The `length` entries of a dimension from `start` on, as a view."""
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    size = input.shape[wrap_dim(dim, input.ndim)]
+    if hasattr(start, "_data") and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    start = int(start)
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start += size if start < 0 else 0
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return F.slice(input, dim, start, start + length, 1)
+
+
+@composite("view(Tensor input, *size, dtype=None)", where="Tensor")
+def view(F, input, size, dtype):
+    """The same memory with another shape (or, given a dtype, read as that dtype). RuntimeError when strides do not
+    allow it.
+    """
+    if (
+        len(size) == 1
+        and not isinstance(size[0], int)
+        and hasattr(size[0], "itemsize")
+        and hasattr(size[0], "category")
+    ):
+        dtype = size[0]
+    if dtype is not None:
+        found = F._view_dtype(input, dtype)
+        if found is not input and hasattr(found, "_meta"):
+            found._meta = alias_meta(input)  # no gradient passes: to autograd it is no view
+        return found
+    return F._view(input, infer_size(size, input.numel()))

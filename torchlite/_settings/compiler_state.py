@@ -1,0 +1,27 @@
+"""What was said about the compiler: plain state, which `torch.compiler` sets and `torchlite._dynamo` reads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+
+class ThreadState(threading.local):
+    """Of each thread."""
+
+    exports = 0  # that it is inside of
+    captures = 0  # calls that are recorded
+    stance = "default"
+    fails: Any = None  # whether what cannot be captured is an error; None: as the compiled function was told
+
+
+class ProcessState:
+    """Of the process."""
+
+    backend: Any = "inductor"
+    logs: frozenset[str] = frozenset()  # what compilers tell of their work
+    allowed: dict[int, Any] = {}  # functions of C's that are taken for ones that only compute
+    collectives = False  # whether processes agree before one compiles again
+
+
+THREAD_STATE, PROCESS_STATE = ThreadState(), ProcessState()

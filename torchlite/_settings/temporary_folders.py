@@ -1,0 +1,171 @@
+"""Temporary files that do not outlive their process, however it ends.
+
+All that a process keeps under a name lies in one private folder in each place (the temporary folder, shared memory).
+The folder goes when the process ends: by itself, or through a small shell that waits for the end of a pipe which only
+this process holds, so that SIGTERM and SIGKILL are seen. The shell removes what it was started for and reads no
+names: who takes over a process that gave up its rights cannot have a shell of root's remove other folders. Where the
+shell was killed too, the next process of the same
+user clears the folder: its owner holds a lock on it (`flock`), which the system releases with the process, so that
+neither a number of a process that was given anew nor one of another container is taken for the owner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+
+from . import fork_locks
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "torchlite-process-"
+_NAME = re.compile(re.escape(PREFIX) + r"[0-9a-z_]{8}")
+_MAX_PATH = 88  # characters of a folder in which sockets get names: a socket's path has about a hundred
+_SCRIPT = """exec 3<&0; { while read -r x; do :; done; rm -rf -- "$1"; } <&3 &"""
+_lock = fork_locks.acquire_before_fork(threading.RLock())
+
+
+class _Folders:
+    """The folders of this process by their places and users, and what it holds open for them."""
+
+    def __init__(self) -> None:
+        self.by_place, self.held = dict[tuple[str, int], str](), list[int]()
+
+    def forget(self) -> None:
+        """In a forked child: the folders are its parent's."""
+        for descriptor in self.held:
+            os.close(descriptor)
+
+    def add(self, place: str, user: int) -> str:
+        folder, locked = _make_locked_folder(place)
+        if locked >= 0:
+            self.held.append(locked)
+        self.by_place[place, user] = folder
+        import multiprocessing.util as util
+
+        # After multiprocessing's own farewells (0 and -100), which remove sockets in the folder.
+        util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-200)  # type: ignore[attr-defined]
+        if os.name == "posix":
+            with contextlib.suppress(OSError):  # then the next process clears the folder
+                self.held.append(_start_remover(folder))
+        return folder
+
+
+_folders = _Folders()
+
+
+def _after_fork() -> None:
+    global _folders
+    _folders.forget()
+    _folders = _Folders()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def process_folder(place: str = "") -> str:
+    """This process's private folder in a place; the temporary folder's unless another is named. A process that becomes
+    another user gets a new one. OSError where none can be made.
+    """
+    place = place or tempfile.gettempdir()
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    with _lock:
+        folder = _folders.by_place.get((place, user))
+        if folder is None or not os.path.isdir(folder):
+            remove_abandoned(place)
+            folder = _folders.add(place, user)
+        return folder
+
+
+def shared_memory_folder() -> str:
+    """Where files lie in memory; the temporary folder on systems without such a place."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def _make_locked_folder(place: str) -> tuple[str, int]:
+    """A new folder and the descriptor that locks it; -1 where the system has no such locks."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=PREFIX, dir=place)
+        if fcntl is None:
+            return folder, -1
+        with contextlib.suppress(FileNotFoundError):  # another process took it for abandoned before it was locked
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            with contextlib.suppress(OSError):  # not every file system has locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.isdir(folder):
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _start_remover(folder: str) -> int:
+    """Start the shell that removes a folder; the descriptor that it waits for until this process ends."""
+    import subprocess
+
+    theirs, ours = os.pipe()
+    try:
+        # In the background and in a session of its own: it is not this process's child, and gets none of its signals.
+        # It inherits no descriptor but the pipe's: others would stay open in it.
+        command = ["sh", "-c", _SCRIPT, "sh", folder]
+        nothing = subprocess.DEVNULL
+        subprocess.run(
+            command, executable="/bin/sh", check=False, stdin=theirs, stdout=nothing, stderr=nothing,
+            start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return ours
+
+
+def remove_abandoned(place: str = "") -> None:
+    """Remove the folders in a place that processes of this user left which have ended."""
+    place = place or tempfile.gettempdir()
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listdir(place):
+            if _NAME.fullmatch(name):
+                with contextlib.suppress(OSError), _lock_abandoned(os.path.join(place, name)) as folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _lock_abandoned(folder: str) -> Iterator[str]:
+    """A folder of this user, locked; OSError where it is another's, no folder, or in use."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        about = os.fstat(descriptor)
+        if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
+            raise PermissionError(f"{folder} belongs to somebody else")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        os.close(descriptor)
+
+
+def use_for_multiprocessing() -> None:
+    """Have Python's `multiprocessing` make its sockets in this process's folder: its own folder stays when the process
+    is killed.
+    """
+    if os.name != "posix":
+        return
+    import multiprocessing.process as process
+
+    config = process.current_process()._config  # type: ignore[attr-defined]
+    if config.get("tempdir") is None:
+        with contextlib.suppress(OSError):
+            folder = process_folder()
+            if len(folder) <= _MAX_PATH:
+                config["tempdir"] = folder

@@ -1,0 +1,288 @@
+"""A tensor's place in the recorded graph: gradients, hooks, detaching."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+
+from .._dispatch import call
+from .._dispatch.autograd_graph import (
+    LEAF_HOOKS,
+    OutputEdge,
+    alias_meta,
+    base_of,
+    gradient_edge,
+    is_inference,
+    is_stale_view,
+    autograd_meta_of,
+    to_python_node,
+    node_hooks,
+    regenerate_grad_fn,
+    version,
+)
+from .._dispatch.hooks import RemovableHandle
+from .._dispatch.interceptors import call_torch_function, find_torch_function_override
+from .._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED
+from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.tracing import TRACES, trace_method
+from .._types import dtypes
+from .properties import PropertyMethods
+
+_new = object.__new__
+
+
+_INSIDE_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+    "a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
+
+
+def _invalid_grad_message(tensor, value) -> str:
+    """What is wrong with a tensor that is assigned as a gradient."""
+    if value.dtype is not tensor.dtype:
+        own, other = tensor.dtype.scalar_name, value.dtype.c_name
+        return (
+            f"attempting to assign a gradient with dtype '{other}' to a tensor with grad_dtype '{own}'. The gradient "
+            "must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the "
+            "dtypes of a tensor and its gradient may break downstream systems that assume they match."
+        )
+    if value._table is not tensor._table:
+        own, other = tensor.device.type, value.device.type
+        return (
+            f"attempting to assign a gradient with device type '{other}' to a tensor with device type '{own}'. Please "
+            "ensure that the gradient and the tensor are on the same device"
+        )
+    return (
+        f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(tensor.shape)}'. "
+        "Please ensure that the gradient and the tensor are the same size"
+    )
+
+
+class AutogradMethods(PropertyMethods):
+    """The part of Tensor that autograd knows."""
+
+    __slots__ = ()
+
+    @property
+    def requires_grad(self) -> bool:
+        found = self._meta
+        if self._node is not None and self._node is not REQUIRES_GRAD_DETACHED or found is None:
+            return self._node is not None
+        # A view says what its base says.
+        base = found[0] if found.__class__ is tuple else found.base
+        return base is not None and base._node is not None and self.dtype.category >= dtypes.FLOAT
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool):
+        if value and self.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        self.requires_grad_(value)
+
+    @requires_grad.deleter
+    def requires_grad(self):
+        raise RuntimeError("cannot delete requires_grad")
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Say whether a leaf wants a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
+        if requires_grad:
+            if MODE.transforms:
+                raise RuntimeError(_INSIDE_TRANSFORM)
+            if self._node is None or self._node is REQUIRES_GRAD_DETACHED:
+                if self.dtype.category < dtypes.FLOAT:
+                    raise RuntimeError("only Tensors of floating point dtype can require gradients")
+                if not MODE.inference and is_inference(self):
+                    raise RuntimeError(
+                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                    )
+                autograd_meta_of(self)
+                self._node = LEAF
+        elif self._node is not None and self._node is not REQUIRES_GRAD_DETACHED:
+            if self._node is not LEAF:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            self._node = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self):
+        node = self._node
+        if self._meta is not None and is_stale_view(self):
+            regenerate_grad_fn(self)
+            node = self._node
+        if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED:
+            return None
+        return to_python_node(node.node if node.__class__ is OutputEdge else node)
+
+    @property
+    def output_nr(self) -> int:
+        return self._node.index if self._node.__class__ is OutputEdge else 0
+
+    @property
+    def grad(self):
+        return getattr(self._meta, "grad", None)
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, call.Tensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if (
+                value.dtype is not self.dtype
+                or value._table is not self._table
+                or value._data.shape != self._data.shape
+            ):
+                raise RuntimeError(_invalid_grad_message(self, value))
+        autograd_meta_of(self).grad = value
+
+    @grad.deleter
+    def grad(self):
+        autograd_meta_of(self).grad = None
+
+    # The same; PyTorch's own name for the field behind it.
+    _grad = grad
+
+    @property
+    def _version(self) -> int:
+        if is_inference(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return version(self)
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode (and is no view of one that was not)."""
+        return is_inference(self)
+
+    @property
+    def _base(self):
+        base = base_of(self)
+        shown = getattr((self if base is None else base)._meta, "dual_primal", None)
+        return base if shown is None else shown
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def retains_grad(self) -> bool:
+        return getattr(self._meta, "retains", False)
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+        CALLBACKS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+
+    def detach(self):
+        """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
+        if TRACES and (found := trace_method("detach", self)) is not NotImplemented:
+            return found
+        if self._dispatches and not MODE.torch_dispatch_disabled:
+            return CALLBACKS.detached(self)
+        if not self._is_plain and find_torch_function_override((self,)) is not None:
+            return call_torch_function(call.Tensor.detach, (self,), (self,), {})
+        out = _new(call.Tensor)
+        out._data, out._table, out.dtype, out._node = self._data, self._table, self.dtype, None
+        out._meta = alias_meta(self)
+        return out
+
+    def detach_(self):
+        """Drop the tensor's history in place."""
+        if TRACES and (found := trace_method("detach_", self)) is not NotImplemented:
+            return found
+        if self._is_view():
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+            )
+        self._node = None
+        if MODE.forwards:
+            CALLBACKS.drop_tangents(self)
+        return self
+
+    @property
+    def data(self):
+        if TRACES and (found := trace_method("data", self)) is not NotImplemented:
+            return found
+        if not self._is_plain and find_torch_function_override((self,)) is not None:
+            return call_torch_function(call.Tensor.data.__get__, (self,), (self,), {})
+        out = _new(call.Tensor)
+        out._data, out._table, out.dtype, out._node, out._meta = self._data, self._table, self.dtype, None, None
+        if MODE.inference or is_inference(self):
+            autograd_meta_of(out).inference = True
+        return out
+
+    @data.setter
+    def data(self, value):
+        if not isinstance(value, call.Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._node is not None and value.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._data, self._table, self.dtype = value._data, value._table, value.dtype
+
+    @data.deleter
+    def data(self):
+        raise RuntimeError("cannot delete data")
+
+    def retain_grad(self):
+        """Keep the gradient of a non-leaf in `.grad`."""
+        if MODE.transforms:
+            raise RuntimeError(
+                "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch "
+                "transform. This is unsupported, please call Tensor.retain_grad() outside of it."
+            )
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn is None or autograd_meta_of(self).retains:
+            return
+        autograd_meta_of(self).retains = True
+        node, index = self._place()
+        node_hooks(node).retain[index] = weakref.ref(self)
+
+    def _place(self):
+        """(node, index) of a non-leaf."""
+        where = gradient_edge(self)
+        return (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
+
+    def register_hook(self, hook):
+        """Call `hook(grad)` whenever a gradient of this tensor is computed; what it returns replaces it. Returns a
+        handle with `remove()`.
+        """
+        return RemovableHandle(self._gradient_hooks(), hook)
+
+    def _gradient_hooks(self) -> dict:
+        """The hooks on this tensor's gradient: a leaf's own, or those that its node has for it."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is None:
+            found = autograd_meta_of(self)
+            if found.hooks is None:
+                found.hooks = OrderedDict()
+                LEAF_HOOKS[:] = [None]
+            return found.hooks
+        node, index = self._place()
+        return node_hooks(node).tensor.setdefault(index, OrderedDict())
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
+        if self._node is not LEAF:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        found = autograd_meta_of(self)
+        if found.post_hooks is None:
+            found.post_hooks = {}
+            LEAF_HOOKS[:] = [None]
+        return RemovableHandle(found.post_hooks, hook)
+
+    @property
+    def name(self):
+        return getattr(self._meta, "name", None)

@@ -1,0 +1,200 @@
+"""The conjugate and the negative bit: views whose elements are the conjugates, or the negatives, of what their memory
+holds.
+
+Such a tensor is of one of three classes under Tensor, so that no generated function takes it for a plain one; the
+general path does. To everything that reads, `_data` is its elements, worked out when asked for; its memory is in
+`_memory`, which only views and writes look at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import REGISTRY, call
+from .._dispatch.backend import is_view
+from .._dispatch.autograd_graph import alias_meta, gradient_edge, is_inference, autograd_meta_of, view_meta
+from .._dispatch.op_record import MAYBE_VIEW, VIEW
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.callbacks import CALLBACKS
+from .tensor import Tensor
+
+CONJ, NEG = 1, 2
+_new = object.__new__
+
+
+def apply_conj_neg(table, raw, signs: int):
+    """A raw array's conjugate, negative, or both. What an expanded array shows many times is worked out once."""
+    shape = tuple(raw.shape)
+    shown = [dim for dim, stride in enumerate(raw.strides) if stride == 0 and shape[dim] > 1]
+    for dim in shown:
+        raw = table.slice(raw, dim, 0, 1, 1)
+    if signs & CONJ:
+        raw = table.conj_physical(raw)
+    if signs & NEG:
+        raw = table.neg(raw)
+    return table.expand(raw, shape) if shown else raw
+
+
+class _ConjNegView(Tensor):
+    """A view of memory by other signs."""
+
+    __slots__ = ()
+
+    @property
+    def _data(self) -> Any:
+        return apply_conj_neg(self._table, self._memory, self._signs)
+
+    @_data.setter
+    def _data(self, raw) -> None:
+        self.__class__ = Tensor  # type: ignore[assignment]
+        self._data = raw
+
+    def _write(self, raw) -> None:
+        table = self._table
+        if raw.__class__ is not table.array:
+            raw = table.as_array(raw)
+        table.copy_into(self._memory, apply_conj_neg(table, table.to(raw, self.dtype), self._signs))
+
+    def _on_memory(self) -> Tensor:
+        """The memory as a plain tensor."""
+        out = conj_neg_tensor(0, self._table, self._memory, self.dtype)
+        out._meta = alias_meta(self)
+        return out
+
+    def detach(self):
+        out = conj_neg_tensor(self._signs, self._table, self._memory, self.dtype)
+        out._meta = alias_meta(self)
+        return out
+
+    @property
+    def data(self):
+        out = conj_neg_tensor(self._signs, self._table, self._memory, self.dtype)
+        if MODE.inference or is_inference(self):
+            autograd_meta_of(out).inference = True
+        return out
+
+    @data.setter
+    def data(self, value):
+        Tensor.data.fset(self, value)  # type: ignore[attr-defined]
+
+    def storage_offset(self) -> int:
+        return self._on_memory().storage_offset()
+
+    def untyped_storage(self):
+        return self._on_memory().untyped_storage()
+
+    def storage(self):
+        return self._on_memory().storage()
+
+    def is_shared(self) -> bool:
+        return self._on_memory().is_shared()
+
+    def share_memory_(self):
+        self._memory = self._on_memory().share_memory_()._data
+        return self
+
+    def numpy(self, *, force: bool = False):
+        if not force:
+            bit, name = ("conjugate", "conj") if self._signs & CONJ else ("negative", "neg")
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
+        return call.wrap(self._table, self._data, self.dtype).numpy(force=True)
+
+    def __dlpack__(self, **keywords):
+        if self._node is not None:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        bit = "conjugate" if self._signs & CONJ else "negative"
+        raise BufferError(f"Can't export tensors with the {bit} bit set")
+
+
+def _class_of(signs: int) -> type:
+    made = type("Tensor", (_ConjNegView,), {"__slots__": (), "_signs": signs, "__module__": Tensor.__module__})
+    made._is_plain = True  # type: ignore[attr-defined]
+    return made
+
+
+_CLASSES = (Tensor, *(_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
+
+
+def conj_neg_tensor(signs: int, table, memory, dtype):
+    """A tensor on memory, with signs."""
+    out: Any = _new(_CLASSES[signs])
+    out._memory, out._table, out.dtype, out._node, out._meta = memory, table, dtype, None, None
+    return out
+
+
+def resolve_conj_neg(value):
+    """A tensor with its signs worked out, at the same place of the graph; anything else as it is."""
+    if value.__class__ in (list, tuple):
+        return value.__class__([resolve_conj_neg(v) for v in value]) if any(getattr(v, "_signs", 0) for v in value) else value
+    if not getattr(value, "_signs", 0):
+        return value
+    out = call.wrap(value._table, value._data, value.dtype)
+    if value._node is not None:
+        out._node = gradient_edge(value)
+    return out
+
+
+def toggle_conj_neg(tensor, sign: int):
+    """A view of a tensor's memory with one sign turned, recorded as the op that it stands for."""
+    GLOBALS["SIGNED"] = True
+    out = conj_neg_tensor(tensor._signs ^ sign, tensor._table, tensor._memory, tensor.dtype)
+    out._meta = view_meta(tensor)
+    if tensor._node is not None and MODE.grad:
+        call.record_node(REGISTRY["conj" if sign == CONJ else "neg"], tensor._table, [tensor], (out,))
+    return out
+
+
+def view_with_bits(tensor, signs: int):
+    """A plain tensor with the conjugates, or negatives, of its elements, as views."""
+    for sign in (CONJ, NEG):
+        if signs & sign:
+            tensor = toggle_conj_neg(tensor, sign)
+    return tensor
+
+
+def conj_neg_view_op(op, values: list):
+    """A view op on a tensor with signs: on its memory, with the signs that the view's elements have."""
+    source = values[0]
+    table, signs = source._table, source._signs
+    found = _bits_of_view(op.name, signs)
+    raw = [source._memory, *map(call.to_raw, values[1:])]
+    data = call.call_kernel(op, table, raw, values)
+    if data is source._memory and op.tags & MAYBE_VIEW:
+        return source
+    several = data.__class__ in (tuple, list)
+    outs = []
+    for each in data if several else (data,):
+        if op.tags & VIEW or is_view(each, source._memory):
+            out = conj_neg_tensor(found, table, each, table.dtype_of(each))
+            out._meta = view_meta(source)
+        else:
+            out = call.wrap(table, apply_conj_neg(table, each, found))
+        outs.append(out)
+    if MODE.grad and source._node is not None:
+        call.record_node(op, table, values, tuple(outs))
+    return tuple(outs) if several else outs[0]
+
+
+def _bits_of_view(name: str, signs: int) -> int:
+    """The signs of what a view op shows of a tensor with signs. RuntimeError where it cannot be shown."""
+    if name == "real":
+        return signs & NEG
+    if name == "imag":
+        return (signs ^ NEG if signs & CONJ else signs) & NEG
+    if name == "view_as_real" and signs & CONJ:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
+    if name == "_view_dtype":
+        what = "conjugate view tensors" if signs & CONJ else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
+    return signs
+
+
+CALLBACKS.conj_neg_view_op = conj_neg_view_op
+CALLBACKS.resolve_conj_neg = resolve_conj_neg
+CALLBACKS.view_with_bits = view_with_bits

@@ -1,0 +1,54 @@
+"""Lazy clones: storages with one memory until a write, before which who is written gets memory of its own."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any
+
+from .._dispatch import call
+from .._dispatch.backend import owner_of
+from .._dispatch.copy_on_write import shared_buffer_of
+from .storage import move_storage, storage_of
+
+_storage_ids: dict[int, int] = {}  # of storages, by id of the owner
+_next = itertools.count(1)
+
+
+def materialize(tensor: Any) -> None:
+    """Before a write: memory that other storages have too is copied, and all tensors of this one move there."""
+    owner = owner_of(tensor._data)
+    found = shared_buffer_of(owner)
+    if found is None:
+        return
+    if found.is_alone(owner):
+        found.settled = True
+        return
+    number = storage_id(tensor)
+    storage = storage_of(tensor)
+    move_storage(storage, storage.nbytes())
+    if owner_of(tensor._data) is owner:  # the handle's own tensor, in whose place the handle has another now
+        tensor._data = storage._tensor._data
+    _storage_ids.pop(id(owner), None)
+    _set_storage_id(owner_of(tensor._data), number)
+
+
+def is_lazy_clone(tensor: Any) -> bool:
+    """Whether the tensor's storage may have its memory together with others."""
+    return shared_buffer_of(owner_of(tensor._data)) is not None
+
+
+def storage_id(tensor: Any) -> int:
+    """A number that the tensor's storage keeps when its memory moves, and no other living one has."""
+    owner = owner_of(tensor._data)
+    return _storage_ids.get(id(owner)) or _set_storage_id(owner, next(_next))
+
+
+def _set_storage_id(owner: Any, number: int) -> int:
+    kept = _storage_ids.setdefault(id(owner), number)  # another thread may have been quicker
+    if kept == number:
+        weakref.finalize(owner, _storage_ids.pop, id(owner), None).atexit = False
+    return kept
+
+
+call.PRE_WRITE_HOOKS.append(materialize)

@@ -1,0 +1,149 @@
+"""Tensors from Python data that NumPy does not take at once: what PyTorch makes of it, or why it cannot.
+
+Sizes are those of the first items; then a dtype is inferred from all of them; then each is converted.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import call
+from .._dispatch.type_promotion import scalar_dtype, cast_scalar
+from .._types import dtypes
+from .._types.dtypes import from_np, get_default_dtype
+from .._types.package_name import is_torchlite_object
+
+_ITEMS = (list, tuple, range, np.ndarray)
+_NUMBERS = (bool, int, float, complex, np.generic)
+_HEAP_TYPE = 1 << 9  # of Python's type flags: a class that was not written in C
+_MAX_DEPTH = 128  # lists in lists: PyTorch's limit
+_has_warned = False
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as C has it: with its module where it is written in C."""
+    cls = type(value)
+    module = getattr(cls, "__module__", "builtins")
+    if is_torchlite_object(cls):
+        return f"torch.{cls.__name__}"
+    return cls.__name__ if cls.__flags__ & _HEAP_TYPE or module == "builtins" else f"{module}.{cls.__name__}"
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether a value has items (and is no Tensor): what C's sequence protocol says."""
+    return isinstance(value, _ITEMS) or (
+        not isinstance(value, (call.Tensor, dict, *_NUMBERS))
+        and not isinstance(value, type)
+        and hasattr(type(value), "__getitem__")
+        and hasattr(type(value), "__len__")
+        and not hasattr(type(value), "keys")
+    )
+
+
+def compute_sizes(data: Any) -> list[int]:
+    """The sizes of the first items. ValueError for items that cannot be had and for too many dimensions."""
+    sizes: list[int] = []
+    while is_sequence(data):
+        if isinstance(data, str):
+            raise ValueError("too many dimensions 'str'")
+        sizes.append(len(data))
+        if len(sizes) > _MAX_DEPTH:
+            raise ValueError(f"too many dimensions '{type_name(data)}'")
+        if not sizes[-1]:
+            break
+        try:
+            data = data[0]
+        except Exception as error:
+            raise ValueError(f"could not determine the shape of object type '{type_name(data)}'") from error
+    return sizes
+
+
+def infer_dtype(data: Any, outer: tuple[int, ...] = ()) -> dtypes.dtype:
+    """The dtype to which all items promote. `outer`: the ids of the sequences around."""
+    if isinstance(data, call.Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return from_np(data.dtype)
+    if isinstance(data, _NUMBERS):
+        return scalar_dtype(data)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not is_sequence(data):
+        raise RuntimeError(f"Could not infer dtype of {type_name(data)}")
+    if id(data) in outer:
+        raise TypeError("new(): self-referential lists are incompatible")
+    found = [infer_dtype(item, (*outer, id(data))) for item in data]
+    return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
+
+
+def _number(value: Any, d: dtypes.dtype) -> Any:
+    if isinstance(value, call.Tensor):
+        if value.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return value.item()
+    if isinstance(value, _NUMBERS):
+        return value
+    if d.category in (dtypes.BOOL, dtypes.INT):
+        return operator.index(value)
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return float(value)
+
+
+def _store_items(array: np.ndarray, data: Any, d: dtypes.dtype, dim: int) -> None:
+    if not is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != array.shape[0]:
+        raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
+    for place, item in enumerate(data):
+        if array.ndim == 1:
+            array[place] = _number(item, d)
+        else:
+            _store_items(array[place], item, d, dim + 1)
+
+
+def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
+    """The data as an array of the dtype, or of the one that is inferred.
+
+    RuntimeError where none can be inferred, TypeError for what is no number, ValueError for lengths that differ and for
+    tensors of several elements.
+    """
+    sizes = compute_sizes(data)
+    d = infer_dtype(data) if d is None else d
+    array = np.empty(sizes, d.np)
+    if not sizes:
+        array[()] = _number(data, d)
+    elif array.size:
+        _store_items(array, data, d, 0)
+    return array
+
+
+def numbers_to_array(values: list, d: dtypes.dtype) -> np.ndarray:
+    """What a Python function answered, as an array of the dtype. TypeError for what is no number, RuntimeError for what
+    the dtype does not hold.
+    """
+    array = np.empty(len(values), d.np)
+    for place, value in enumerate(values):
+        number = _number(value, d)
+        if isinstance(number, complex) and d.category == dtypes.FLOAT:
+            raise TypeError("must be real number, not complex")
+        array[place] = cast_scalar(number, d, d.name, infinite=True)
+    return array
+
+
+def warn_list_of_arrays(data: Any) -> None:
+    """PyTorch's warning of a list of arrays, once in a process."""
+    global _told
+    if not _has_warned and isinstance(data, list) and data and isinstance(data[0], np.ndarray):
+        _has_warned = True
+        warnings.warn(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
+            "a single numpy.ndarray with numpy.array() before converting to a tensor.",
+            UserWarning,
+            stacklevel=3,
+        )

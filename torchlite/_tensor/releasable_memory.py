@@ -1,0 +1,62 @@
+"""Memory that goes back to the system, and comes again, while tensors lie on it.
+
+Addresses stay: what an autograd graph keeps of such tensors holds no memory while there is none, and sees what is
+written once there is again. Until then all is zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+from typing import Any
+
+import numpy as np
+
+from .shared_memory import Mapping
+
+
+@functools.cache
+def _madvise() -> Any:
+    """The system's `madvise`, None where it has none that gives memory back at once."""
+    try:
+        import ctypes
+
+        call = ctypes.CDLL(None, use_errno=True).madvise
+        number = mmap.MADV_DONTNEED
+    except (ImportError, OSError, TypeError, AttributeError):
+        return None
+    call.argtypes, call.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int], ctypes.c_int
+    return lambda address, count: call(address, count, number)
+
+
+@functools.cache
+def _malloc_trim() -> Any:
+    """The allocator's call that returns what it holds for later; None where it has none (glibc's has)."""
+    try:
+        import ctypes
+
+        call = ctypes.CDLL(None).malloc_trim
+    except (ImportError, OSError, TypeError, AttributeError):
+        return None
+    call.argtypes, call.restype = [ctypes.c_size_t], ctypes.c_int
+    return call
+
+
+def trim_allocator() -> None:
+    """Let the system have the memory of what is gone, which the allocator keeps: holes among what is left. It took no
+    measurable time after a backward pass, where 40 MiB of whole gradients had been in turns.
+    """
+    call = _malloc_trim()
+    if call is not None:
+        call(0)
+
+
+def releasable_zeros(nbytes: int) -> np.ndarray:
+    """Zeros that take no memory until something is written to them."""
+    return np.asarray(Mapping(-1, nbytes, shared=False))
+
+
+def release_memory(memory: np.ndarray) -> bool:
+    """Let the system have the memory of an array that `returnable` made: whether it took it."""
+    call = _madvise()
+    return call is not None and (not memory.nbytes or call(memory.ctypes.data, memory.nbytes) == 0)

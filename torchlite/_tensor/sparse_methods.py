@@ -1,0 +1,141 @@
+"""What a tensor is asked about sparse layouts. The answers are in `torchlite._sparse`, loaded when one is asked for."""
+
+from __future__ import annotations
+
+from .._dispatch.callbacks import CALLBACKS
+from .conversions import ConversionMethods
+
+
+class SparseMethods(ConversionMethods):
+    """The part of Tensor that is about sparse layouts; errors of dense tensors are PyTorch's."""
+
+    __slots__ = ()
+    _sparse = False
+
+    def to_dense(self, dtype=None, *, masked_grad=None):
+        """The tensor as a dense one, in another dtype where one is given; itself if it is dense. With `masked_grad`
+        False a sparse tensor's gradient has elements also where the tensor has none.
+        """
+        if not self._sparse:
+            return self if dtype is None else self.to(dtype)
+        return CALLBACKS.sparse("to_dense")(self, dtype, masked_grad=masked_grad)
+
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        """The tensor in a sparse layout, COO where none is given: `to_sparse(sparse_dim)`,
+        `to_sparse(layout=torch.sparse_csr)`. RuntimeError for what cannot be converted.
+
+        >>> import torchlite as torch
+        >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        tensor(indices=tensor([[0],
+                               [1]]),
+               values=tensor([2.]),
+               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+        """
+        return CALLBACKS.sparse("to_sparse")(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+
+    def to_sparse_coo(self):
+        """The tensor in the COO layout."""
+        return CALLBACKS.sparse("to_sparse")(self)
+
+    def to_sparse_csr(self, dense_dim=None):
+        """The tensor in the CSR layout: rows compressed."""
+        return CALLBACKS.sparse("to_compressed")(self, "sparse_csr", None, dense_dim)
+
+    def to_sparse_csc(self, dense_dim=None):
+        """The tensor in the CSC layout: columns compressed."""
+        return CALLBACKS.sparse("to_compressed")(self, "sparse_csc", None, dense_dim)
+
+    def to_sparse_bsr(self, blocksize, dense_dim=None):
+        """The tensor in the BSR layout: rows of blocks compressed."""
+        return CALLBACKS.sparse("to_compressed")(self, "sparse_bsr", blocksize, dense_dim)
+
+    def to_sparse_bsc(self, blocksize, dense_dim=None):
+        """The tensor in the BSC layout: columns of blocks compressed."""
+        return CALLBACKS.sparse("to_compressed")(self, "sparse_bsc", blocksize, dense_dim)
+
+    def sparse_mask(self, mask):
+        """What the tensor has at the places of the sparse tensor `mask`, as a sparse tensor."""
+        return CALLBACKS.sparse("sparse_mask")(self, mask)
+
+    def coalesce(self):
+        """A COO tensor with sorted indices that come once each: values at the same place are added up."""
+        return CALLBACKS.sparse("coalesce")(self)
+
+    def is_coalesced(self) -> bool:
+        """Whether a COO tensor is known to have sorted indices that come once each."""
+        return CALLBACKS.sparse("is_coalesced")(self)
+
+    def _coalesced_(self, coalesced):
+        return CALLBACKS.sparse("coalesced_")(self, coalesced)
+
+    def indices(self):
+        """The indices of a coalesced COO tensor, (sparse_dim, nnz)."""
+        return CALLBACKS.sparse("indices")(self)
+
+    def values(self):
+        """The specified elements of a sparse tensor; RuntimeError for COO that is not coalesced."""
+        return CALLBACKS.sparse("values")(self)
+
+    def _indices(self):
+        return CALLBACKS.sparse("raw_indices")(self)
+
+    def _values(self):
+        return CALLBACKS.sparse("raw_values")(self)
+
+    def _nnz(self) -> int:
+        return CALLBACKS.sparse("nnz")(self)
+
+    def crow_indices(self):
+        """Where the rows of a CSR or BSR tensor begin among its elements."""
+        return CALLBACKS.sparse("part")(self, "crow_indices")
+
+    def col_indices(self):
+        """The columns of the elements of a CSR or BSR tensor."""
+        return CALLBACKS.sparse("part")(self, "col_indices")
+
+    def ccol_indices(self):
+        """Where the columns of a CSC or BSC tensor begin among its elements."""
+        return CALLBACKS.sparse("part")(self, "ccol_indices")
+
+    def row_indices(self):
+        """The rows of the elements of a CSC or BSC tensor."""
+        return CALLBACKS.sparse("part")(self, "row_indices")
+
+    def sparse_dim(self) -> int:
+        """How many dimensions are sparse; 0 of a dense tensor."""
+        return self._data.sparse_dim if self._sparse else 0
+
+    def dense_dim(self) -> int:
+        """How many dimensions are dense: those of one value."""
+        return self._data.dense_dim if self._sparse else self._data.ndim
+
+    def _dimI(self) -> int:
+        return CALLBACKS.sparse("raw_dim")(self, "_dimI")
+
+    def _dimV(self) -> int:
+        return CALLBACKS.sparse("raw_dim")(self, "_dimV")
+
+    def sparse_resize_(self, size, sparse_dim, dense_dim):
+        """Give a COO tensor another size and numbers of dimensions; elements stay, so nothing may shrink."""
+        return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim)
+
+    def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
+        """Give a COO tensor another size and numbers of dimensions, and no elements."""
+        return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim, clear=True)
+
+    def resize_as_sparse_(self, other):
+        """Give a COO tensor the size and numbers of dimensions of another."""
+        return CALLBACKS.sparse("resize_")(self, other.shape, other.sparse_dim(), other.dense_dim())
+
+    def smm(self, mat):
+        """The product of a sparse matrix and a dense one, as a sparse matrix."""
+        return CALLBACKS.sparse("smm")(self, mat)
+
+    def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
+        """`beta * self + alpha * mat1 @ mat2`, all of it sparse but `mat2`."""
+        return CALLBACKS.sparse("sspaddmm")(self, mat1, mat2, beta=beta, alpha=alpha)
+
+    # Older names of the conversions.
+    _to_sparse = to_sparse
+    _to_sparse_csr, _to_sparse_csc = to_sparse_csr, to_sparse_csc
+    _to_sparse_bsr, _to_sparse_bsc = to_sparse_bsr, to_sparse_bsc

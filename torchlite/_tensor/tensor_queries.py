@@ -1,0 +1,216 @@
+"""Small functions of PyTorch's top level that are no ops: questions about tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._dispatch import call
+from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
+from .._dispatch.interceptors import call_torch_function, find_torch_function_override
+from .._dispatch.type_promotion import result_dtype
+from .._types.dtypes import dtype
+from .._types.layouts import Size
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether the object is a Tensor."""
+    return isinstance(obj, call.Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether the object is a storage."""
+    from .typed_storage import is_storage
+
+    return is_storage(obj)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the tensor's dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the tensor's dtype is a complex one."""
+    return input.is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's dtype has negative values."""
+    return input.is_signed()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of the tensor's device; -1 on the CPU."""
+    return input.get_device()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Always False: conjugates are computed."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> bool:
+    """Always False: negatives are computed."""
+    return input.is_neg()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor carries the mark of inference mode (never)."""
+    return input.is_inference()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a one-element tensor is not zero. RuntimeError for other sizes."""
+    if input.numel() != 1:
+        raise RuntimeError(
+            "Boolean value of Tensor with no values is ambiguous"
+            if not input.numel()
+            else "Boolean value of Tensor with more than one value is ambiguous"
+        )
+    return bool(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return input.shape == other.shape
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def typename(obj: Any) -> str:
+    """The full name of a class or function, else of an object's type; of a tensor such as "torch.FloatTensor"."""
+    if isinstance(obj, call.Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") and hasattr(obj, "__module__") else type(obj)
+    return f"{named.__module__ or 'builtins'}.{named.__qualname__}".removeprefix("builtins.")
+
+
+def result_type(*arrays_and_dtypes, **named) -> dtype:
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
+    it names `tensor1` and `tensor2`). TypeError for anything else.
+
+    >>> import torchlite as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    >>> torch.result_type(torch.int8, torch.int16, torch.uint8)
+    torch.int16
+    """
+    values = [*arrays_and_dtypes, *(named.pop(name) for name in ("tensor1", "tensor2", "other") if name in named)]
+    if named:
+        raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
+    if not values:
+        raise TypeError('result_type() missing 2 required positional arguments: "tensor1", "tensor2"')
+    return result_dtype(values)
+
+
+def broadcast_shapes(*shapes_) -> Size:
+    """The shape that tensors of these shapes broadcast to. RuntimeError when there is none."""
+    wanted = [(s,) if isinstance(s, int) else tuple(s) for s in shapes_]
+    common = [1] * max(map(len, wanted), default=0)
+    for index, shape in enumerate(wanted):
+        for place in range(-1, -1 - len(shape), -1):
+            if shape[place] not in (1, common[place]) and common[place] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[place]} at {place}! Mismatching argument at "
+                    f"index {index} had {shape}; but expected shape should be broadcastable to {common}"
+                )
+            common[place] = common[place] if shape[place] == 1 else shape[place]
+    if min(common, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension ({min(common)}): ({min(common)})")
+    return Size(common)
+
+
+def set_default_tensor_type(t) -> None:
+    """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
+    type or its name.
+    """
+    from .._types.devices import set_default_device
+    from .._types.dtypes import set_default_dtype
+    from .legacy_types import device_and_dtype_of
+
+    found = device_and_dtype_of(t)
+    if found is None or not found[1].is_floating_point:
+        raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
+    where, d = found
+    set_default_dtype(d)
+    set_default_device(None if where == "cpu" else where)
+
+
+def _assert(condition, message) -> None:
+    """`assert condition, message` as a function: AssertionError where the condition (a tensor of one element, maybe)
+    does not hold.
+    """
+    if condition.__class__ is not bool and find_torch_function_override((condition,)) is not None:
+        call_torch_function(_assert, (condition,), (condition, message), {})
+    elif not condition:
+        raise AssertionError(message)
+
+
+def _shape_as_tensor(self: Any) -> Any:
+    """The shape as a tensor of int64 on the CPU."""
+    from .creation import tensor
+
+    return tensor(tuple(self.shape))
+
+
+def _cast_Byte(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `byte()` gives it."""
+    return self.byte()
+
+
+def _cast_Char(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `char()` gives it."""
+    return self.char()
+
+
+def _cast_Short(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `short()` gives it."""
+    return self.short()
+
+
+def _cast_Int(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `int()` gives it."""
+    return self.int()
+
+
+def _cast_Long(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `long()` gives it."""
+    return self.long()
+
+
+def _cast_Half(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `half()` gives it."""
+    return self.half()
+
+
+def _cast_Float(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `float()` gives it."""
+    return self.float()
+
+
+def _cast_Double(self: Any, non_blocking: bool = False) -> Any:
+    """The tensor as `double()` gives it."""
+    return self.double()
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of a softmax's input, from that of its output and the output."""
+    products = grad_output * output
+    return (products - output * products.sum(dim, keepdim=True)).to(input_dtype)
+
+
+class AcceleratorError(RuntimeError):
+    """What went wrong on a device; `error_code` is the device's number for it, where it has one."""
+
+    error_code = 0
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor lies on several machines: none does."""
+    return False

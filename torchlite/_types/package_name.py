@@ -1,0 +1,24 @@
+"""The name that the package goes by: "torchlite", and "torch" once a program has asked for it (`as_torch`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def package_name() -> str:
+    """The package's name at present.
+
+    >>> root()
+    'torchlite'
+    """
+    return __name__.partition(".")[0]
+
+
+def is_torchlite_object(thing: Any) -> bool:
+    """Whether a class or function (or the module of that name) belongs to torchlite's front end.
+
+    >>> is_ours("torchlite.nn"), is_ours(dict)
+    (True, False)
+    """
+    module = thing if isinstance(thing, str) else getattr(thing, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] in ("torchlite", package_name())

@@ -1,0 +1,54 @@
+"""What stays out: names that programs find, and that refuse in one sentence when they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# By the beginning of the name after "torch.", why.
+_REASONS = {
+    "quantize_": "quantised tensors stay out",
+    "dequantize": "quantised tensors stay out",
+    "qscheme": "quantised tensors stay out",
+    "q_": "quantised tensors stay out",
+    "int_repr": "quantised tensors stay out",
+    "to_mkldnn": "no tensor has the layout of MKL-DNN",
+    "to_padded_tensor": "nested tensors stay out",
+    "index": "first-class dimensions (functorch.dim) stay out",
+    "compiler": "nothing is compiled yet",
+    "masked": "masked tensors stay out (torch.masked has the reductions)",
+    "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
+    "distributed.pipelining": "a forward beside a backward in one rank needs two streams of a GPU",
+    "distributed": "it is not built yet",
+    "autograd": "it belongs to what PyTorch has removed",
+}
+
+
+class UnsupportedFunction:
+    """Stands for a function that is not there: NotImplementedError when it is called."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name.rpartition(".")[2]
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        short = self._name.removeprefix("torch.").removeprefix("Tensor.")
+        why = next((text for start, text in _REASONS.items() if short.startswith(start)), "it stays out")
+        raise NotImplementedError(f"torchlite has no {self._name}: {why}")
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which torchlite has not>"
+
+
+def unsupported_function(name: str) -> UnsupportedFunction:
+    """What stands under a public name that stays out.
+
+    >>> from torchlite._types.unsupported import refusing
+    >>> refusing("torch.quantize_per_tensor")()
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out
+    """
+    return UnsupportedFunction(name)

@@ -1,0 +1,112 @@
+"""`gradcheck` of forward mode: directional derivatives against central differences, alone and many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._dispatch.callbacks import CALLBACKS
+from .._tensor import Tensor
+from .._tensor.creation import tensor
+from .forward_ad import dual_level, make_dual, unpack_dual
+
+Fail = Callable[[str], Exception]
+
+
+def _differentiable(function, inputs) -> list[Tensor]:
+    found = function(*inputs)
+    found = (found,) if isinstance(found, Tensor) else tuple(found)
+    return [o for o in found if isinstance(o, Tensor) and o.dtype.category >= 2]
+
+
+def jvp_outputs(function, inputs: list, tangents: dict[int, Any]) -> list[Tensor]:
+    """The tangents of the outputs, zeros where there is none."""
+    with dual_level():
+        duals = [make_dual(x, tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
+        pairs = [unpack_dual(o) for o in _differentiable(function, duals)]
+        return [p.primal.detach().new_zeros(p.primal.shape) if p.tangent is None else p.tangent for p in pairs]
+
+
+def _numbers(value: Tensor) -> np.ndarray:
+    return value.detach().numpy(force=True)
+
+
+class ForwardCheck:
+    """The checks of one function at some inputs, of which those at `wanted` are differentiated by."""
+
+    def __init__(self, function, inputs, wanted: list[int], eps: float, atol: float, rtol: float, fail: Fail):
+        self.function, self.wanted, self.eps, self.fail = function, wanted, eps, fail
+        self.inputs = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
+        self.atol, self.rtol = atol, rtol
+
+    def _like(self, position: int, values: Any) -> Any:
+        x = self.inputs[position]
+        return tensor(values, dtype=x.dtype, device=x.device)
+
+    def _random(self, position: int, rng) -> Any:
+        x = self.inputs[position]
+        values = rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)
+        return self._like(position, values)
+
+    def check_against_differences(self, directions: Callable[[int], Any]) -> None:
+        """Compare with central differences in the directions of each input."""
+        for position in self.wanted:
+            for u in directions(position):
+                found = jvp_outputs(self.function, self.inputs, {position: self._like(position, u)})
+                step = self._like(position, u * self.eps)
+                ends = [
+                    [_numbers(o) for o in _differentiable(self.function, self._moved(position, sign * step))]
+                    for sign in (1, -1)
+                ]
+                for number, (tangent, high, low) in enumerate(zip(found, *ends, strict=True)):
+                    slope = (high - low) / (2 * self.eps)
+                    if not np.allclose(slope, _numbers(tangent), atol=self.atol, rtol=self.rtol):
+                        raise self.fail(
+                            f"Jacobian computed with forward mode mismatch for output {number} with respect to input "
+                            f"{position},\nnumerical:{slope}\nanalytical:{_numbers(tangent)}\n"
+                        )
+
+    def _moved(self, position: int, step: Any) -> list:
+        return [x + step if i == position else x for i, x in enumerate(self.inputs)]
+
+    def without_tangents(self, rng) -> None:
+        """An input without a tangent counts as one whose tangent is zero."""
+        for position in self.wanted:
+            mine = {position: self._random(position, rng)}
+            zeros = {i: self._like(i, np.zeros(self.inputs[i].shape)) for i in self.wanted}
+            whole = jvp_outputs(self.function, self.inputs, zeros | mine)
+            if len(self.wanted) > 1:
+                for a, b in zip(whole, jvp_outputs(self.function, self.inputs, mine), strict=True):
+                    if not np.allclose(_numbers(a), _numbers(b), equal_nan=True):
+                        raise self.fail(
+                            "Expected the forward gradients to be the same whether an input has no tangent or one of "
+                            f"zeros; input {position} alone had one"
+                        )
+
+    def at_once(self, rng) -> None:
+        """Two tangents by `vmap` are each by itself."""
+        for position in self.wanted:
+            x = self.inputs[position]
+            both = [self._random(position, rng) for _ in range(2)]
+            apart = [jvp_outputs(self.function, self.inputs, {position: u}) for u in both]
+
+            def one(u, position=position):
+                return tuple(jvp_outputs(self.function, self.inputs, {position: u}))
+
+            batch = tensor(np.stack([_numbers(u) for u in both]), dtype=x.dtype, device=x.device)
+            try:
+                together = CALLBACKS.vmap(one)(batch)
+            except RuntimeError as error:
+                raise self.fail(
+                    f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over the tangents of "
+                    "forward mode (check_batched_forward_grad=True)"
+                ) from error
+            for number, made in enumerate(together):
+                for row, expected in zip(made, apart, strict=True):
+                    if not np.allclose(_numbers(row), _numbers(expected[number])):
+                        raise self.fail(
+                            f"For output {number} and input {position}: the tangents computed by vmap differ from "
+                            "those computed one by one"
+                        )

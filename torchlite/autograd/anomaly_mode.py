@@ -1,0 +1,118 @@
+"""Anomaly detection: an error in backward points at the forward line, and NaN gradients are errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+
+from .._dispatch.dispatch_state import GLOBALS
+from .hook_runner import CURRENT_PASSES
+
+_state = {"on": False, "nan": True}
+
+
+class _Trace(list):
+    """The lines of a traceback; `parent` is the node whose backward made the node, if one did."""
+
+    parent = None
+
+
+def _record_traceback(node) -> None:
+    node._trace = _Trace(line for line in traceback.format_stack(sys._getframe(1)) if "<torchlite op" not in line)
+    if CURRENT_PASSES.runs:
+        node._trace.parent = CURRENT_PASSES.runs[-1].node
+
+
+def _set_mode(on: bool, check_nan: bool) -> None:
+    _state.update(on=on, nan=check_nan)
+    GLOBALS["NODE_CREATED_HOOK"] = _record_traceback if on else None
+
+
+class detect_anomaly:
+    """Inside, each recorded op remembers where it was called; an error or a NaN in its backward shows that place. Slow:
+    for debugging.
+    """
+
+    def __init__(self, check_nan: bool = True):
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
+            stacklevel=2,
+        )
+        self.check_nan = check_nan
+
+    def __enter__(self):
+        self.before = dict(_state)
+        _set_mode(True, self.check_nan)
+
+    def __exit__(self, *exc):
+        _set_mode(self.before["on"], self.before["nan"])
+
+
+class set_detect_anomaly:
+    """Turn anomaly detection on or off; as a context manager, for the block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.before = dict(_state)
+        _set_mode(mode, check_nan)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        _set_mode(self.before["on"], self.before["nan"])
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
+    return _state["on"]
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether it looks for NaN."""
+    return _state["nan"]
+
+
+def run_checked(run, node, g):
+    """Run a node; on an error or a NaN say which forward line made it."""
+    try:
+        grads = node._run(run, g) if node._is_custom else run.mode.run(node, g)
+    except Exception:
+        _warn_of_forward(node)
+        raise
+    if _state["nan"]:
+        for i, item in enumerate(grads):
+            for part in item if item.__class__ in (tuple, list) else (item,):
+                if part is not None and _has_nan(run, node._table, part):
+                    _warn_of_forward(node)
+                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+    return grads
+
+
+def _has_nan(run, table, g) -> bool:
+    tensor = run.mode.tensor(table, g)
+    return bool(tensor.detach().isnan().any())
+
+
+def _warn_of_forward(node) -> None:
+    """Warn of the place, and of those that led to it; where warnings are errors, on stderr, since an error is on its
+    way already.
+    """
+    name, none = node.name(), "No forward pass information available. Enable detect anomaly during forward pass for "
+    text = f"Error detected in {name}. "
+    while node is not None:
+        if node._trace is None:
+            _warn(f"{text}{none}more information.")
+            return
+        _warn(f"{text}Traceback of forward call that caused the error:\n{''.join(node._trace)}")
+        node = node._trace.parent
+        if node is not None:
+            text = f"\n\nPrevious calculation was induced by {node.name()}. "
+
+
+def _warn(text: str) -> None:
+    try:
+        warnings.warn(text, stacklevel=4)
+    except Warning:
+        print(text, file=sys.stderr)

@@ -1,0 +1,204 @@
+"""`backward` and `grad`: the ways into the engine."""
+
+from __future__ import annotations
+
+from .._dispatch.public_functions import torch
+from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.callbacks import CALLBACKS
+from .._tensor import Tensor
+from .gradient_edge import GradientEdge
+
+
+def _tuple(value):
+    if value.__class__ is tuple:
+        return value
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+
+
+def _run_backward(*arguments, **keywords):
+    """The engine's `run_backward`, put here when the engine is loaded: by the first backward."""
+    from .engine import run_backward
+
+    globals()["_run"] = run_backward
+    return run_backward(*arguments, **keywords)
+
+
+def _check_inputs(inputs, words: str) -> None:
+    for item in inputs:
+        if isinstance(item, GradientEdge):
+            continue
+        if not isinstance(item, Tensor):
+            raise TypeError(words.format(type(item).__name__))
+        if not item.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add to the `.grad` of the graph's leaves the gradient of the tensors.
+
+    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
+    `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the graph
+    saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no history, or
+    when the graph was freed by an earlier backward.
+    """
+    if MODE.transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
+    tensors = _tuple(tensors)
+    grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"Mismatch in number of grads: got {len(tensors)} tensors and {len(grads)} gradients")
+    if inputs is not None:
+        inputs = _tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    retain = create_graph if retain_graph is None else retain_graph
+    if GLOBALS["DISPATCHES"]:
+        tensors, grads = _unwrap_roots(tensors, grads)
+        inputs = inputs and tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
+    _run_backward(tensors, grads, retain, create_graph, inputs=inputs)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of the outputs in respect of the inputs, as a tuple.
+
+    RuntimeError when an input does not require grad, or was not used and neither `allow_unused` nor `materialize_grads`
+    is set.
+
+    >>> import torchlite as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> g, = torch.autograd.grad(x ** 3, x, create_graph=True)
+    >>> torch.autograd.grad(g, x)
+    (tensor(18.),)
+    """
+    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    if is_grads_batched:
+        return _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
+    if MODE.transforms and any(isinstance(t, Tensor) and t._level is not None for t in (*outputs, *inputs)):
+        raise RuntimeError(
+            "element 0 of tensors does not require grad and does not have a grad_fn: inside vmap it stands for one "
+            "example of a batch. Please use torch.func.grad or torch.func.vjp"
+        )
+    _check_inputs(inputs, "grad requires Tensors as inputs, but got {0}")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    retain = create_graph if retain_graph is None else retain_graph
+    if GLOBALS["DISPATCHES"]:
+        outputs, grads = _unwrap_roots(outputs, grads)
+        ends = tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
+        found = _run_backward(outputs, grads, retain, create_graph, inputs=ends, accumulate=False)
+        found = [g if end is t else t._of_graph(g) for t, end, g in zip(inputs, ends, found, strict=True)]
+    else:
+        found = _run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+    if not (allow_unused or materialize_grads) and any(g is None for g in found):
+        unused = next(i for i, g in enumerate(found) if g is None)
+        raise RuntimeError(
+            f"The differentiated Tensor at index {unused} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    if materialize_grads:
+        found = [_zero_grad(i, create_graph) if g is None else g for g, i in zip(found, inputs, strict=True)]
+    return tuple(found)
+
+
+def _unwrap_roots(tensors, grads):
+    """Roots and their gradients with what stands in the graph for those of a class that takes records."""
+    pairs = [
+        (t._root(g) if getattr(t, "_takes_records", False) else (t, g)) for t, g in zip(tensors, grads, strict=True)
+    ]
+    return tuple(t for t, _ in pairs), tuple(g for _, g in pairs)
+
+
+def _zero_grad(item, requires_grad: bool):
+    """A gradient of zeros for an input that was not used."""
+    if isinstance(item, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    return torch.zeros_like(item, requires_grad=requires_grad)
+
+
+def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
+    """The gradients for a batch of first gradients."""
+    given = [i for i, g in enumerate(grads) if g is not None]
+    used: list[bool] = []
+
+    def one(*parts):
+        by_place = dict(zip(given, parts, strict=True))
+        found = grad(
+            outputs,
+            inputs,
+            [by_place.get(i) for i in range(len(outputs))],
+            True,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )
+        used[:] = [g is not None for g in found]
+        return tuple(g for g in found if g is not None)
+
+    made = iter(CALLBACKS.vmap(one)(*(grads[i] for i in given)))
+    return tuple(next(made) if is_used else None for is_used in used)
+
+
+def _run_node(node, grads):
+    from .engine import run_node
+
+    return run_node(node, grads)
+
+
+def _saved_value(node, name: str):
+    from .saved_tensors import saved_value
+
+    return saved_value(node, name)
+
+
+def _saved_names(node) -> list[str]:
+    from .saved_tensors import saved_names
+
+    return saved_names(node)
+
+
+def _tangents_shown(tensor) -> list:
+    from ._tangents import visible_tangents
+
+    return visible_tangents(tensor)
+
+
+def _drop_tangents(tensor) -> None:
+    from ._tangents import drop_tangents
+
+    drop_tangents(tensor)
+
+
+def _send_tangents(source, target, function) -> None:
+    from ._tangents import map_tangents
+
+    map_tangents(source, target, function)
+
+
+def _with_tangents(source, target) -> Tensor:
+    from ._tangents import copy_tangents
+
+    return copy_tangents(source, target)
+
+
+CALLBACKS.visible_tangents, CALLBACKS.drop_tangents, CALLBACKS.map_tangents = _tangents_shown, _drop_tangents, _send_tangents
+CALLBACKS.copy_tangents = _with_tangents
+CALLBACKS.backward, CALLBACKS.run_node = backward, _run_node
+CALLBACKS.saved_value, CALLBACKS.saved_names = _saved_value, _saved_names

@@ -1,0 +1,23 @@
+"""Edges of the graph: where a gradient goes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._dispatch.autograd_graph import Node
+
+
+class GradientEdge(NamedTuple):
+    """Where a tensor's gradient goes: output `output_nr` of `node`. `grad` and `backward` take it in a tensor's place.
+
+    >>> import torchlite as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * 2
+    >>> edge = torch.autograd.graph.get_gradient_edge(y)
+    >>> torch.autograd.grad((y * y).sum(), edge)
+    (tensor([4., 4.]),)
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
