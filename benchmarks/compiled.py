@@ -183,13 +183,13 @@ def ops_apart(device: str) -> Iterator[None]:
     if device.startswith("cpu"):
         yield
         return
-    from torchlite_device.machinery import waiting
+    from torchlite_device.core import lazy_fusion
 
-    before, waiting.Waiting.least = waiting.Waiting.least, 1 << 62
+    before, lazy_fusion.LazyQueue.least = lazy_fusion.LazyQueue.least, 1 << 62
     try:
         yield
     finally:
-        waiting.Waiting.least = before
+        lazy_fusion.LazyQueue.least = before
 
 
 def timed(f: Callable, device: str, seconds: float) -> float:

@@ -51,11 +51,11 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--large"):
         from torchlite._dispatch.dispatch_state import GLOBALS
-        from torchlite_engines.choice import choose
+        from torchlite_engines.engine_selection import select_engine
 
         GLOBALS["LARGE"] = 1
-        if choose().engine is not None:
-            choose().engine.least = dict.fromkeys(choose().engine.least, 1)
+        if select_engine().engine is not None:
+            select_engine().engine.least = dict.fromkeys(select_engine().engine.least, 1)
     if config.getoption("--simulate-cuda"):
         from tests.cuda_simulator.driver import Simulated
         from torchlite._dispatch.backend_registry import register_backend

@@ -219,9 +219,9 @@ class Simulator:
         import pyopencl as cl
 
         import torchlite as torch
-        from torchlite_device.machinery import waiting
+        from torchlite_device.core import lazy_fusion
         from torchlite_opencl import device as module
-        from torchlite_opencl import drivers
+        from torchlite_opencl import driver_discovery
         from torchlite_opencl.backend import backend
 
         self.started: set[str] = set()
@@ -229,10 +229,10 @@ class Simulator:
         self.kernels = shipped()
         self.of: dict[int, set[str]] = {}
         self.blocks: list = []
-        waiting.Waiting.least = 256
+        lazy_fusion.LazyQueue.least = 256
         simulated = [d for p in cl.get_platforms() if p.name == "Oclgrind" for d in p.get_devices()]
-        drivers.devices = lambda: simulated  # type: ignore[assignment]
-        drivers.why_not = lambda: ""  # type: ignore[attr-defined]
+        driver_discovery.devices = lambda: simulated  # type: ignore[assignment]
+        driver_discovery.why_not = lambda: ""  # type: ignore[attr-defined]
         build, function, init, start, write = (
             module.Device.build,
             module.Device._function,

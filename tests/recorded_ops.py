@@ -154,13 +154,13 @@ class Ops:
         step its numbers with `capturable`.
         """
         import torchlite as torch
-        from torchlite_device.elements.random import Drawn
+        from torchlite_device.array_ops.random import CapturedDraws
 
         device = self.backend.device(0)
         for name in ("float32", "float64", "float16", "bfloat16"):
             dtype = getattr(torch, name)
             x = torch.full((100,), 0.5, dtype=dtype, device="cuda")
-            device.draws, device.capturing = Drawn(device), True
+            device.draws, device.capturing = CapturedDraws(device), True
             try:
                 for draw in (torch.rand, torch.randn):
                     draw(100, dtype=dtype, device="cuda")

@@ -55,7 +55,7 @@ class Handle:
 
 
 class Driver:
-    """One device, with the methods of `torchlite_cupy/driver.py` that ops need. `programs` are texts, in the order in
+    """One device, with the methods of `torchlite_cupy/cupy_driver.py` that ops need. `programs` are texts, in the order in
     which they came, with their kernels by name.
     """
 
@@ -167,7 +167,7 @@ class Driver:
     def event(self, timing: bool, queue: int) -> Handle:
         return Handle()
 
-    def event_done(self, event: Handle) -> bool:
+    def event_query(self, event: Handle) -> bool:
         return True
 
 

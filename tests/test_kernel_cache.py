@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from torchlite._settings import cache_files, temporary_folders
-from torchlite_cc import build, loading
-from torchlite_device.machinery import binaries
+from torchlite_cc import program_build, shared_library
+from torchlite_device.core import program_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 STRANGER = 65534
 PROGRAM = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
 EVIL = 'extern "C" __attribute__((visibility("default"))) int answer() { return 666; }'
-compiled = pytest.mark.skipif(bool(build.why_not()), reason="no C++ compiler")
+compiled = pytest.mark.skipif(bool(program_build.why_not()), reason="no C++ compiler")
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no user ids here")
 superuser = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 
@@ -37,20 +37,20 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(folder))
     cache_files._warn.cache_clear()
-    binaries._warn.cache_clear()
+    program_cache._warn.cache_clear()
     return folder
 
 
 @pytest.fixture(scope="module")
 def libraries() -> dict[str, bytes]:
-    return {text: build._compiled(text, "a.so") for text in (PROGRAM, EVIL)} if not build.why_not() else {}
+    return {text: program_build._compile_bytes(text, "a.so") for text in (PROGRAM, EVIL)} if not program_build.why_not() else {}
 
 
 def planted(path: Path, data: bytes) -> Path:
     """A file of the cache as whoever knows its form would write it: with a valid digest."""
     for folder in reversed([p for p in path.parents if not p.exists()]):
         folder.mkdir(mode=0o700)
-    path.write_bytes(data + binaries.digest(path.name, data))
+    path.write_bytes(data + program_cache.digest(path.name, data))
     path.chmod(0o600)
     return path
 
@@ -72,10 +72,10 @@ def refuses(path: Path, word: str) -> None:
     """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        assert build.opened(path) is None
+        assert program_build.open_cached(path) is None
         assert cache_files.read(path) is None
-        assert build.load(PROGRAM).answer() == 42
-        assert build.load(PROGRAM).answer() == 42
+        assert program_build.load(PROGRAM).answer() == 42
+        assert program_build.load(PROGRAM).answer() == 42
     assert word in str(told[0].message)
     assert len([w for w in told if "compiled kernels" in str(w.message)]) == 1
 
@@ -88,17 +88,17 @@ def refuses(path: Path, word: str) -> None:
 def test_files_and_folders_are_this_users_alone_whatever_the_umask(cache, mask):
     before = os.umask(mask)
     try:
-        binaries.store(binaries.folder("opencl") / ("ab" * 32), b"binary")
-        cache_files.write(binaries.folder("cc") / "ab" / "a.so", b"library")
+        program_cache.store(program_cache.program_folder("opencl") / ("ab" * 32), b"binary")
+        cache_files.write(program_cache.program_folder("cc") / "ab" / "a.so", b"library")
     finally:
         os.umask(before)
     assert modes(cache) == {("folder", 0o700), ("file", 0o600)}
-    assert binaries.load(binaries.folder("opencl") / ("ab" * 32)) == b"binary"
+    assert program_cache.load(program_cache.program_folder("opencl") / ("ab" * 32)) == b"binary"
 
 
 @posix
 def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch):
-    victim, place = tmp_path / "victim", binaries.folder("cc") / "a.so"
+    victim, place = tmp_path / "victim", program_cache.program_folder("cc") / "a.so"
     victim.write_text("untouched")
     cache_files.write(place, b"1")
     monkeypatch.setattr(cache_files.secrets, "token_hex", lambda n: "0" * 16)
@@ -110,7 +110,7 @@ def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch)
 
 @posix
 def test_a_link_in_a_files_place_is_replaced_and_not_followed(cache, tmp_path):
-    victim, place = tmp_path / "victim", binaries.folder("cc") / "a.so"
+    victim, place = tmp_path / "victim", program_cache.program_folder("cc") / "a.so"
     victim.write_text("untouched")
     place.parent.mkdir(parents=True, mode=0o700)
     for folder in (cache, cache / "torchlite", place.parent):
@@ -122,7 +122,7 @@ def test_a_link_in_a_files_place_is_replaced_and_not_followed(cache, tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(cache, monkeypatch):
-    place = binaries.folder("cc") / "a.so"
+    place = program_cache.program_folder("cc") / "a.so"
     cache_files.write(place, b"1")
 
     def full(*arguments, **options):
@@ -135,7 +135,7 @@ def test_a_failed_write_leaves_nothing(cache, monkeypatch):
 
 
 def test_many_threads_write_and_read_one_file(cache):
-    place, contents = binaries.folder("cc") / "a.so", [bytes([n]) * 100_000 for n in range(8)]
+    place, contents = program_cache.program_folder("cc") / "a.so", [bytes([n]) * 100_000 for n in range(8)]
     cache_files.write(place, contents[0])
     wrong = []
 
@@ -173,7 +173,7 @@ def test_several_processes_build_one_program_at_once(cache):
 @pytest.mark.parametrize("which", range(5))
 def test_what_another_user_owns_is_not_loaded(cache, libraries, which):
     """The file, or any folder from the cache's root down."""
-    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     owned = [path, path.parent, path.parent.parent, cache / "torchlite", cache][which]
     os.chown(owned, STRANGER, STRANGER)
     refuses(path, "belongs to another user")
@@ -184,7 +184,7 @@ def test_what_another_user_owns_is_not_loaded(cache, libraries, which):
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720, 0o1777], ids=oct)
 @pytest.mark.parametrize("which", range(4))
 def test_what_others_may_write_is_not_loaded(cache, libraries, which, mode):
-    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     opened = [path, path.parent, path.parent.parent, cache / "torchlite"][which]
     opened.chmod(mode)
     refuses(path, "can be written by others")
@@ -193,26 +193,26 @@ def test_what_others_may_write_is_not_loaded(cache, libraries, which, mode):
 @compiled
 @posix
 def test_a_cache_for_all_is_refused_unless_it_is_sticky(cache, libraries):
-    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     cache.chmod(0o777)
     refuses(path, "can be written by others")
     path.unlink()
     cache.chmod(0o1777)
-    build.load(PROGRAM)
-    assert path.exists() and build.opened(path).answer() == 42
+    program_build.load(PROGRAM)
+    assert path.exists() and program_build.open_cached(path).answer() == 42
 
 
 @compiled
 @superuser
 def test_links_of_others_to_folders_are_not_followed(cache, libraries, tmp_path):
     elsewhere = tmp_path / "elsewhere"
-    planted(elsewhere / "torchlite" / build.path_of(PROGRAM).relative_to(cache / "torchlite"), libraries[EVIL])
+    planted(elsewhere / "torchlite" / program_build.cache_path(PROGRAM).relative_to(cache / "torchlite"), libraries[EVIL])
     cache.symlink_to(elsewhere)
     os.lchown(cache, STRANGER, STRANGER)
-    refuses(build.path_of(PROGRAM), "is a link of another user")
+    refuses(program_build.cache_path(PROGRAM), "is a link of another user")
     cache.unlink()
     cache.symlink_to(elsewhere)  # the user's own link
-    assert build.opened(build.path_of(PROGRAM)).answer() == 666
+    assert program_build.open_cached(program_build.cache_path(PROGRAM)).answer() == 666
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def above(tmp_path, monkeypatch):
 
 def unused(word: str) -> None:
     """Nothing is read from the cache or written to it, one warning says why, and the right program runs."""
-    path = build.path_of(PROGRAM)
+    path = program_build.cache_path(PROGRAM)
     refuses(path, word)
     with pytest.raises(cache_files.NotTrustedError, match=word):
         cache_files.write(path, b"1")
@@ -242,7 +242,7 @@ def test_a_cache_below_another_users_folder_is_not_used(above, libraries, variab
     monkeypatch.delenv("TORCHLITE_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv(variable, str(above / "inner" / "cache"))
-    planted(build.path_of(PROGRAM), libraries[EVIL])
+    planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     os.chown(above, STRANGER, STRANGER)
     unused("belongs to another user")
 
@@ -271,14 +271,14 @@ def test_a_cache_below_another_users_link_is_not_used(above, libraries, tmp_path
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o757], ids=oct)
 @pytest.mark.parametrize("which", ["outer", "inner"])
 def test_a_cache_below_a_folder_that_others_may_write_is_not_used(above, libraries, which, mode):
-    planted(build.path_of(PROGRAM), libraries[EVIL])
+    planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     changed = above if which == "outer" else above / "inner"
     if os.geteuid() and mode == 0o775:
         pytest.skip("the group may be this user's own")
     changed.chmod(mode)
     unused("can be written by others")
     changed.chmod(mode | 0o1000)  # as /tmp
-    assert build.opened(build.path_of(PROGRAM)).answer() == 666
+    assert program_build.open_cached(program_build.cache_path(PROGRAM)).answer() == 666
 
 
 @compiled
@@ -288,21 +288,21 @@ def test_a_users_own_links_above_the_cache_are_followed(above, libraries, tmp_pa
     (tmp_path / "real" / "deep").mkdir(parents=True)
     (above / "one").symlink_to("../real/./deep/../deep")
     (above / "inner").symlink_to(above / "one")
-    build.load(PROGRAM)
+    program_build.load(PROGRAM)
     assert (
-        tmp_path / "real" / "deep" / "cache" / build.path_of(PROGRAM).relative_to(above / "inner" / "cache")
+        tmp_path / "real" / "deep" / "cache" / program_build.cache_path(PROGRAM).relative_to(above / "inner" / "cache")
     ).exists()
-    assert build.opened(build.path_of(PROGRAM)).answer() == 42
+    assert program_build.open_cached(program_build.cache_path(PROGRAM)).answer() == 42
     (above / "inner").unlink()
     (above / "inner").symlink_to("inner")
     with pytest.raises(OSError, match="symbolic links"):
-        cache_files.write(build.path_of(PROGRAM), b"1")
-    assert cache_files.read(build.path_of(PROGRAM)) is None
+        cache_files.write(program_build.cache_path(PROGRAM), b"1")
+    assert cache_files.read(program_build.cache_path(PROGRAM)) is None
 
 
 @posix
 def test_opened_folders_are_closed(above):
-    place = binaries.folder("cc") / "a.so"
+    place = program_cache.program_folder("cc") / "a.so"
     before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         cache_files.write(place, b"1")
@@ -396,28 +396,28 @@ def test_kernels_after_a_process_became_another_user(tmp_path, place):
 @compiled
 @posix
 def test_hard_links_and_fifos_are_not_loaded(cache, libraries, tmp_path):
-    path = planted(build.path_of(PROGRAM), libraries[EVIL])
+    path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     os.link(path, tmp_path / "second")
-    assert build.opened(path) is None
+    assert program_build.open_cached(path) is None
     path.unlink()
     os.mkfifo(path)
-    assert build.opened(path) is None and build.load(PROGRAM).answer() == 42
-    assert build.opened(path).answer() == 42
+    assert program_build.open_cached(path) is None and program_build.load(PROGRAM).answer() == 42
+    assert program_build.open_cached(path).answer() == 42
 
 
 @superuser
 @pytest.mark.parametrize("name", ["opencl", "cuda"])
 def test_binaries_for_devices_of_another_user_are_not_loaded(cache, name):
-    path = binaries.folder(name) / ("ab" * 32)
-    binaries.store(path, b"binary")
+    path = program_cache.program_folder(name) / ("ab" * 32)
+    program_cache.store(path, b"binary")
     (file,) = cache.rglob("*.bin")
     os.chown(file, STRANGER, STRANGER)
     with pytest.warns(UserWarning, match="belongs to another user"):
-        assert binaries.load(path) is None
+        assert program_cache.load(path) is None
     file.parent.chmod(0o777)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        binaries.store(path, b"binary")
+        program_cache.store(path, b"binary")
     assert file.stat().st_uid == STRANGER
 
 
@@ -425,7 +425,7 @@ def test_binaries_for_devices_of_another_user_are_not_loaded(cache, name):
 @superuser
 def test_an_ordinary_user_loads_what_root_made_for_all(cache, libraries, tmp_path):
     """A cache of the administrator's, which users cannot write; one that root owns and all may write is refused."""
-    path = planted(build.path_of(PROGRAM), libraries[PROGRAM])
+    path = planted(program_build.cache_path(PROGRAM), libraries[PROGRAM])
     for folder in (cache, *(p for p in cache.rglob("*") if p.is_dir())):
         folder.chmod(0o755)
     path.chmod(0o644)
@@ -440,7 +440,7 @@ def test_an_ordinary_user_loads_what_root_made_for_all(cache, libraries, tmp_pat
         first = cache_files.read(path) is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            binaries.store(binaries.folder("cc") / "new", b"1")  # a warning, no error
+            program_cache.store(program_cache.program_folder("cc") / "new", b"1")  # a warning, no error
         os.write(write, b"yes" if first else b"no")
         os._exit(0)
     os.waitpid(child, 0)
@@ -455,28 +455,28 @@ def test_an_ordinary_user_loads_what_root_made_for_all(cache, libraries, tmp_pat
 @compiled
 def test_a_file_that_changes_after_its_check_is_not_loaded(cache, libraries, monkeypatch):
     """By a new file of its name, and in its place."""
-    path, original = planted(build.path_of(PROGRAM), libraries[PROGRAM]), loading.loaded
-    evil = libraries[EVIL] + binaries.digest(path.name, libraries[EVIL])
+    path, original = planted(program_build.cache_path(PROGRAM), libraries[PROGRAM]), shared_library.load_bytes
+    evil = libraries[EVIL] + program_cache.digest(path.name, libraries[EVIL])
     for swap in (lambda: path.write_bytes(evil), lambda: cache_files.write(path, evil)):
-        loading._loaded.clear()
+        shared_library._libraries.clear()
         planted(path, libraries[PROGRAM])
 
-        def loaded(data, name, swap=swap):
+        def load_bytes(data, name, swap=swap):
             swap()
             return original(data, name)
 
-        monkeypatch.setattr(loading, "loaded", loaded)
-        assert build.opened(path).answer() == 42
+        monkeypatch.setattr(shared_library, "load_bytes", load_bytes)
+        assert program_build.open_cached(path).answer() == 42
         assert path.read_bytes() == evil
 
 
 @compiled
 def test_a_library_under_anothers_name_is_not_loaded(cache, libraries):
-    data, path = libraries[EVIL], build.path_of(PROGRAM)
-    planted(path, data).write_bytes(data + binaries.digest("other.so", data))
-    assert build.opened(path) is None
+    data, path = libraries[EVIL], program_build.cache_path(PROGRAM)
+    planted(path, data).write_bytes(data + program_cache.digest("other.so", data))
+    assert program_build.open_cached(path) is None
     path.write_bytes(data + hashlib.sha256(data).digest())
-    assert build.opened(path) is None and build.load(PROGRAM).answer() == 42
+    assert program_build.open_cached(path) is None and program_build.load(PROGRAM).answer() == 42
 
 
 @compiled
@@ -485,7 +485,7 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
     lengths = sorted({0, 1, 15, 16, 63, 64, 4096, 8192, len(whole) - 1, *range(0, len(whole), 501)})
     code = f"""
         from torchlite_cc import build
-        from torchlite_device.machinery import binaries
+        from torchlite_device.core import binaries
         from torchlite._settings import cache_files, temporary
         path, whole = build.path_of({PROGRAM!r}), build._compiled({PROGRAM!r}, "a.so")
         for length in {lengths}:
@@ -523,36 +523,36 @@ def test_200_damaged_files_are_built_again(cache, libraries):
 @compiled
 def test_whole_libraries_are_told_from_cut_ones(libraries):
     whole, random_ = libraries[PROGRAM], random.Random(34)
-    assert loading.is_whole(whole)
+    assert shared_library.is_complete(whole)
     ends = [struct.unpack_from("<IIQQQQQQ", whole, struct.unpack_from("<Q", whole, 32)[0] + 56 * i) for i in range(20)]
     last = max(s[2] + s[5] for s in ends if s[0] == 1)
-    assert not any(loading.is_whole(whole[: random_.randrange(last)]) for _ in range(500))
+    assert not any(shared_library.is_complete(whole[: random_.randrange(last)]) for _ in range(500))
     for _ in range(2000):  # damaged headers are no error
         data = bytearray(whole)
         data[random_.randrange(64 + 56 * 11)] ^= random_.randrange(1, 256)
-        assert isinstance(loading.is_whole(bytes(data)), bool)
+        assert isinstance(shared_library.is_complete(bytes(data)), bool)
 
 
 @compiled
 def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
     """Also where the descriptors' numbers are given anew, for many."""
-    assert loading.loaded(libraries[PROGRAM], "a.so") is loading.loaded(libraries[PROGRAM], "b.so")
+    assert shared_library.load_bytes(libraries[PROGRAM], "a.so") is shared_library.load_bytes(libraries[PROGRAM], "b.so")
     for number in range(20):
-        data = build._compiled(PROGRAM.replace("42", str(number)), "a.so")
-        assert loading.loaded(data, "a.so").answer() == number
-    assert loading.loaded(libraries[EVIL], "a.so").answer() == 666
+        data = program_build._compile_bytes(PROGRAM.replace("42", str(number)), "a.so")
+        assert shared_library.load_bytes(data, "a.so").answer() == number
+    assert shared_library.load_bytes(libraries[EVIL], "a.so").answer() == 666
 
 
 @compiled
 @pytest.mark.parametrize("refused", ["memory", "loading"])
 def test_without_memory_that_code_runs_from(libraries, monkeypatch, refused):
-    monkeypatch.setattr(loading, "_loaded", {})
+    monkeypatch.setattr(shared_library, "_libraries", {})
 
     def none(*arguments):
         return None
 
-    monkeypatch.setattr(loading, "_memory" if refused == "memory" else "_from_memory", none)
-    assert loading.loaded(libraries[PROGRAM], "a.so").answer() == 42
+    monkeypatch.setattr(shared_library, "_sealed_memfd" if refused == "memory" else "_load_from_memfd", none)
+    assert shared_library.load_bytes(libraries[PROGRAM], "a.so").answer() == 42
     assert stat.S_IMODE(os.stat(temporary_folders.process_folder()).st_mode) == 0o700
 
 
@@ -561,7 +561,7 @@ def test_a_cache_that_cannot_be_written_still_builds(cache, tmp_path, monkeypatc
     (tmp_path / "file").touch()
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.warns(UserWarning, match="cannot be kept"):
-        assert build.load(PROGRAM).answer() == 42
+        assert program_build.load(PROGRAM).answer() == 42
 
 
 # -- folders of others that torchlite sets ------------------------------------------------------
@@ -570,28 +570,28 @@ def test_a_cache_that_cannot_be_written_still_builds(cache, tmp_path, monkeypatc
 @posix
 def test_caches_of_drivers_that_others_may_write_are_not_used(tmp_path, monkeypatch):
     """PoCL loads libraries from its folder, CuPy binaries from its own."""
-    from torchlite_cupy import presence
-    from torchlite_opencl import drivers
+    from torchlite_cupy import availability
+    from torchlite_opencl import driver_discovery
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "cupy"))
     monkeypatch.setattr(os, "environ", dict(os.environ) | {})
     monkeypatch.delitem(os.environ, "CUPY_CACHE_IN_MEMORY", raising=False)
-    drivers._for_drivers.cache_clear()
+    driver_discovery._driver_environment.cache_clear()
     try:
-        assert drivers._for_drivers() == {}
-        presence._guard_cache()
+        assert driver_discovery._driver_environment() == {}
+        availability._guard_cache()
         assert "CUPY_CACHE_IN_MEMORY" not in os.environ
         (tmp_path / "home" / "pocl").chmod(0o777)
         (tmp_path / "cupy").mkdir()
         (tmp_path / "cupy").chmod(0o777)
-        drivers._for_drivers.cache_clear()
+        driver_discovery._driver_environment.cache_clear()
         with pytest.warns(UserWarning, match="can be written by others"):
-            presence._guard_cache()
+            availability._guard_cache()
         with pytest.warns(UserWarning, match="can be written by others"):
-            found = drivers._for_drivers()
-        assert found == {"POCL_CACHE_DIR": str(drivers.cache_folder() / "pocl")}
+            found = driver_discovery._driver_environment()
+        assert found == {"POCL_CACHE_DIR": str(driver_discovery.cache_folder() / "pocl")}
         assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
     finally:
-        drivers._for_drivers.cache_clear()
+        driver_discovery._driver_environment.cache_clear()

@@ -32,9 +32,9 @@ def other(where):
 
 @pytest.fixture
 def counts():
-    from torchlite_device.machinery import transfer
+    from torchlite_device.core import host_transfer
 
-    return transfer.COUNTS
+    return host_transfer.TRANSFER_COUNTS
 
 
 def values(dtype="float32", *shape):
@@ -397,20 +397,20 @@ def test_a_training_step_reads_nothing_but_the_loss(where, counts, kind, optimiz
 
 
 def test_mapped_memory(where):
-    from torchlite_device.machinery.transfer import mapped
+    from torchlite_device.core.host_transfer import map_to_host
 
     x = torch.arange(12.0, device=where).reshape(3, 4)
     if not x._data.device.is_cpu:
         with pytest.raises(ValueError, match="CPU devices"):
-            mapped(x._data)
+            map_to_host(x._data)
         return
     y = x + 1
-    with mapped(y[1:]._data) as a:
+    with map_to_host(y[1:]._data) as a:
         assert a.tolist() == [[5, 6, 7, 8], [9, 10, 11, 12]]
-    with mapped(y._data, write=True) as a:
+    with map_to_host(y._data, write=True) as a:
         a *= 2
     assert (y - 1).tolist()[0] == [1, 3, 5, 7]
-    with mapped(torch.zeros(0, 3, device=where)._data) as a:
+    with map_to_host(torch.zeros(0, 3, device=where)._data) as a:
         assert a.shape == (0, 3)
     with pytest.raises(ValueError, match="contiguous"):
-        mapped(y.t()._data)
+        map_to_host(y.t()._data)

@@ -290,10 +290,10 @@ def test_what_is_no_file_in_the_cache_is_not_read(where, tmp_path):
 
 @pytest.mark.parametrize("field, value", [("keep", "ab"), ("devices", {}), ("failed", []), ("keep", {"a": 1})])
 def test_what_is_known_of_drivers_has_its_types(field, value, tmp_path):
-    from torchlite_opencl import drivers
+    from torchlite_opencl import driver_discovery
 
     path = tmp_path / "drivers-1.json"
-    drivers._remember(path, drivers.Survey([], [], {}))
-    assert drivers._remembered(path) is not None
-    drivers._remember(path, drivers.Survey(**{"keep": [], "devices": [], "failed": {}, field: value}))
-    assert drivers._remembered(path) is None
+    driver_discovery._store_probe(path, driver_discovery.ProbeResult([], [], {}))
+    assert driver_discovery._load_probe(path) is not None
+    driver_discovery._store_probe(path, driver_discovery.ProbeResult(**{"keep": [], "devices": [], "failed": {}, field: value}))
+    assert driver_discovery._load_probe(path) is None

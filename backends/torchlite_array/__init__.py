@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 # Ops whose kernel is the namespace's own function.
-DIRECT = {
+NUMPY_NAMES = {
     "add": "add", "sub": "subtract", "mul": "multiply", "neg": "negative", "positive": "positive", "maximum": "maximum",
     "minimum": "minimum", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
     "ge": "greater_equal", "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
@@ -47,7 +47,7 @@ class Namespace(types.ModuleType):
 def bind(runtime: types.ModuleType) -> dict[str, Any]:
     """{op name: kernel} over the functions of an array runtime (`numpy` or `cupy`, or its `Namespace`)."""
     xp = runtime if isinstance(runtime, Namespace) else Namespace(runtime)
-    table: dict[str, Any] = {op: getattr(xp, name) for op, name in DIRECT.items()}
+    table: dict[str, Any] = {op: getattr(xp, name) for op, name in NUMPY_NAMES.items()}
     table.update(bind_package(importlib.import_module(__name__), xp))
     return table
 
@@ -68,7 +68,7 @@ def bind_module(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> d
     from torchlite._dispatch import REGISTRY
 
     table: dict[str, Any] = {}
-    scope = instantiate(module, xp, scopes)
+    scope = rebind_globals(module, xp, scopes)
     for name, value in vars(module).items():
         if name in REGISTRY or name.endswith("_") and name[:-1] in REGISTRY:
             if (
@@ -81,7 +81,7 @@ def bind_module(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> d
     return table
 
 
-def instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
+def rebind_globals(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> dict[str, Any]:
     """A module's globals with functions of its own, in which `xp` is the given namespace; so are the modules that it
     imports from these packages.
     """
@@ -101,5 +101,5 @@ def instantiate(module: types.ModuleType, xp: Any, scopes: dict[str, dict]) -> d
             scope[name] = bound
         elif value.__module__.startswith("torchlite_"):
             origin = importlib.import_module(value.__module__)
-            scope[name] = instantiate(origin, xp, scopes)[value.__name__]
+            scope[name] = rebind_globals(origin, xp, scopes)[value.__name__]
     return scope

@@ -42,7 +42,7 @@ def new_arange(input, start, end, step, dtype):
     return xp.arange(start, end, step, dtype=dtype.np)
 
 
-def _length(start, end, step) -> int:
+def _arange_length(start, end, step) -> int:
     return max(0, math.ceil((end - start) / step))
 
 
@@ -50,7 +50,7 @@ def _arange(start, end, step, dtype):
     if dtype.category < 2:
         return xp.arange(start, end, step, dtype="int64").astype(dtype.np, copy=False)
     # PyTorch multiplies in double precision; NumPy adds up a rounded step.
-    values = xp.arange(_length(start, end, step), dtype="float64")
+    values = xp.arange(_arange_length(start, end, step), dtype="float64")
     if step != 1:
         values = values * step
     if start != 0:
@@ -97,17 +97,17 @@ def _identity_matrix(n, m, dtype):
 def _tril_indices(rows, columns, offset, dtype):
     out = xp.empty((2, tril_size(rows, columns, offset)), dtype=dtype.np)
     row = xp.arange(min(max(-offset, 0), rows), rows if columns else 0)
-    return _filled_pairs(out, row, 0 * row, xp.minimum(row + offset + 1, columns))
+    return _fill_index_pairs(out, row, 0 * row, xp.minimum(row + offset + 1, columns))
 
 
 def _triu_indices(rows, columns, offset, dtype):
     out = xp.empty((2, rows * columns - tril_size(rows, columns, offset - 1)), dtype=dtype.np)
     row = xp.arange(min(max(columns - offset, 0), rows) if columns else 0)
     first = xp.maximum(row + offset, 0)
-    return _filled_pairs(out, row, first, columns - first)
+    return _fill_index_pairs(out, row, first, columns - first)
 
 
-def _filled_pairs(out, row, first, count):
+def _fill_index_pairs(out, row, first, count):
     """Write rows and columns of elements: of each row so many, from its first on."""
     ends = xp.cumsum(count)
     out[0] = xp.repeat(row, count)

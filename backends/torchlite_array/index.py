@@ -23,10 +23,10 @@ def _index(input, index):
     try:
         return input[index]
     except IndexError as error:
-        raise _explained(input, index, error) from None
+        raise _index_error(input, index, error) from None
 
 
-def _explained(input, index, error):
+def _index_error(input, index, error):
     """PyTorch's words for an advanced index that does not fit."""
     axis, shapes = 0, []
     for item in index:
@@ -79,12 +79,12 @@ def add_rows(out, rows, values):
         for row, value in zip(rows.tolist(), values, strict=True):
             target = out[row]
             target += value
-    elif inner < 128 or not _add_in_rounds(out, rows, values):
+    elif inner < 128 or not _add_rows_by_rank(out, rows, values):
         places = rows[:, None] * inner + xp.arange(inner)
         xp.add.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
 
 
-def _add_in_rounds(out, rows, values):
+def _add_rows_by_rank(out, rows, values):
     """Round r adds the (r+1)th value of every row, so no round has a row twice. False, and nothing done, when that
     would take too many rounds.
     """
@@ -149,16 +149,16 @@ def _setitem_(input, index, value):
     try:
         input[index] = value
     except IndexError as error:
-        raise _explained(input, index, error) from None
+        raise _index_error(input, index, error) from None
     except ValueError as error:
         if not input.flags.writeable:
             raise RuntimeError(f"the tensor lies in memory of NumPy that may not be written: {error}") from None
         raise RuntimeError(
-            _does_not_fit(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
+            _broadcast_error(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
         ) from None
 
 
-def _does_not_fit(target, shape, advanced):
+def _broadcast_error(target, shape, advanced):
     if advanced:
         return f"shape mismatch: value tensor of shape {shape} cannot be broadcast to indexing result of shape {target}"
     lead = len(target) - len(shape)

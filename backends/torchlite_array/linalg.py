@@ -33,12 +33,12 @@ def _complex_dtype(a):
     return a.dtype if a.dtype.kind == "c" else xp.complex64 if a.dtype == xp.float32 else xp.complex128
 
 
-def _size(a):
+def _abs1(a):
     """|re| + |im|: what LAPACK compares when it looks for a complex pivot."""
     return xp.abs(a.real) + xp.abs(a.imag) if a.dtype.kind == "c" else xp.abs(a)
 
 
-def _flat(a):
+def _flat_batch_copy(a):
     """A fresh copy with one batch dimension."""
     batch = 1
     for n in a.shape[:-2]:
@@ -64,7 +64,7 @@ def _factor_panel(a, start, stop, pivots, info):
     """Unblocked LU of the columns start..stop of a batch, in place; rows are exchanged over the whole width."""
     batch = xp.arange(a.shape[0])
     for j in range(start, stop):
-        chosen = j + xp.argmax(_size(a[:, j:, j]), axis=1)
+        chosen = j + xp.argmax(_abs1(a[:, j:, j]), axis=1)
         pivots[:, j] = chosen + 1
         if (chosen != j).any():
             _swap_rows(a, batch, j, chosen)
@@ -79,7 +79,7 @@ def _factor_panel(a, start, stop, pivots, info):
 
 def _lu_core(input):
     """Packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot, from 1, or 0)."""
-    a = _flat(input)
+    a = _flat_batch_copy(input)
     m, n = a.shape[-2:]
     k = min(m, n)
     pivots = xp.zeros((a.shape[0], k), dtype=xp.int32)
@@ -100,7 +100,7 @@ def _pivots_to_permutation(pivots, size):
     flat = (
         pivots.reshape((-1, pivots.shape[-1]))
         if pivots.size
-        else pivots.reshape((_count(pivots.shape[:-1]), pivots.shape[-1]))
+        else pivots.reshape((_numel(pivots.shape[:-1]), pivots.shape[-1]))
     )
     order = xp.broadcast_to(xp.arange(size), (flat.shape[0], size)).copy()
     batch = xp.arange(flat.shape[0])
@@ -117,7 +117,7 @@ def _pivots_to_permutation(pivots, size):
     return order.reshape((*pivots.shape[:-1], size))
 
 
-def _count(shape):
+def _numel(shape):
     n = 1
     for length in shape:
         n *= length
@@ -157,8 +157,8 @@ def _substitute(a, b, upper, unit):
 def _triangular_core(A, B, upper, unitriangular):
     """x of A x = B for triangular A, batch dimensions broadcast. A zero on the diagonal gives infinities."""
     batch = xp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-    b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_count(batch), *B.shape[-2:])), copy=True)
-    a = xp.broadcast_to(A, (*batch, *A.shape[-2:])).reshape((_count(batch), *A.shape[-2:]))
+    b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_numel(batch), *B.shape[-2:])), copy=True)
+    a = xp.broadcast_to(A, (*batch, *A.shape[-2:])).reshape((_numel(batch), *A.shape[-2:]))
     with xp.errstate(all="ignore"):
         _substitute(a, b, upper, unitriangular)
     return b.reshape((*batch, *B.shape[-2:]))
@@ -239,12 +239,12 @@ def _cholesky_core(input):
             return result, info
     except xp.linalg.LinAlgError:
         pass
-    result = lower.reshape((_count(input.shape[:-2]), *input.shape[-2:])).copy()
-    info = _cholesky_of_each(result)
+    result = lower.reshape((_numel(input.shape[:-2]), *input.shape[-2:])).copy()
+    info = _cholesky_columnwise(result)
     return result.reshape(input.shape), info.reshape(input.shape[:-2])
 
 
-def _cholesky_of_each(a):
+def _cholesky_columnwise(a):
     """Cholesky of a batch of matrices in place, column by column, where some may have no factor: they stay as they are
     from the column on that has no root. Returns the order of the first minor that is not positive, or 0.
     """
@@ -280,7 +280,7 @@ def _qr_core(input, mode):
 
 def geqrf(input):
     """R above the diagonal, the Householder vectors below it, and their scales tau, as LAPACK's geqrf gives them."""
-    a = _flat(input)
+    a = _flat_batch_copy(input)
     m, n = a.shape[-2:]
     k = min(m, n)
     tau = xp.zeros((a.shape[0], k), dtype=a.dtype)
@@ -353,18 +353,18 @@ def _svdvals_core(input):
 
 # --- LDL ------------------------------------------------------------------------------------------
 
-_GROWTH = (1 + 17**0.5) / 8
+_BUNCH_KAUFMAN_ALPHA = (1 + 17**0.5) / 8
 
 
 def _ldl_factor_core(input, hermitian):
     """Bunch-Kaufman factors of the lower triangle, packed as LAPACK's sytrf/hetrf does: D and L in one array, pivots
     (negative for 2x2 blocks), info.
     """
-    a = _flat(xp.tril(input))
+    a = _flat_batch_copy(xp.tril(input))
     pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
     info = xp.zeros((a.shape[0],), dtype=xp.int32)
     for b in range(a.shape[0]):
-        info[b] = _ldl_one(a[b], pivots[b], hermitian and a.dtype.kind == "c")
+        info[b] = _ldl_unbatched(a[b], pivots[b], hermitian and a.dtype.kind == "c")
     batch = input.shape[:-2]
     return a.reshape(input.shape), pivots.reshape(input.shape[:-1]), info.reshape(batch)
 
@@ -372,23 +372,23 @@ def _ldl_factor_core(input, hermitian):
 def _ldl_pivot(a, k, hermitian):
     """Bunch and Kaufman's choice at column k: (the row to bring up, the size of the block)."""
     n = a.shape[0]
-    diagonal = abs(a[k, k].real) if hermitian else _size(a[k, k])
+    diagonal = abs(a[k, k].real) if hermitian else _abs1(a[k, k])
     if k + 1 == n:
         return k, 1, diagonal == 0
-    below = _size(a[k + 1 :, k])
+    below = _abs1(a[k + 1 :, k])
     row = k + 1 + int(xp.argmax(below))
     largest = below[row - k - 1]
     if max(diagonal, largest) == 0:
         return k, 1, True
-    if diagonal >= _GROWTH * largest:
+    if diagonal >= _BUNCH_KAUFMAN_ALPHA * largest:
         return k, 1, False
-    others = _size(a[row, k:row]).max()
+    others = _abs1(a[row, k:row]).max()
     if row + 1 < n:
-        others = max(others, _size(a[row + 1 :, row]).max())
-    if diagonal >= _GROWTH * largest * (largest / others):
+        others = max(others, _abs1(a[row + 1 :, row]).max())
+    if diagonal >= _BUNCH_KAUFMAN_ALPHA * largest * (largest / others):
         return k, 1, False
-    here = abs(a[row, row].real) if hermitian else _size(a[row, row])
-    return (row, 1, False) if here >= _GROWTH * others else (row, 2, False)
+    here = abs(a[row, row].real) if hermitian else _abs1(a[row, row])
+    return (row, 1, False) if here >= _BUNCH_KAUFMAN_ALPHA * others else (row, 2, False)
 
 
 def _ldl_swap(a, one, other, k, hermitian):
@@ -404,7 +404,7 @@ def _ldl_swap(a, one, other, k, hermitian):
         a[one, k], a[other, k] = a[other, k], a[one, k]
 
 
-def _ldl_one(a, pivots, hermitian):
+def _ldl_unbatched(a, pivots, hermitian):
     n, k, info = a.shape[0], 0, 0
     conj = xp.conj if hermitian else lambda x: x
     while k < n:
@@ -437,15 +437,15 @@ def _ldl_one(a, pivots, hermitian):
 def _ldl_solve_core(LD, pivots, B, hermitian):
     """The solution of A X = B from the packed factors of A."""
     batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    factors = _flat(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
-    order = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape((_count(batch), pivots.shape[-1]))
-    b = _flat(xp.broadcast_to(B, (*batch, *B.shape[-2:])))
+    factors = _flat_batch_copy(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
+    order = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape((_numel(batch), pivots.shape[-1]))
+    b = _flat_batch_copy(xp.broadcast_to(B, (*batch, *B.shape[-2:])))
     for i in range(b.shape[0]):
-        _ldl_solve_one(factors[i], order[i], b[i], hermitian and LD.dtype.kind == "c")
+        _ldl_solve_unbatched(factors[i], order[i], b[i], hermitian and LD.dtype.kind == "c")
     return b.reshape((*batch, *B.shape[-2:]))
 
 
-def _ldl_solve_one(a, pivots, b, hermitian):
+def _ldl_solve_unbatched(a, pivots, b, hermitian):
     conj = xp.conj if hermitian else lambda x: x
     n, k, steps = a.shape[0], 0, []
     while k < n:
@@ -477,7 +477,7 @@ _PADE = (
     64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
     670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
 )  # fmt: skip
-_PADE_REACH = 4.25
+_PADE_RADIUS = 4.25
 
 
 def matrix_exp(input):
@@ -486,12 +486,12 @@ def matrix_exp(input):
         raise TypeError("matrix_exp takes batches of square matrices of floating point or complex numbers")
     if not input.size:
         return input.copy()
-    a = _flat(input)
+    a = _flat_batch_copy(input)
     if a.dtype.itemsize < 4 or a.dtype == xp.float32 or a.dtype == xp.complex64:
         a = a.astype(xp.complex128 if a.dtype.kind == "c" else xp.float64)
     norms = xp.max(xp.sum(xp.abs(a), axis=-2), axis=-1)
     finite = xp.isfinite(norms)
-    halvings = xp.ceil(xp.log2(xp.maximum(xp.where(finite, norms, 0) / _PADE_REACH, 1))).astype(xp.int64)
+    halvings = xp.ceil(xp.log2(xp.maximum(xp.where(finite, norms, 0) / _PADE_RADIUS, 1))).astype(xp.int64)
     with xp.errstate(all="ignore"):
         a = xp.where(finite[:, None, None], a, 0) * (0.5**halvings)[:, None, None]
         result = _pade(a)
@@ -518,7 +518,7 @@ def _pinv_core(input, rtol, atol, hermitian):
     if not input.size:
         return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), dtype=input.dtype)
     with xp.errstate(all="ignore"):
-        u, s, vh = _spectrum(input, hermitian)
+        u, s, vh = _svd_or_eigh(input, hermitian)
         size = xp.abs(s)
         limit = xp.maximum(
             xp.asarray(atol, dtype=size.dtype), xp.asarray(rtol, dtype=size.dtype) * xp.max(size, axis=-1)
@@ -528,7 +528,7 @@ def _pinv_core(input, rtol, atol, hermitian):
         return (_adjoint(vh) * inverse[..., None, :]) @ _adjoint(u)
 
 
-def _spectrum(input, hermitian):
+def _svd_or_eigh(input, hermitian):
     """Singular values and vectors, or eigenvalues and eigenvectors in their place."""
     if not hermitian:
         return xp.linalg.svd(input, full_matrices=False)
@@ -588,19 +588,19 @@ def _cdist_core(x1, x2, p):
     batch = xp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x1, x2 = xp.broadcast_to(x1, (*batch, *x1.shape[-2:])), xp.broadcast_to(x2, (*batch, *x2.shape[-2:]))
     rows, columns, width = x1.shape[-2], x2.shape[-2], x1.shape[-1]
-    if not _count(batch) * rows * columns or not width:
+    if not _numel(batch) * rows * columns or not width:
         return xp.zeros((*batch, rows, columns), dtype=x1.dtype)
     if p == 2 and (rows > 25 or columns > 25):
-        return _euclid_by_product(x1, x2)
+        return _euclidean_by_matmul(x1, x2)
     result = xp.empty((*batch, rows, columns), dtype=x1.dtype)
-    step = max(1, _CHUNK // max(1, _count(batch) * columns * width))
+    step = max(1, _CHUNK // max(1, _numel(batch) * columns * width))
     for start in range(0, rows, step):
         part = x1[..., start : start + step, None, :] - x2[..., None, :, :]
         result[..., start : start + step, :] = vector_norm_core(part, p, (part.ndim - 1,), False)
     return result
 
 
-def _euclid_by_product(x1, x2):
+def _euclidean_by_matmul(x1, x2):
     """|a|^2 - 2 ab + |b|^2 in one matrix product; centred first, so that little is lost to cancellation."""
     centre = xp.mean(x2, axis=-2, keepdims=True)
     x1, x2 = x1 - centre, x2 - centre

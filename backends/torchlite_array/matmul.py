@@ -9,13 +9,13 @@ from torchlite._dispatch.argument_checks import check_bmm, check_matmul_dtypes, 
 xp: Any = None
 
 
-def _narrow(a):
+def _half_to_float(a):
     """Half precision: products are summed in single precision."""
     return a.dtype.itemsize < 4 and a.dtype.kind not in "biu"
 
 
 def _product(a, b):
-    if _narrow(a):
+    if _half_to_float(a):
         return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
     return xp.matmul(a, b)
 

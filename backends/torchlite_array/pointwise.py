@@ -8,7 +8,7 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
-from .shape import like_memory
+from .shape import copy_preserving_strides
 
 xp = np
 
@@ -86,26 +86,26 @@ def minimum(input, other):
     return xp.minimum(input, other)
 
 
-def _ordered(function, input, other, name):
+def _compare(function, input, other, name):
     if _kind(input, other) in "cW":
         raise _not_implemented(f"{name}_cpu", input, other)
     return function(input, other)
 
 
 def lt(input, other):
-    return _ordered(xp.less, input, other, "lt")
+    return _compare(xp.less, input, other, "lt")
 
 
 def le(input, other):
-    return _ordered(xp.less_equal, input, other, "le")
+    return _compare(xp.less_equal, input, other, "le")
 
 
 def gt(input, other):
-    return _ordered(xp.greater, input, other, "gt")
+    return _compare(xp.greater, input, other, "gt")
 
 
 def ge(input, other):
-    return _ordered(xp.greater_equal, input, other, "ge")
+    return _compare(xp.greater_equal, input, other, "ge")
 
 
 def abs(input):
@@ -129,10 +129,10 @@ def conj(input):
 
 
 def real(input):
-    return input.real if input.dtype.kind == "c" else parts(input)[..., 0] if input.dtype.kind == "W" else input
+    return input.real if input.dtype.kind == "c" else complex_as_real_view(input)[..., 0] if input.dtype.kind == "W" else input
 
 
-def parts(input):
+def complex_as_real_view(input):
     """A view of a complex array with a last dimension for the real and the imaginary parts. (complex32 comes from
     ml_dtypes, has the kind "W" and does not know `.real`.)
     """
@@ -178,7 +178,7 @@ def sigmoid(input):
     return xp.reciprocal(out, out=out)
 
 
-def _like(number, array):
+def _as_dtype_of(number, array):
     """A Python number as an array of another one's dtype, where that holds it: quicker in `where`, and right for dtypes
     that NumPy does not know.
     """
@@ -190,9 +190,9 @@ def _like(number, array):
 
 def _where(condition, input, other):
     if not hasattr(input, "dtype"):
-        input = _like(input, other) if hasattr(other, "dtype") else input
+        input = _as_dtype_of(input, other) if hasattr(other, "dtype") else input
     elif not hasattr(other, "dtype"):
-        other = _like(other, input)
+        other = _as_dtype_of(other, input)
     return xp.where(condition if condition.dtype.kind == "b" else condition != 0, input, other)
 
 
@@ -210,4 +210,4 @@ def to(input, dtype):
         return input
     if input.dtype.kind in "cW" and target.kind not in "cWb":
         input = real(input)
-    return like_memory(input, target) if 0 in input.strides else input.astype(target)
+    return copy_preserving_strides(input, target) if 0 in input.strides else input.astype(target)

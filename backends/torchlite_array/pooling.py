@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as xp
 
-from .strides import owner
+from .storage import base_owner
 
 
 def _lowest(dtype):
@@ -16,7 +16,7 @@ def _lowest(dtype):
     return -math.inf
 
 
-def _single(x):
+def _half_to_float(x):
     """Half precision is computed in single."""
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
@@ -42,29 +42,29 @@ def _sizes(x, kernel, stride, padding, dilation, ceil_mode):
     return size, out
 
 
-def _along(ndim, axis, where):
+def _axis_index(ndim, axis, where):
     return (slice(None),) * (ndim - 1 if axis < 0 else axis) + (where,)
 
 
-def _widened(x, axis, before, after, value):
+def _pad_axis(x, axis, before, after, value):
     """`x` with `before` and `after` places of `value` around it on one axis."""
     if before <= 0 and after <= 0:
         return x
     after = max(after, 0)
     n = x.shape[axis]
     out = xp.empty((*x.shape[:axis], before + n + after, *x.shape[axis + 1 :]), x.dtype)
-    out[_along(x.ndim, axis, slice(0, before))] = value
-    out[_along(x.ndim, axis, slice(before + n, None))] = value
-    out[_along(x.ndim, axis, slice(before, before + n))] = x
+    out[_axis_index(x.ndim, axis, slice(0, before))] = value
+    out[_axis_index(x.ndim, axis, slice(before + n, None))] = value
+    out[_axis_index(x.ndim, axis, slice(before, before + n))] = x
     return out
 
 
-def _combined(x, axis, combine, kernel, stride, padding, dilation, out, value):
+def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, value):
     """combine() over the windows along one axis."""
     reach = (out - 1) * stride + dilation * (kernel - 1) + 1
-    x = _widened(x, axis, padding, reach - padding - x.shape[axis], value)
+    x = _pad_axis(x, axis, padding, reach - padding - x.shape[axis], value)
     pieces = [
-        x[_along(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
+        x[_axis_index(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
         for j in range(kernel)
     ]
     if kernel == 1:
@@ -84,15 +84,15 @@ def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
     _, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
     x, first = input, input.ndim - len(kernel)
     for i in range(len(kernel)):
-        x = _combined(
+        x = _reduce_windows(
             x, first + i, xp.maximum, kernel[i], stride[i], padding[i], dilation[i], out[i], _lowest(input.dtype)
         )
-    return x.copy() if owner(x) is owner(input) else x
+    return x.copy() if base_owner(x) is base_owner(input) else x
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
     if (output != output).any():
-        return _from_places(
+        return _scatter_to_indices(
             grad_output,
             _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode)[1],
             input.shape,
@@ -103,7 +103,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel, strict=True)]
     x = input
     for i in range(count):
-        x = _widened(x, first + i, padding[i], reach[i] - padding[i] - size[i], _lowest(input.dtype))
+        x = _pad_axis(x, first + i, padding[i], reach[i] - padding[i] - size[i], _lowest(input.dtype))
     # Windows that do not overlap write each place once; what no window covers stays zero.
     apart = all(s >= d * (k - 1) + 1 for s, d, k in zip(stride, dilation, kernel, strict=True))
     covered = apart and x.shape == (*input.shape[:first], *(o * k for o, k in zip(out, kernel, strict=True)))
@@ -133,7 +133,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     return xp.ascontiguousarray(grad[(..., *(slice(p, p + n) for p, n in zip(padding, size, strict=True)))])
 
 
-def _from_places(g, indices, shape, count):
+def _scatter_to_indices(g, indices, shape, count):
     """Zeros of `shape` with `g` added at flat spatial `indices`."""
     lead, places = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     rows = math.prod(lead)
@@ -142,7 +142,7 @@ def _from_places(g, indices, shape, count):
         if indices.size
         else indices.reshape(-1)
     )
-    source = _single(g).reshape(-1)
+    source = _half_to_float(g).reshape(-1)
     if source.dtype == xp.float64 or source.dtype == xp.float32:
         return xp.bincount(flat, weights=source, minlength=rows * places).astype(g.dtype).reshape(shape)
     out = xp.zeros(rows * places, source.dtype)
@@ -150,7 +150,7 @@ def _from_places(g, indices, shape, count):
     return out.astype(g.dtype).reshape(shape)
 
 
-def _max_at(x, places):
+def _max_over_windows(x, places):
     """Largest element and its flat spatial index. `places` has for each spatial axis the positions (out, taps) that a
     window looks at.
     """
@@ -172,7 +172,7 @@ def _max_at(x, places):
     return best, index
 
 
-def _regular_places(n, kernel, stride, padding, dilation, out):
+def _window_positions(n, kernel, stride, padding, dilation, out):
     """Positions (out, kernel) along one axis; those outside the input repeat the window's first or last one inside,
     which changes no maximum.
     """
@@ -184,8 +184,8 @@ def _regular_places(n, kernel, stride, padding, dilation, out):
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
     size, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
-    places = [_regular_places(*numbers) for numbers in zip(size, kernel, stride, padding, dilation, out, strict=True)]
-    return _max_at(input, places)
+    places = [_window_positions(*numbers) for numbers in zip(size, kernel, stride, padding, dilation, out, strict=True)]
+    return _max_over_windows(input, places)
 
 
 def _adaptive_bounds(n, out):
@@ -202,7 +202,7 @@ def _adaptive_max_pool(input, output_size):
     for n, out in zip(input.shape[input.ndim - count :], output_size, strict=True):
         start, end = _adaptive_bounds(n, out)
         places.append(xp.minimum(start[:, None] + xp.arange(int((end - start).max())), end[:, None] - 1))
-    return _max_at(input, places)
+    return _max_over_windows(input, places)
 
 
 def _fractional_starts(samples, n, kernel, out):
@@ -266,7 +266,7 @@ def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_over
     return total if dtype.kind in "iu" else total.astype(dtype)
 
 
-def _divided(x, divisor):
+def _divide(x, divisor):
     if x.dtype.kind in "iu":
         return xp.trunc(x / divisor).astype(x.dtype)
     return xp.divide(x, divisor, out=x)
@@ -275,26 +275,26 @@ def _divided(x, divisor):
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     ones = (1,) * len(kernel)
     size, out = _sizes(input, kernel, stride, padding, ones, ceil_mode)
-    x, first = _single(input), input.ndim - len(kernel)
+    x, first = _half_to_float(input), input.ndim - len(kernel)
     for i in range(len(kernel)):
-        x = _combined(x, first + i, xp.add, kernel[i], stride[i], padding[i], 1, out[i], 0)
-    if owner(x) is owner(input):
+        x = _reduce_windows(x, first + i, xp.add, kernel[i], stride[i], padding[i], 1, out[i], 0)
+    if base_owner(x) is base_owner(input):
         x = x.copy()
-    x = _divided(x, _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype))
+    x = _divide(x, _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype))
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    g = _single(grad_output)
+    g = _half_to_float(grad_output)
     first = g.ndim - len(kernel)
     out = g.shape[first:]
     g = g / _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, g.dtype)
     for i in range(len(kernel) - 1, -1, -1):
-        g = _spread(g, first + i, kernel[i], stride[i], padding[i], size[i])
+        g = _window_sum_transpose(g, first + i, kernel[i], stride[i], padding[i], size[i])
     return g.astype(grad_output.dtype)
 
 
-def _spread(g, axis, kernel, stride, padding, n):
+def _window_sum_transpose(g, axis, kernel, stride, padding, n):
     """The transpose of a window sum along one axis: every place of `g` is added to the `kernel`
     places of its window.
     """
@@ -302,15 +302,15 @@ def _spread(g, axis, kernel, stride, padding, n):
     reach = max((out - 1) * stride + kernel, padding + n)
     wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)
     for j in range(kernel):
-        piece = wide[_along(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
+        piece = wide[_axis_index(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
         if stride >= kernel:
             piece[...] = g
         else:
             piece += g
-    return wide if reach == n else xp.ascontiguousarray(wide[_along(g.ndim, axis, slice(padding, padding + n))])
+    return wide if reach == n else xp.ascontiguousarray(wide[_axis_index(g.ndim, axis, slice(padding, padding + n))])
 
 
-def _averaging(n, out, dtype):
+def _adaptive_average_matrix(n, out, dtype):
     """The matrix (out, n) of adaptive average pooling along one axis."""
     start, end = _adaptive_bounds(n, out)
     j = xp.arange(n)
@@ -318,7 +318,7 @@ def _averaging(n, out, dtype):
     return inside.astype(dtype) / (end - start).astype(dtype)[:, None]
 
 
-def _multiplied(x, axis, matrix):
+def _matmul_along(x, axis, matrix):
     """x @ matrix^T along an axis."""
     if axis == x.ndim - 1:
         return xp.matmul(x, matrix.T)
@@ -329,20 +329,20 @@ def _multiplied(x, axis, matrix):
 
 
 def _adaptive_avg_pool(input, output_size):
-    x, first = _single(input), input.ndim - len(output_size)
+    x, first = _half_to_float(input), input.ndim - len(output_size)
     if max(output_size, default=0) == 1 and min(output_size) == 1:
         return x.mean(axis=tuple(range(first, x.ndim)), keepdims=True, dtype=x.dtype).astype(input.dtype)
     for i, out in enumerate(output_size):
         if x.shape[first + i] != out:
-            x = _multiplied(x, first + i, _averaging(x.shape[first + i], out, x.dtype))
+            x = _matmul_along(x, first + i, _adaptive_average_matrix(x.shape[first + i], out, x.dtype))
     return x.copy() if x is input else x.astype(input.dtype)
 
 
 def _adaptive_avg_pool_backward(grad_output, size):
-    g, first = _single(grad_output), grad_output.ndim - len(size)
+    g, first = _half_to_float(grad_output), grad_output.ndim - len(size)
     if g.size and max(g.shape[first:]) == 1:
         return xp.broadcast_to(g / math.prod(size), (*g.shape[:first], *size)).astype(grad_output.dtype)
     for i, n in enumerate(size):
         if g.shape[first + i] != n:
-            g = _multiplied(g, first + i, _averaging(n, g.shape[first + i], g.dtype).T)
+            g = _matmul_along(g, first + i, _adaptive_average_matrix(n, g.shape[first + i], g.dtype).T)
     return g.copy() if g is grad_output else g.astype(grad_output.dtype)

@@ -6,8 +6,8 @@ from torchlite._dispatch.argument_checks import check_roll, check_unfold, diagon
 from torchlite._dispatch.shapes import contiguous_strides, wrap_dim
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 
-from .pointwise import parts
-from .strides import block, owner, start_of, strided_view
+from .pointwise import complex_as_real_view
+from .storage import storage_block, base_owner, data_pointer, strided_view
 
 
 def select(input, dim, index):
@@ -176,7 +176,7 @@ def unfold_backward(grad, shape, dim, size, step):
 def view_as_real(input):
     if input.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return parts(input)
+    return complex_as_real_view(input)
 
 
 def view_as_complex(input):
@@ -188,7 +188,7 @@ def view_as_complex(input):
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * input.dtype.itemsize) for s, n in zip(input.strides[:-1], input.shape[:-1], strict=True) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if (start_of(input) - start_of(owner(input))) % (2 * input.dtype.itemsize):
+    if (data_pointer(input) - data_pointer(base_owner(input))) % (2 * input.dtype.itemsize):
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return input.view(from_np(input.dtype).to_complex().np)[..., 0]
 
@@ -197,8 +197,8 @@ def _view_dtype(input, dtype):
     old, new = input.dtype, dtype.np
     if old.itemsize == new.itemsize:
         return input.view(new)
-    root = owner(input)
-    begin = 0 if root is input else (start_of(input) - start_of(root)) // old.itemsize
+    root = base_owner(input)
+    begin = 0 if root is input else (data_pointer(input) - data_pointer(root)) // old.itemsize
     steps = [s // old.itemsize for s in input.strides] if input.size else contiguous_strides(input.shape)
     shape, steps, begin = view_dtype_geometry(input.shape, steps, begin, FROM_NUMPY[old], dtype)
-    return xp.ndarray(shape, new, block(root), begin * new.itemsize, tuple([s * new.itemsize for s in steps]))
+    return xp.ndarray(shape, new, storage_block(root), begin * new.itemsize, tuple([s * new.itemsize for s in steps]))

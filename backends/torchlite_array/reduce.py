@@ -7,7 +7,7 @@ from typing import Any
 from torchlite._dispatch.argument_checks import mean_dtype_error
 from torchlite._types.dtypes import from_np
 
-from .axes import wrap_dims
+from .dim_checks import wrap_dims
 
 xp: Any = None
 
@@ -69,14 +69,14 @@ def amin(input, dim=(), keepdim=False):
 
 
 def any(input, dim=None, keepdim=False):
-    return _as_mask(xp.any(_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
+    return _as_mask(xp.any(_as_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
 
 
 def all(input, dim=None, keepdim=False):
-    return _as_mask(xp.all(_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
+    return _as_mask(xp.all(_as_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
 
 
-def _truth(input):
+def _as_truth(input):
     """What can be asked for truth: complex32 would be cast to a real number."""
     return input != 0 if input.dtype.kind == "W" else input
 

@@ -26,7 +26,7 @@ def _dtype_of(x, dtype):
     return xp.dtype(xp.int64) if x.dtype.kind in "biu" else x.dtype
 
 
-def _accumulated(combine, input, dim, dtype):
+def _cumulate(combine, input, dim, dtype):
     dim = wrap_dim(dim, input.ndim)
     target = _dtype_of(input, dtype)
     x = input.astype(target)
@@ -38,14 +38,14 @@ def _accumulated(combine, input, dim, dtype):
 
 
 def cumsum(input, dim, *, dtype=None):
-    return _accumulated(xp.add, input, dim, dtype)
+    return _cumulate(xp.add, input, dim, dtype)
 
 
 def cumprod(input, dim, *, dtype=None):
-    return _accumulated(xp.multiply, input, dim, dtype)
+    return _cumulate(xp.multiply, input, dim, dtype)
 
 
-def _running(combine, input, dim):
+def _cumulative_extreme(combine, input, dim):
     """Running extreme and the latest place it was met at; a NaN wins over all."""
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
@@ -61,11 +61,11 @@ def _running(combine, input, dim):
 
 
 def cummax(input, dim):
-    return _running(xp.maximum, input, dim)
+    return _cumulative_extreme(xp.maximum, input, dim)
 
 
 def cummin(input, dim):
-    return _running(xp.minimum, input, dim)
+    return _cumulative_extreme(xp.minimum, input, dim)
 
 
 def _complex_logaddexp(a, b):

@@ -9,20 +9,20 @@ from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from torchlite._types.dtypes import from_np
 
-from .axes import check_bounds, prod
+from .dim_checks import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
 
-_NAMES = {
+_SCALAR_TYPE_NAMES = {
     "f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte",
     "b1": "Bool", "c8": "ComplexFloat", "c16": "ComplexDouble",
 }  # fmt: skip
 
 
-def _name(x):
-    return _NAMES.get(x.dtype.str[1:], str(x.dtype))
+def _scalar_type_name(x):
+    return _SCALAR_TYPE_NAMES.get(x.dtype.str[1:], str(x.dtype))
 
 
-def _flat_places(shape, dim, index):
+def _flat_positions(shape, dim, index):
     """Positions in a flat array of `shape` of the elements that gather and scatter reach by `index` along `dim`."""
     if len(shape) == 2:
         if dim == 0:
@@ -52,7 +52,7 @@ def _scatter_operands(name, input, dim, index, src):
     check_bounds(index, shape[dim], dim)
     if src.shape != index.shape:
         src = src[tuple(slice(n) for n in index.shape)]
-    return out, _flat_places(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
+    return out, _flat_positions(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
 
 
 def gather(input, dim, index, *, sparse_grad=False):
@@ -68,7 +68,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     if input.ndim == 1:
         return input[index]
     if input.flags.c_contiguous:
-        return input.reshape(-1)[_flat_places(input.shape, dim, index)]
+        return input.reshape(-1)[_flat_positions(input.shape, dim, index)]
     part = input[tuple(slice(None) if a == dim else slice(n) for a, n in enumerate(index.shape))]
     return xp.take_along_axis(part, index, axis=dim)
 
@@ -148,7 +148,7 @@ def index_select(input, dim, index):
     return xp.take(input, index.reshape(-1), axis=dim)
 
 
-def _rows(x, dim):
+def _dim_first(x, dim):
     return xp.moveaxis(x, dim, 0) if x.ndim else x.reshape(1)
 
 
@@ -173,7 +173,7 @@ def index_add(input, dim, index, source, *, alpha=1):
         shape[dim] = index.size
         along = xp.broadcast_to(index.reshape(shape), source.shape)
         xp.add.at(
-            out.reshape(-1), _flat_places(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1)
+            out.reshape(-1), _flat_positions(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1)
         )
     return out
 
@@ -183,8 +183,8 @@ def index_copy(input, dim, index, source):
     _check_vector("index_copy_", index)
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_name(input)} and "
-            f"(source) {_name(source)}"
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {_scalar_type_name(input)} and "
+            f"(source) {_scalar_type_name(source)}"
         )
     count = source.shape[dim] if source.ndim else 1
     if index.size != count:
@@ -200,8 +200,8 @@ def index_copy(input, dim, index, source):
         )
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
-    rows = _rows(out, dim)
-    rows[index.reshape(-1)] = _rows(source, dim)
+    rows = _dim_first(out, dim)
+    rows[index.reshape(-1)] = _dim_first(source, dim)
     return rows.reshape(()) if not input.ndim else out
 
 
@@ -217,7 +217,7 @@ def index_fill(input, dim, index, value):
         worst = int(index.min()) if int(index.min()) < -size else int(index.max())
         raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
     out = input.copy()
-    rows = _rows(out, dim)
+    rows = _dim_first(out, dim)
     rows[index.reshape(-1)] = xp.asarray(value).astype(input.dtype)
     return rows.reshape(()) if not input.ndim else out
 
@@ -236,7 +236,7 @@ def _masked_fill(input, mask, value):
     if mask.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{'float' if _name(mask) == 'Float' else mask.dtype}"
+            f"{'float' if _scalar_type_name(mask) == 'Float' else mask.dtype}"
         )
     if getattr(value, "ndim", 0):
         raise RuntimeError(
@@ -254,10 +254,10 @@ _masked_fill_tensor = _masked_fill
 
 def masked_scatter(input, mask, source):
     if mask.dtype.kind != "b":
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_name(mask)}")
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {_scalar_type_name(mask)}")
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{_name(input)} and {_name(source)}"
+            f"masked_scatter: expected self and source to have same dtypes but got{_scalar_type_name(input)} and {_scalar_type_name(source)}"
         )
     input, mask = xp.broadcast_arrays(input, mask)
     out, count = input.copy(), int(mask.sum())
@@ -272,7 +272,7 @@ def masked_scatter(input, mask, source):
 
 def _flat_index(name, index, size):
     if index.dtype.kind != "i" or index.dtype.itemsize != 8:
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_name(index)}")
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
     if index.size:
         least, greatest = int(index.min()), int(index.max())
         if least < -size or greatest >= size:
@@ -290,8 +290,8 @@ def take(input, index):
 def put(input, index, source, accumulate=False):
     if input.dtype != source.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_name(input)} and "
-            f"source.dtype = {_name(source)}"
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_scalar_type_name(input)} and "
+            f"source.dtype = {_scalar_type_name(source)}"
         )
     if index.size != source.size:
         raise IndexError(
@@ -310,7 +310,7 @@ def put(input, index, source, accumulate=False):
 # Slices written
 
 
-def _window(x, dim, start, end, step):
+def _slice_along(x, dim, start, end, step):
     dim = wrap_dim(dim, x.ndim)
     size = x.shape[dim]
     first, last, _ = slice(start, end).indices(size)
@@ -330,7 +330,7 @@ def _written(input, where, src):
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
-    return _written(input, _window(input, dim, start, end, step), src)
+    return _written(input, _slice_along(input, dim, start, end, step), src)
 
 
 def select_scatter(input, src, dim, index):
@@ -363,7 +363,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 def _repeat_interleave_indices(repeats):
     """The index that repeats element i `repeats[i]` times."""
     if repeats.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_name(repeats)}'")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_scalar_type_name(repeats)}'")
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.size and int(repeats.min()) < 0:

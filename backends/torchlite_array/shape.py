@@ -8,7 +8,7 @@ from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
 from torchlite._dispatch.memory_layout import infer_dense_strides, apply_rule_to_ufuncs, strides_of
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 
-from .strides import block, owner, start_of, strided_view
+from .storage import storage_block, base_owner, data_pointer, strided_view
 
 xp: Any = None
 
@@ -71,19 +71,19 @@ def unsqueeze(input, dim):
     ndim = input.ndim
     if not -ndim - 1 <= dim <= ndim:
         raise IndexError(f"no place {dim} for a new dimension")
-    return input[(_ALL,) * (dim if dim >= 0 else dim + ndim + 1) + (None,)]
+    return input[(_FULL_SLICE,) * (dim if dim >= 0 else dim + ndim + 1) + (None,)]
 
 
 def as_strided(input, size, stride, offset=None, input_stride=None):
-    step, offset, root = input.itemsize, offset or 0, owner(input)
-    begin = 0 if root is input else (start_of(input) - start_of(root)) // step
-    held = block(root)
+    step, offset, root = input.itemsize, offset or 0, base_owner(input)
+    begin = 0 if root is input else (data_pointer(input) - data_pointer(root)) // step
+    held = storage_block(root)
     check_in_bounds_for_storage(size, stride, begin + offset, step, held.nbytes)
     start = begin if 0 in size else begin + offset
     return xp.ndarray(tuple(size), input.dtype, held, start * step, tuple([s * step for s in stride]))
 
 
-def _places(shape, stride, offset):
+def _strided_positions(shape, stride, offset):
     """The memory position of each element of a strided layout."""
     positions = xp.asarray(offset)
     for n, s in zip(shape, stride, strict=True):
@@ -92,7 +92,7 @@ def _places(shape, stride, offset):
 
 
 def _move_strided(input, source, target, divide):
-    start, end = _places(*source), _places(*target)
+    start, end = _strided_positions(*source), _strided_positions(*target)
     low = min(int(start.min()) if start.size else 0, int(end.min()) if end.size else 0)
     length = max(int(start.max()) if start.size else 0, int(end.max()) if end.size else 0) - low + 1
     start, end = start - low, end - low
@@ -116,10 +116,10 @@ def clone(input, *, memory_format=None):
         return _channels_last(input)
     if name == "contiguous_format":
         return input.copy(order="C")
-    return like_memory(input, input.dtype) if 0 in input.strides else input.copy(order="K")
+    return copy_preserving_strides(input, input.dtype) if 0 in input.strides else input.copy(order="K")
 
 
-def like_memory(input, dtype):
+def copy_preserving_strides(input, dtype):
     """A copy of an array that repeats elements, as `dtype`: its dimensions stay in their order, where NumPy would bring
     the repeated ones to the end.
     """
@@ -154,13 +154,13 @@ def cat(tensors, dim=0):
 
 
 def slice(input, dim=0, start=None, stop=None, step=1):
-    index = [_ALL] * input.ndim
+    index = [_FULL_SLICE] * input.ndim
     index[dim] = _slice(start, stop, step)
     return input[tuple(index)]
 
 
 _slice = __builtins__["slice"] if isinstance(__builtins__, dict) else __builtins__.slice
-_ALL = _slice(None)
+_FULL_SLICE = _slice(None)
 
 
 def _slice_backward(input, shape, dim, start, stop, step):

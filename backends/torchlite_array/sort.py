@@ -6,15 +6,15 @@ from torchlite._dispatch.argument_checks import check_sorter
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
-from .axes import prod
+from .dim_checks import prod
 
 
-def comparable(x):
+def bfloat16_to_float32(x):
     """bfloat16 in single precision, where NaN is known to sort last."""
     return x.astype(xp.float32) if x.dtype.kind == "V" else x
 
 
-def pick_last(x, index):
+def take_along_last(x, index):
     """The elements of `x` at `index` along its last dimension, which is the only one whose length may differ."""
     if x.ndim == 1:
         return x[index]
@@ -24,14 +24,14 @@ def pick_last(x, index):
     return x.reshape(-1)[index + rows]
 
 
-def pick_along(x, dim, index):
+def take_along(x, dim, index):
     """As `pick_last`, along any dimension."""
     if dim == x.ndim - 1:
-        return pick_last(x, index)
-    return pick_last(x.swapaxes(dim, -1), index.swapaxes(dim, -1)).swapaxes(dim, -1)
+        return take_along_last(x, index)
+    return take_along_last(x.swapaxes(dim, -1), index.swapaxes(dim, -1)).swapaxes(dim, -1)
 
 
-def _back(x, dim):
+def _move_last_to(x, dim):
     """The last dimension put back to `dim`, in row-major order."""
     return xp.ascontiguousarray(x if dim == x.ndim - 1 else x.swapaxes(dim, -1))
 
@@ -42,11 +42,11 @@ def _argsort(x, stable):
     """
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
         order = x.argsort(-1)
-        ranked = pick_last(x, order)
+        ranked = take_along_last(x, order)
         if not (ranked[..., 1:] == ranked[..., :-1]).any():
             return order, ranked
-    order = comparable(x).argsort(-1, kind="stable")
-    return order, pick_last(x, order)
+    order = bfloat16_to_float32(x).argsort(-1, kind="stable")
+    return order, take_along_last(x, order)
 
 
 def sort(input, dim=-1, descending=False, stable=False):
@@ -61,7 +61,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     else:
         order, ranked = _argsort(x[..., ::-1], stable)
         order, ranked = (x.shape[-1] - 1) - order[..., ::-1], ranked[..., ::-1]
-    return _back(ranked, dim), _back(order, dim)
+    return _move_last_to(ranked, dim), _move_last_to(order, dim)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
@@ -75,16 +75,16 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         )
     if not input.ndim:
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
-    x = comparable(input.swapaxes(dim, -1))
+    x = bfloat16_to_float32(input.swapaxes(dim, -1))
     if size <= 128 or k == size:
         order = x.argsort(-1)
         chosen = (order[..., : size - k - 1 if k < size else None : -1] if largest else order[..., :k]).copy()
     else:
         chosen = x.argpartition(size - k if largest else k - 1, -1)
         chosen = chosen[..., size - k :] if largest else chosen[..., :k]
-        order = pick_last(x, chosen).argsort(-1)
-        chosen = pick_last(chosen, order[..., ::-1] if largest else order)
-    return _back(pick_last(input.swapaxes(dim, -1), chosen), dim), _back(chosen, dim)
+        order = take_along_last(x, chosen).argsort(-1)
+        chosen = take_along_last(chosen, order[..., ::-1] if largest else order)
+    return _move_last_to(take_along_last(input.swapaxes(dim, -1), chosen), dim), _move_last_to(chosen, dim)
 
 
 def kthvalue(input, k, dim=-1, keepdim=False):
@@ -94,8 +94,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
-    index = xp.take(comparable(input).argpartition(k - 1, dim), xp.asarray([k - 1]), axis=dim)
-    values = pick_along(input, dim, index)
+    index = xp.take(bfloat16_to_float32(input).argpartition(k - 1, dim), xp.asarray([k - 1]), axis=dim)
+    values = take_along(input, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 
@@ -149,7 +149,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
-def _no_indices():
+def _empty_indices():
     return xp.zeros((0,), dtype=xp.int64)
 
 
@@ -157,14 +157,14 @@ def _unique_flat(input, return_inverse=False, return_counts=False):
     """Sorted distinct elements, where each element went, and how often each came (the latter two empty unless asked
     for).
     """
-    x = comparable(input)
+    x = bfloat16_to_float32(input)
     found = xp.unique(x, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
     found = found if isinstance(found, tuple) else (found,)
-    inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _no_indices()
+    inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _empty_indices()
     return (
         found[0].astype(input.dtype, copy=False),
         inverse,
-        found[-1].astype(xp.int64) if return_counts else _no_indices(),
+        found[-1].astype(xp.int64) if return_counts else _empty_indices(),
     )
 
 
@@ -174,7 +174,7 @@ def _unique_rows(input, dim):
         count = input.shape[dim]
         if count and not input.size:
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-        return input.copy(), _no_indices(), _no_indices()
+        return input.copy(), _empty_indices(), _empty_indices()
     values, inverse, counts = xp.unique(input, axis=dim, return_inverse=True, return_counts=True)
     return values, inverse.reshape(-1).astype(xp.int64), counts.astype(xp.int64)
 

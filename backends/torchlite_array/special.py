@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
-from . import _special_tables as T
+from . import special_coefficients as T
 
 xp = np
 
@@ -20,7 +20,7 @@ _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-_FEW = 96
+_SCALAR_LIMIT = 96
 # 0-d arrays: NumPy's ufuncs take them twice as fast as Python numbers
 _ERF_P = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_P)
 _ERF_Q = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_Q)
@@ -29,7 +29,7 @@ _ERF_Q = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_Q)
 # Building blocks
 
 
-def _poly(coefficients, x):
+def _horner(coefficients, x):
     """Horner's rule, highest power first."""
     total = x * coefficients[0]
     for c in coefficients[1:-1]:
@@ -39,7 +39,7 @@ def _poly(coefficients, x):
     return total
 
 
-def _poly_into(coefficients, x, out):
+def _horner_out(coefficients, x, out):
     xp.multiply(x, coefficients[0], out=out)
     for c in coefficients[1:-1]:
         xp.add(out, c, out=out)
@@ -48,12 +48,12 @@ def _poly_into(coefficients, x, out):
 
 
 def _ratio(numerator, denominator, x):
-    top = _poly(numerator, x)
-    top /= _poly(denominator, x)
+    top = _horner(numerator, x)
+    top /= _horner(denominator, x)
     return top
 
 
-def _split(mask, yes, no, *args):
+def _piecewise(mask, yes, no, *args):
     """yes(*args) where mask holds and no(*args) elsewhere, each computed on its own elements only."""
     if mask.all():
         return yes(*args)
@@ -92,7 +92,7 @@ def blockwise(f, *arrays, wide=True):
     return out.reshape(shape)
 
 
-def _small_on_host(f, array):
+def _map_scalars(f, array):
     """A scalar function of `math` over an array of a few elements: quicker there than two dozen ufunc calls."""
     return np.array([f(v) for v in array.reshape(-1).tolist()], dtype=array.dtype).reshape(array.shape)
 
@@ -102,10 +102,10 @@ def _small_on_host(f, array):
 
 def _erfcx_positive(x):
     """exp(x*x) erfc(x) for x >= 0: Chebyshev in (x-4)/(x+4), the variable of Schonfelder, Math. Comp. 32 (1978)."""
-    return _poly(T.ERFCX, 1 - 8 / (x + 4)) / (x + 4)
+    return _horner(T.ERFCX, 1 - 8 / (x + 4)) / (x + 4)
 
 
-def _gauss(x):
+def _exp_neg_square(x):
     """exp(-x*x), the square split so that its rounding error does not reach the result."""
     high = xp.round(x * 32) / 32
     return xp.exp(-high * high) * xp.exp((high - x) * (high + x))
@@ -113,11 +113,11 @@ def _gauss(x):
 
 def _erfc_positive(x):
     x = xp.minimum(x, 30.0)
-    return _gauss(x) * _erfcx_positive(x)
+    return _exp_neg_square(x) * _erfcx_positive(x)
 
 
 def _erf_near(x):
-    return x * _poly(T.ERF_SMALL, x * x)
+    return x * _horner(T.ERF_SMALL, x * x)
 
 
 def _erf_far(x):
@@ -125,15 +125,15 @@ def _erf_far(x):
 
 
 def _erf(x):
-    return _split(xp.abs(x) < 1, _erf_near, _erf_far, x)
+    return _piecewise(xp.abs(x) < 1, _erf_near, _erf_far, x)
 
 
 def _erfc_left(x):
-    return _split(x < -1, lambda v: 2 - _erfc_positive(-v), lambda v: 1 - _erf_near(v), x)
+    return _piecewise(x < -1, lambda v: 2 - _erfc_positive(-v), lambda v: 1 - _erf_near(v), x)
 
 
 def _erfc(x):
-    return _split(x < 0.5, _erfc_left, _erfc_positive, x)
+    return _piecewise(x < 0.5, _erfc_left, _erfc_positive, x)
 
 
 def _erfcx_negative(x):
@@ -141,7 +141,7 @@ def _erfcx_negative(x):
 
 
 def _erfcx(x):
-    return _split(x < 0, _erfcx_negative, _erfcx_positive, x)
+    return _piecewise(x < 0, _erfcx_negative, _erfcx_positive, x)
 
 
 def erf_float32(x, out, scratch):
@@ -150,9 +150,9 @@ def erf_float32(x, out, scratch):
     clipped, square, under = scratch
     xp.clip(x, -4, 4, out=clipped)
     xp.multiply(clipped, clipped, out=square)
-    _poly_into(above, square, out)
+    _horner_out(above, square, out)
     xp.multiply(out, clipped, out=out)
-    _poly_into(below, square, under)
+    _horner_out(below, square, under)
     xp.divide(out, under, out=out)
     xp.clip(out, -1, 1, out=out)
 
@@ -169,8 +169,8 @@ def _erf_float32(x):
 
 
 def erf(input):
-    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
-        return _small_on_host(math.erf, input)
+    if input.size <= _SCALAR_LIMIT and isinstance(input, np.ndarray) and input.dtype.kind != "c":
+        return _map_scalars(math.erf, input)
     if input.dtype == xp.float64 or input.dtype.kind == "c":
         return blockwise(_erf, input)
     if input.dtype == xp.float32:
@@ -179,8 +179,8 @@ def erf(input):
 
 
 def erfc(input):
-    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
-        return _small_on_host(math.erfc, input)
+    if input.size <= _SCALAR_LIMIT and isinstance(input, np.ndarray) and input.dtype.kind != "c":
+        return _map_scalars(math.erfc, input)
     return blockwise(_erfc, input)
 
 
@@ -198,13 +198,13 @@ def _quantile_tail(p):
     r = xp.sqrt(-xp.log(p))
     near = lambda r: _ratio(T.QUANTILE_TAIL_P, T.QUANTILE_TAIL_Q, r)
     far = lambda r: _ratio(T.QUANTILE_FAR_P, T.QUANTILE_FAR_Q, r)
-    return xp.where(xp.isinf(r), xp.inf, _split(r < 5, near, far, r))
+    return xp.where(xp.isinf(r), xp.inf, _piecewise(r < 5, near, far, r))
 
 
 def _erfinv(x):
     a = xp.abs(x)
     tail = lambda x, a: xp.copysign(_quantile_tail((1 - a) * 0.5), x)
-    return _SQRT_HALF * _split(a <= 0.85, lambda x, a: _quantile_centre(x * 0.5), tail, x, a)
+    return _SQRT_HALF * _piecewise(a <= 0.85, lambda x, a: _quantile_centre(x * 0.5), tail, x, a)
 
 
 def _ndtri(p):
@@ -213,12 +213,12 @@ def _ndtri(p):
     def tail(p, q):
         return xp.copysign(_quantile_tail(xp.where(q < 0, p, 1 - p)), q)
 
-    return _split(xp.abs(q) <= 0.425, lambda p, q: _quantile_centre(q), tail, p, q)
+    return _piecewise(xp.abs(q) <= 0.425, lambda p, q: _quantile_centre(q), tail, p, q)
 
 
 def _log_ndtr(x):
     left = lambda x: xp.log(_erfcx_positive(-x * _SQRT_HALF) * 0.5) - 0.5 * x * x
-    return _split(x < -1, left, lambda x: xp.log1p(-0.5 * _erfc(x * _SQRT_HALF)), x)
+    return _piecewise(x < -1, left, lambda x: xp.log1p(-0.5 * _erfc(x * _SQRT_HALF)), x)
 
 
 def erfinv(input):
@@ -251,7 +251,7 @@ _EULER_MACLAURIN = (
 def _stirling_tail(x):
     """lgamma(x) less its leading terms, for x >= 10."""
     w = 1 / x
-    return w * _poly(_STIRLING, w * w)
+    return w * _horner(_STIRLING, w * w)
 
 
 def _lgamma_large(x):
@@ -270,8 +270,8 @@ def _lgamma_shifted(x):
 
 def _lgamma_positive(x):
     middle = lambda x: (x - 1) * (x - 2) * _ratio(T.LGAMMA_P, T.LGAMMA_Q, x)
-    other = lambda x: _split(x < 10, _lgamma_shifted, _lgamma_large, x)
-    return _split((x > 0.75) & (x < 2.5), middle, other, x)
+    other = lambda x: _piecewise(x < 10, _lgamma_shifted, _lgamma_large, x)
+    return _piecewise((x > 0.75) & (x < 2.5), middle, other, x)
 
 
 def _lgamma_negative(x):
@@ -281,13 +281,13 @@ def _lgamma_negative(x):
 
 
 def _lgamma(x):
-    return _split(x <= 0, _lgamma_negative, _lgamma_positive, x)
+    return _piecewise(x <= 0, _lgamma_negative, _lgamma_positive, x)
 
 
 def lgamma(input):
-    if input.size <= _FEW and isinstance(input, np.ndarray) and input.dtype.kind != "c":
+    if input.size <= _SCALAR_LIMIT and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         try:
-            return _small_on_host(math.lgamma, input)
+            return _map_scalars(math.lgamma, input)
         except (ValueError, OverflowError):  # a pole, or beyond the range
             pass
     return blockwise(_lgamma, input)
@@ -300,7 +300,7 @@ def _digamma_positive(x):
         total = xp.where(low, total - 1 / x, total)
         x = xp.where(low, x + 1, x)
     w = 1 / x
-    return total + xp.log(x) - 0.5 * w - w * w * _poly(_DIGAMMA, w * w)
+    return total + xp.log(x) - 0.5 * w - w * w * _horner(_DIGAMMA, w * w)
 
 
 def _digamma_negative(x):
@@ -310,7 +310,7 @@ def _digamma_negative(x):
 
 
 def _digamma(x):
-    return _split(x <= 0, _digamma_negative, _digamma_positive, x)
+    return _piecewise(x <= 0, _digamma_negative, _digamma_positive, x)
 
 
 def digamma(input):
@@ -343,7 +343,7 @@ def _zeta_negative(s, q):
 
 
 def _zeta(s, q):
-    ordinary = _split(q <= 0, _zeta_negative, _zeta_positive, s, q)
+    ordinary = _piecewise(q <= 0, _zeta_negative, _zeta_positive, s, q)
     ordinary = xp.where((s > 1e15) & (q > 1) | (q == xp.inf), xp.nan, ordinary)
     ordinary = xp.where((q <= 0) & ((q == xp.floor(q)) | xp.isinf(s)), xp.inf, ordinary)
     return xp.where(s == 1, xp.inf, xp.where(s < 1, xp.nan, ordinary))
@@ -356,7 +356,7 @@ def _trigamma(x):
     def positive(x):
         return xp.where(xp.isinf(x), 0.0, _zeta_positive(xp.full_like(x, 2.0), x))
 
-    return _split(x <= 0, negative, positive, x)
+    return _piecewise(x <= 0, negative, positive, x)
 
 
 def special_zeta(input, other):
@@ -377,7 +377,7 @@ def polygamma(input, n):
 # Incomplete gamma functions
 
 
-def _log1p_less(x):
+def _log1p_minus_x(x):
     """log(1 + x) - x without cancellation for |x| < 0.4, by the series of 2 artanh(x / (2 + x))."""
     r = x / (2 + x)
     square, term, total = r * r, r * r * r, xp.zeros_like(x)
@@ -392,12 +392,12 @@ def _gamma_factor(a, x):
 
     def large(a, x):
         mu = (x - a) / a
-        decay = _split(
-            xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_less(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a
+        decay = _piecewise(
+            xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_minus_x(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a
         )
         return xp.exp(a * decay - _stirling_tail(a)) / xp.sqrt(2 * math.pi * a)
 
-    return _split(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
+    return _piecewise(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
 
 
 def _igamma_series(a, x, precision):
@@ -450,10 +450,10 @@ def _igammac_small(a, x):
 def _temme(a, x, sign):
     """P (sign -1) or Q (sign 1) for large a and x near it: Temme's uniform expansion, SIAM J. Math. Anal. 10 (1979)."""
     mu = (x - a) / a
-    eta = xp.copysign(xp.sqrt(-2 * _log1p_less(mu)), mu)
+    eta = xp.copysign(xp.sqrt(-2 * _log1p_minus_x(mu)), mu)
     total, power = xp.zeros_like(a), xp.ones_like(a)
     for row in T.TEMME:
-        total += power * _poly(row, eta)
+        total += power * _horner(row, eta)
         power /= a
     correction = xp.exp(-0.5 * a * eta * eta) / xp.sqrt(2 * math.pi * a) * total
     return 0.5 * _erfc(sign * eta * xp.sqrt(a * 0.5)) + sign * correction
@@ -469,19 +469,19 @@ def _igamma_pair(upper, precision):
     small = _igammac_small if upper else lower
 
     def ordinary(a, x):
-        right = lambda a, x: _split((x < 1.1) & (x > a), small, fraction, a, x)
-        return _split(x <= a, series, right, a, x)
+        right = lambda a, x: _piecewise((x < 1.1) & (x > a), small, fraction, a, x)
+        return _piecewise(x <= a, series, right, a, x)
 
     def tiny_shape(a, x):
-        return _split((a < 1) & (x < 1), small, ordinary, a, x)
+        return _piecewise((a < 1) & (x < 1), small, ordinary, a, x)
 
     def near(a, x):
         return _temme(a, x, 1 if upper else -1)
 
-    return lambda a, x: _split((a > 200) & (xp.abs(x - a) < 0.3 * a), near, tiny_shape, a, x)
+    return lambda a, x: _piecewise((a > 200) & (xp.abs(x - a) < 0.3 * a), near, tiny_shape, a, x)
 
 
-def _igamma_with_limits(upper, precision):
+def _igamma_edge_cases(upper, precision):
     core = _igamma_pair(upper, precision)
 
     def f(a, x):
@@ -501,7 +501,7 @@ def _igamma_with_limits(upper, precision):
     return f
 
 
-def _igamma_number(upper, a, x):
+def _igamma_scalar(upper, a, x):
     """The same of two numbers, where the sum or the fraction converges soon. Else ValueError."""
     if not (0 < a < 10 and 1.1 <= x < 30):
         raise ValueError
@@ -530,13 +530,13 @@ def _igamma(upper, input, other):
     if isinstance(input, np.ndarray) and input.dtype.kind == "f" and max(input.size, getattr(other, "size", 1)) <= 16:
         pair = np.broadcast(input, other)
         try:
-            return np.array([_igamma_number(upper, float(a), float(x)) for a, x in pair], input.dtype).reshape(
+            return np.array([_igamma_scalar(upper, float(a), float(x)) for a, x in pair], input.dtype).reshape(
                 pair.shape
             )
         except ValueError:
             pass
     precise = any(getattr(operand, "dtype", None) == xp.float64 for operand in (input, other))
-    return blockwise(_igamma_with_limits(upper, 4e-16 if precise else 1e-10), input, other)
+    return blockwise(_igamma_edge_cases(upper, 4e-16 if precise else 1e-10), input, other)
 
 
 def igamma(input, other):
@@ -552,14 +552,14 @@ def igammac(input, other):
 
 
 def _i0e_positive(x):
-    return _split(
-        x <= 8, lambda x: _poly(T.I0E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x
+    return _piecewise(
+        x <= 8, lambda x: _horner(T.I0E_SMALL, x * 0.25 - 1), lambda x: _horner(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x
     )
 
 
 def _i1e_positive(x):
-    return _split(
-        x <= 8, lambda x: x * _poly(T.I1E_SMALL, x * 0.25 - 1), lambda x: _poly(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x
+    return _piecewise(
+        x <= 8, lambda x: x * _horner(T.I1E_SMALL, x * 0.25 - 1), lambda x: _horner(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x), x
     )
 
 
@@ -598,15 +598,15 @@ def special_modified_bessel_i1(input):
 
 
 def _k0e_small(x):
-    return xp.exp(x) * (_poly(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _i0(x))
+    return xp.exp(x) * (_horner(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _i0(x))
 
 
 def _k1e_small(x):
-    return xp.exp(x) * (_poly(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
+    return xp.exp(x) * (_horner(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
 
 
 def _k_scaled(x, small, table):
-    value = _split(x <= 2, small, lambda x: _poly(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
+    value = _piecewise(x <= 2, small, lambda x: _horner(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
     return xp.where(x > 0, value, xp.where(x == 0, xp.inf, xp.nan))
 
 
@@ -641,8 +641,8 @@ def _hankel(x, order):
     """
     t = 128 / (x * x) - 1
     scale = xp.sqrt(1 / (math.pi * x))
-    p = _poly(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
-    q = _poly(T.HANKEL1_Q if order else T.HANKEL0_Q, t) * (8 / x) * scale
+    p = _horner(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
+    q = _horner(T.HANKEL1_Q if order else T.HANKEL0_Q, t) * (8 / x) * scale
     sine, cosine = xp.sin(x), xp.cos(x)
     if order:
         return p, q, sine - cosine, -sine - cosine
@@ -656,10 +656,10 @@ def _bessel_j(order):
 
     def small(x):
         t = x * x / 32 - 1
-        return x * _poly(T.J1_SMALL, t) if order else _poly(T.J0_SMALL, t)
+        return x * _horner(T.J1_SMALL, t) if order else _horner(T.J0_SMALL, t)
 
     def f(x):
-        value = _split(xp.abs(x) <= 8, small, lambda x: large(xp.abs(x)), x)
+        value = _piecewise(xp.abs(x) <= 8, small, lambda x: large(xp.abs(x)), x)
         return xp.where(x < -8, -value, value) if order else value
 
     return f
@@ -673,11 +673,11 @@ def _bessel_y(order):
     def small(x):
         t = x * x / 32 - 1
         if order:
-            return x * _poly(T.Y1_REGULAR, t) + (2 / math.pi) * (xp.log(0.5 * x) * (x * _poly(T.J1_SMALL, t)) - 1 / x)
-        return _poly(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _poly(T.J0_SMALL, t)
+            return x * _horner(T.Y1_REGULAR, t) + (2 / math.pi) * (xp.log(0.5 * x) * (x * _horner(T.J1_SMALL, t)) - 1 / x)
+        return _horner(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _horner(T.J0_SMALL, t)
 
     def f(x):
-        value = _split(x <= 8, small, large, xp.abs(x))
+        value = _piecewise(x <= 8, small, large, xp.abs(x))
         return xp.where(x > 0, value, xp.where(x == 0, -xp.inf, xp.nan))
 
     return f
@@ -720,19 +720,19 @@ def _airy(x):
     def right(x):
         z = zeta(x)
         t = (4 * math.sqrt(3)) / z - 1
-        return xp.exp(-z) * _poly(T.AIRY_DECAYING, t) / (2 * math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
+        return xp.exp(-z) * _horner(T.AIRY_DECAYING, t) / (2 * math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
 
     def left(x):
         x = -x
         z = zeta(x)
         t = 2 * (16 / 3) ** 2 / (z * z) - 1
-        p, q = _poly(T.AIRY_P, t), _poly(T.AIRY_Q, t) / z
+        p, q = _horner(T.AIRY_P, t), _horner(T.AIRY_Q, t) / z
         return (p * xp.cos(z - math.pi / 4) + q * xp.sin(z - math.pi / 4)) / (math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
 
     def centre(x):
-        return _poly(T.AIRY_CENTRE, (2 * x + 1) / 7)
+        return _horner(T.AIRY_CENTRE, (2 * x + 1) / 7)
 
-    value = _split(x > 3, right, lambda x: _split(x < -4, left, centre, x), x)
+    value = _piecewise(x > 3, right, lambda x: _piecewise(x < -4, left, centre, x), x)
     return xp.where(xp.isinf(x), xp.nan, value)
 
 

@@ -7,20 +7,20 @@ import numpy as xp
 from torchlite._dispatch.argument_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 
-from .axes import check_not_empty, wrap_dims
-from .sort import comparable, pick_along, pick_last
+from .dim_checks import check_not_empty, wrap_dims
+from .sort import bfloat16_to_float32, take_along, take_along_last
 
 
-def _widened(x):
+def _half_to_float(x):
     """Half precision is computed in single."""
     if x.dtype.kind == "W":
         return x.astype(xp.complex64)
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
-def _pick(x, dim, index, keepdim):
+def _values_and_indices(x, dim, index, keepdim):
     """The elements of `x` at `index` (whose dim has length 1) and the index itself, with or without that dimension."""
-    values = pick_along(x, dim, index)
+    values = take_along(x, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 
@@ -31,7 +31,7 @@ def var_correction(input, dim=None, correction=1, keepdim=False):
     if input.dtype.kind in "biu":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     axes = wrap_dims(dim, input.ndim)
-    x = _widened(input)
+    x = _half_to_float(input)
     count = math.prod(x.shape[a] for a in axes)
     if not count:
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
@@ -49,7 +49,7 @@ def std_correction(input, dim=None, correction=1, keepdim=False):
 
 def logsumexp(input, dim=None, keepdim=False):
     axes = wrap_dims(dim, input.ndim)
-    x = _widened(input)
+    x = _half_to_float(input)
     if not math.prod(x.shape[a] for a in axes):
         out = xp.log(xp.add.reduce(xp.exp(x), axis=axes, keepdims=keepdim))
         return out.astype(input.dtype)
@@ -60,7 +60,7 @@ def logsumexp(input, dim=None, keepdim=False):
     return out if keepdim else out.squeeze(axes)
 
 
-def _halved(x):
+def _prod_by_halves(x):
     """Rows multiplied together half by half while they are long: multiplying many elements at once is several times
     faster than one after the other.
     """
@@ -77,9 +77,9 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
     axis = None if dim is None else wrap_dim(dim, input.ndim)
     axis = axis if input.ndim else None
-    x = _widened(input.astype(target, copy=False))
+    x = _half_to_float(input.astype(target, copy=False))
     if axis == x.ndim - 1 and x.dtype.kind == "f" and x.ndim > 1:
-        x = _halved(x)
+        x = _prod_by_halves(x)
     out = xp.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdim)
     return out if x.dtype == target else out.astype(target)
 
@@ -91,7 +91,7 @@ def count_nonzero(input, dim=None):
 # One element along a dimension
 
 
-def _extreme(name, best, input, dim, keepdim):
+def _extreme_with_index(name, best, input, dim, keepdim):
     """The extreme along a dimension by its ufunc `best`, and where it first stands."""
     if input.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
@@ -105,11 +105,11 @@ def _extreme(name, best, input, dim, keepdim):
 
 
 def max_dim(input, dim, keepdim=False):
-    return _extreme("max", xp.maximum, input, dim, keepdim)
+    return _extreme_with_index("max", xp.maximum, input, dim, keepdim)
 
 
 def min_dim(input, dim, keepdim=False):
-    return _extreme("min", xp.minimum, input, dim, keepdim)
+    return _extreme_with_index("min", xp.minimum, input, dim, keepdim)
 
 
 def _is_nan(x):
@@ -122,11 +122,11 @@ def median_dim(input, dim, keepdim=False):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     check_not_empty("median", input, dim)
     rank = (input.shape[dim] - 1) // 2
-    index = xp.take(xp.argpartition(comparable(input), rank, axis=dim), xp.asarray([rank]), axis=dim)
+    index = xp.take(xp.argpartition(bfloat16_to_float32(input), rank, axis=dim), xp.asarray([rank]), axis=dim)
     if input.dtype.kind in "fV":
         nan = xp.isnan(input)
         index = xp.where(nan.any(axis=dim, keepdims=True), xp.argmax(nan, axis=dim, keepdims=True), index)
-    return _pick(input, dim, index, keepdim)
+    return _values_and_indices(input, dim, index, keepdim)
 
 
 def nanmedian_dim(input, dim, keepdim=False):
@@ -134,9 +134,9 @@ def nanmedian_dim(input, dim, keepdim=False):
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
     check_not_empty("median", input, dim)
-    order = xp.argsort(comparable(input), axis=dim)
+    order = xp.argsort(bfloat16_to_float32(input), axis=dim)
     counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
-    return _pick(input, dim, pick_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
+    return _values_and_indices(input, dim, take_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
 
 
 def median_all(input):
@@ -156,16 +156,16 @@ def mode(input, dim=-1, keepdim=False):
     if not input.ndim:
         return input.copy(), xp.zeros((), dtype=xp.int64)
     check_not_empty("mode", input, dim)
-    x = xp.moveaxis(comparable(input), dim, -1)
+    x = xp.moveaxis(bfloat16_to_float32(input), dim, -1)
     order = xp.argsort(x, axis=-1, kind="stable")
-    ranked = pick_last(x, order)
+    ranked = take_along_last(x, order)
     place = xp.broadcast_to(xp.arange(x.shape[-1]), x.shape)
     starts = xp.ones(x.shape, dtype=bool)
     starts[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
     run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=-1)
     last = xp.argmax(run, axis=-1, keepdims=True)
-    index = xp.moveaxis(pick_last(order, last), -1, dim)
-    return _pick(input, dim, index, keepdim)
+    index = xp.moveaxis(take_along_last(order, last), -1, dim)
+    return _values_and_indices(input, dim, index, keepdim)
 
 
 # Counts and histograms
@@ -187,7 +187,7 @@ def bincount(input, weights=None, minlength=0):
     return out.astype(xp.float32 if weights.dtype == xp.float32 else xp.float64)
 
 
-def _range(name, x, low, high):
+def _histogram_range(name, x, low, high):
     """The limits of a histogram: those given, or the data's where both are equal."""
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
@@ -202,8 +202,8 @@ def histc(input, bins=100, min=0, max=0):
             '"histogram_cpu" not implemented for '
             f"'{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name) }'"
         )
-    x = _widened(input.reshape(-1))
-    low, high = _range("torch.histc", x, float(min), float(max))
+    x = _half_to_float(input.reshape(-1))
+    low, high = _histogram_range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]
     if not x.dtype.type(high) > x.dtype.type(low):  # so large that the limits are one number
         place = xp.full(x.size, bins // 2)

@@ -13,41 +13,41 @@ import numpy as np
 from torchlite._settings import fork_locks
 from torchlite._settings.cached import cached_property
 from torchlite._settings.thread_count import get_threads
-from torchlite_device.machinery import device as shared
-from torchlite_device.machinery.device import NotBuiltError
-from torchlite_device.machinery.host import HostMemory
-from torchlite_kernels import c_programs
-from torchlite_kernels.preamble import types
-from torchlite_numpy.blocks import parallel, share
+from torchlite_device.core import device as shared
+from torchlite_device.core.device import NotBuiltError
+from torchlite_device.core.host_memory import HostMemory
+from torchlite_kernels import opencl_to_cpp
+from torchlite_kernels.preamble import dtype_macros
+from torchlite_numpy.cache_blocking import can_share_work, parallel_for
 
-from . import build, pool
+from . import program_build, thread_pool
 
 # Bytes of a kernel's arrays from which on a second thread pays: to wake one costs as much as to copy so much.
-_SHARED = 1 << 20
+_MIN_BYTES_PER_THREAD = 1 << 20
 # Bytes from which on a pointwise kernel's result goes past the caches: `add` of 48 MiB took 0.55 of the time, of 12 MiB
 # 1.6 (two Zen 4 cores, 32 MiB of cache).
-_CACHED = 1 << 25
+_NONTEMPORAL_MIN_BYTES = 1 << 25
 # Elements from which on the sum of two arrays is worth two threads that look for work: 2**17 take 17 us in NumPy.
-_PAIRS = 3 << 16
-_PARTS = 16  # for each thread, so that one that is late leaves its share to the others
+_MIN_BINARY_SIZE = 3 << 16
+_PARTS_PER_THREAD = 16  # for each thread, so that one that is late leaves its share to the others
 _empty, _bytes = np.empty, np.dtype(np.uint8)
 _pointer = ctypes.c_void_p.from_address
-_DATA = object.__basicsize__  # where an ndarray's C struct has the address of its elements
+_DATA_OFFSET = object.__basicsize__  # where an ndarray's C struct has the address of its elements
 
 
 def _address(array: np.ndarray) -> int:
-    return _pointer(id(array) + _DATA).value or 0
+    return _pointer(id(array) + _DATA_OFFSET).value or 0
 
 
-def _slow_address(array: np.ndarray) -> int:
+def _ctypes_address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
 _probe = np.empty(3)
-address = _address if _address(_probe) == _slow_address(_probe) else _slow_address
+address = _address if _address(_probe) == _ctypes_address(_probe) else _ctypes_address
 
 
-class Block:
+class HostBuffer:
     """A NumPy array's memory: the array, which is kept alive, its address and its bytes."""
 
     __slots__ = ("array", "nbytes", "ptr")
@@ -71,10 +71,10 @@ class Launcher:
 
     def launch(self, parameters: bytes, sizes: int, count: int, nbytes: int) -> int:
         """Run all `count` pieces of the work on arrays of so many bytes; not 0 when the kernel refused."""
-        threads = min(get_threads(), count) if nbytes >= _SHARED and parallel() else 1
+        threads = min(get_threads(), count) if nbytes >= _MIN_BYTES_PER_THREAD and can_share_work() else 1
         if threads < 2:
             return self._run(parameters, sizes, 0, count)
-        parts = min(count, _PARTS * threads)
+        parts = min(count, _PARTS_PER_THREAD * threads)
         sharing = self.device.sharing
         if sharing is not None:
             return sharing(self._share_address, parameters, sizes, count, parts, threads - 1)
@@ -83,12 +83,12 @@ class Launcher:
         def some() -> None:
             failed.append(self._share(parameters, sizes, count, parts, ctypes.addressof(taken)))
 
-        share(some, [()] * threads)
+        parallel_for(some, [()] * threads)
         return max(failed)
 
 
 class Function(Launcher):
-    """A kernel of a text; see `torchlite_device.machinery.device.Function`."""
+    """A kernel of a text; see `torchlite_device.core.device.Function`."""
 
     __slots__ = ("_packs", "_waiting", "signature")
 
@@ -126,18 +126,18 @@ class Function(Launcher):
         key = len(buffers)
         pack = self._packs.get(key)
         if pack is None:
-            pack = self._packs[key] = _packer("Q" * len(buffers) + "x" * len(values), given)
+            pack = self._packs[key] = _parameter_packer("Q" * len(buffers) + "x" * len(values), given)
         self._go(global_size, local_size, pack(*given), nbytes)
 
     def _pack(self, values: list) -> Any:
         """What packs the values of a call that has a signature; bytes are as long in every call."""
         found = self._packs.get(())
         if found is None:
-            found = self._packs[()] = _packer(self.signature.replace("p", "Qi"), values)
+            found = self._packs[()] = _parameter_packer(self.signature.replace("p", "Qi"), values)
         return found
 
     def _go(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
-        count, sizes, _ = _groups(global_size, local_size, nbytes > _CACHED)
+        count, sizes, _ = _groups(global_size, local_size, nbytes > _NONTEMPORAL_MIN_BYTES)
         if self.launch(parameters, sizes, count, nbytes):
             raise RuntimeError(f"kernel {self.name} cannot run in work-groups of {local_size} items here")
 
@@ -145,7 +145,7 @@ class Function(Launcher):
         return 1
 
 
-def _packer(codes: str, values: list) -> Any:
+def _parameter_packer(codes: str, values: list) -> Any:
     """A function that packs parameters one behind the other, each at a multiple of 8 bytes; `x` are bytes."""
     layout = ["="]
     for code, value in zip(codes, values, strict=True):
@@ -220,23 +220,23 @@ template <class Of> INLINE Of fenced_(Of x) {
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return types(widths, "cuda", **typed)
+        return dtype_macros(widths, "cuda", **typed)
 
     def build(self, text: str) -> ctypes.CDLL:
-        return build.load(c_programs.program(text), self.may_build)
+        return program_build.load(opencl_to_cpp.to_cpp_program(text), self.may_build)
 
     def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
         return Function(self, program, name, signature)
 
-    cached = _CACHED
-    least_pairs = _PAIRS
+    cached = _NONTEMPORAL_MIN_BYTES
+    least_pairs = _MIN_BINARY_SIZE
 
     def native(self, text: str, name: str) -> Any:
         """A kernel of a program of C++ as it is (`native.py`). NotBuiltError where it is not there and cannot be."""
         found = self._natives.get((text, name))
         if found is None:
             try:
-                found = Launcher(self, build.load(text, self.may_build), name)
+                found = Launcher(self, program_build.load(text, self.may_build), name)
             except (NotBuiltError, RuntimeError) as error:
                 found = str(error)
             self._natives[text, name] = found
@@ -248,34 +248,34 @@ template <class Of> INLINE Of fenced_(Of x) {
     def sharing(self) -> Any:
         """What starts a kernel on several threads; None where it is not built, and Python's threads serve."""
         try:
-            return pool.sharing(self.may_build)
+            return thread_pool.parallel_runner(self.may_build)
         except (NotBuiltError, RuntimeError):
             return None
 
     # -- memory --
 
     @staticmethod
-    def allocate(nbytes: int, array: Any = None) -> Block:  # type: ignore[override]
-        return Block(_empty(nbytes, _bytes) if array is None else _empty(array.shape, array.dtype))
+    def allocate(nbytes: int, array: Any = None) -> HostBuffer:  # type: ignore[override]
+        return HostBuffer(_empty(nbytes, _bytes) if array is None else _empty(array.shape, array.dtype))
 
-    def buffer_of(self, array: np.ndarray) -> Block:
-        return Block(array)
+    def buffer_of(self, array: np.ndarray) -> HostBuffer:
+        return HostBuffer(array)
 
-    def address(self, buffer: Block) -> int:
+    def address(self, buffer: HostBuffer) -> int:
         self.finish()
         return buffer.ptr
 
-    def _memory(self, buffer: Block, start: int, nbytes: int) -> np.ndarray:
+    def _memory(self, buffer: HostBuffer, start: int, nbytes: int) -> np.ndarray:
         self.finish()
         return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(buffer.ptr + start))
 
-    def read(self, buffer: Block, start: int, host: Any) -> None:
+    def read(self, buffer: HostBuffer, start: int, host: Any) -> None:
         host[...] = self._memory(buffer, start, host.nbytes)
 
-    def write(self, buffer: Block, host: Any, keep: bool = False) -> None:
+    def write(self, buffer: HostBuffer, host: Any, keep: bool = False) -> None:
         self._memory(buffer, 0, host.nbytes)[...] = host
 
-    def map(self, buffer: Block, start: int, nbytes: int, write: bool) -> Any:
+    def map(self, buffer: HostBuffer, start: int, nbytes: int, write: bool) -> Any:
         return self._memory(buffer, start, nbytes)
 
     def unmap(self, array: Any) -> None:

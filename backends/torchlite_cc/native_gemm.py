@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .native import F32, TYPES, Native
+from .native_kernel import F32, TYPE_DEFINITIONS, NativeKernel
 
 # What a text that multiplies has: `multiply(matrices, added)`, for `Matrices` with rows of any step, or columns;
 # `added` to what is there.
-GEMM = r"""
+MICRO_KERNEL = r"""
 #if defined(__AVX512F__)
 #include <immintrin.h>
 enum { W = 16, TALL = 8, WIDE = 48, DEPTH = 256, PANELS = 8 };
@@ -165,9 +165,9 @@ static void multiply(const Matrices& m, bool added = false) {
 }
 #endif
 """
-_TEXT = (
-    TYPES
-    + GEMM
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + MICRO_KERNEL
     + r"""
 // A cell of the result is an item: `tall` rows and `wide` columns, `across` cells side by side.
 struct Product { Matrices all; whole tall, wide, across; };
@@ -192,30 +192,30 @@ static int cells(const Product& of, whole begin, whole end) {
 ENTRY(cells, Product)
 """
 )
-_cells = Native(_TEXT, "cells", "QQQQ" + "q" * 11)
+_tile_kernel = NativeKernel(_SOURCE, "cells", "QQQQ" + "q" * 11)
 # Rows and columns of a tile, tiles that are packed at once, rows of a cell at most and where they are not halved, and
 # cells that are enough.
 _TILE_ROWS, _TILE, _TILES, _TALL, _LOW, _CELLS = 8, 48, 8, 256, 64, 12
 _VECTOR = 16
 # Multiplications from which a second thread pays, and rows below which packing costs more than it saves.
-_SHARED, _FEW = 1 << 22, 16
+_MIN_MULS_PER_THREAD, _MIN_ROWS_TO_PACK = 1 << 22, 16
 # Multiplications of a product for which the way here pays (40 us of OpenBLAS's).
-LEAST = 1 << 21
+MIN_MULS = 1 << 21
 # Rows up to which, or multiplications below which, this is faster than OpenBLAS (1.1 to 1.5 times); of larger products
 # it makes as much of the processor as this.
-_THIN, _LARGE = 128, 1 << 27
+_MAX_ROWS, _MAX_MULS = 128, 1 << 27
 # Bytes that say of a launch that it is worth all threads.
-ALWAYS = 1 << 40
+FORCE_THREADS = 1 << 40
 
 
-def wide_vectors() -> bool:
+def has_avx512() -> bool:
     """Whether the processor has vectors of 512 bits."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
-def _steps(x: np.ndarray) -> tuple[int, int] | None:
+def _element_strides(x: np.ndarray) -> tuple[int, int] | None:
     """How many elements rows and columns are apart, one of which is one; None for other arrays."""
     size = x.itemsize
     rows, columns = x.strides
@@ -226,7 +226,7 @@ def _steps(x: np.ndarray) -> tuple[int, int] | None:
     return (rows // size, 1) if columns == size else None
 
 
-def _cell(rows: int, columns: int) -> tuple[int, int]:
+def _block_shape(rows: int, columns: int) -> tuple[int, int]:
     """Rows and columns of a cell: columns are packed anew for each cell below, and rows may be for each beside."""
     tall, wide = min(rows, _TALL), min(-(-columns // _TILE), _TILES)
     while -(-rows // tall) * -(-columns // (wide * _TILE)) < _CELLS:
@@ -239,22 +239,22 @@ def _cell(rows: int, columns: int) -> tuple[int, int]:
     return -(-tall // _TILE_ROWS) * _TILE_ROWS, wide * _TILE
 
 
-def product(device: Any, a: Any, b: Any, out: Any, bias: Any) -> bool:
+def gemm(device: Any, a: Any, b: Any, out: Any, bias: Any) -> bool:
     """`out = a @ b + bias`; False where nothing was done."""
     rows, columns = out.shape
-    if a.dtype != F32 or b.dtype != F32 or out.dtype != F32 or rows < _FEW or columns < _TILE:
+    if a.dtype != F32 or b.dtype != F32 or out.dtype != F32 or rows < _MIN_ROWS_TO_PACK or columns < _TILE:
         return False
     depth = a.shape[1]
     work = rows * columns * depth
-    if rows > _THIN and work >= _LARGE or -columns % _VECTOR * 8 > columns:
+    if rows > _MAX_ROWS and work >= _MAX_MULS or -columns % _VECTOR * 8 > columns:
         return False  # (the last vector would be too empty)
-    of_a, of_b = _steps(a), _steps(b)
+    of_a, of_b = _element_strides(a), _element_strides(b)
     if of_a is None or of_b is None or not out.flags.c_contiguous:
         return False
-    tall, wide = _cell(rows, columns)
+    tall, wide = _block_shape(rows, columns)
     across, down = -(-columns // wide), -(-rows // tall)
-    nbytes = ALWAYS if work >= _SHARED else 0
-    return _cells(
+    nbytes = FORCE_THREADS if work >= _MIN_MULS_PER_THREAD else 0
+    return _tile_kernel(
         device, across * down, nbytes, a, b, 0 if bias is None else bias, out, rows, columns, depth,
         *of_a, *of_b, columns, tall, wide, across,
     )  # fmt: skip

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from torchlite_kernels.c_preamble import C
+from torchlite_kernels.c_preamble import CPP
 from torchlite_numpy import lstm
-from torchlite_numpy.blas import product_address
-from torchlite_numpy.products import steady_matmul
+from torchlite_numpy.blas import gemm_address
+from torchlite_numpy.deterministic_gemm import deterministic_matmul
 
-from .native import FLOATS, TYPES, by_type
-from .native_blas import BLAS
-from .native_gemm import GEMM
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
+from .native_parallel_gemm import GEMM_TEMPLATE
+from .native_gemm import MICRO_KERNEL
 
-_TEXT = (
-    TYPES
-    + BLAS
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + GEMM_TEMPLATE
     + "#if defined(__AVX512F__)\n#include <immintrin.h>\n#endif\nnamespace gemm {\n"
-    + GEMM
+    + MICRO_KERNEL
     + "}\n"
-    + C
+    + CPP
     + r"""
 const int W = 16;
 // c = a @ b + beta * c: few columns, for which BLAS would copy all of `a` each time (of 256 units, 64 steps and 32
@@ -143,23 +143,23 @@ ENTRY(back_f32, Back)
 ENTRY(back_f64, Back)
 """
 )
-_steps = by_type(_TEXT, "steps", "QQQQQQQQqqq")
-_back = by_type(_TEXT, "back", "QQQQQQQQQqqqqq")
+_forward_kernels = kernel_per_dtype(_SOURCE, "steps", "QQQQQQQQqqq")
+_backward_kernels = kernel_per_dtype(_SOURCE, "back", "QQQQQQQQQqqqqq")
 # Steps backward whose gradients are turned together: those that stay in cache.
-_TURNED = 8
+_TRANSPOSED_STEPS = 8
 
 
-def _product(*arrays: Any) -> int | None:
+def _gemm_address(*arrays: Any) -> int | None:
     """The address of BLAS's product for the one dtype of all these arrays; None where there is none."""
     dtype = arrays[0].dtype
     if dtype not in FLOATS or any(a is not None and a.dtype != dtype for a in arrays):
         return None
-    return product_address(dtype)
+    return gemm_address(dtype)
 
 
 def _lstm_layer(device: Any, *given: Any) -> Any:
     *arrays, _ = given
-    gemm = _product(*arrays)
+    gemm = _gemm_address(*arrays)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
 
@@ -169,35 +169,35 @@ def _lstm_layer(device: Any, *given: Any) -> Any:
         gates[0, 4 * hidden :] = c
         for start in range(0, steps, together):
             stop = min(start + together, steps)
-            sums = steady_matmul(w_ih, rows[start * columns : stop * columns].T)
+            sums = deterministic_matmul(w_ih, rows[start * columns : stop * columns].T)
             behind = last if stop == steps else gates[stop, 4 * hidden :]
-            _steps[states.dtype](
+            _forward_kernels[states.dtype](
                 device, 1, 0, gemm, recurrent, h, sums, gates[start:stop], cells[start:stop], states[start:stop],
                 behind, stop - start, hidden, columns,
             )  # fmt: skip
             h = states[stop - 1]
         return h, last
 
-    return lstm.forward_by(steps_of, *given)
+    return lstm.layer_forward(steps_of, *given)
 
 
 def _lstm_layer_backward(device: Any, *given: Any) -> Any:
     grad_output, grad_h, grad_c, *arrays, _, _ = given
-    gemm = _product(*arrays, grad_output, grad_h, grad_c)
+    gemm = _gemm_address(*arrays, grad_output, grad_h, grad_c)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
 
     def steps_back(grad_output, dh, dc, gates, cells, back, sums):
         steps, hidden, columns = cells.shape
-        made = np.empty((min(_TURNED, steps), 4 * hidden, columns), dh.dtype)
+        made = np.empty((min(_TRANSPOSED_STEPS, steps), 4 * hidden, columns), dh.dtype)
         grads = 0 if grad_output is None else np.ascontiguousarray(grad_output.transpose(0, 2, 1))
-        _back[dh.dtype](
+        _backward_kernels[dh.dtype](
             device, 1, 0, gemm, back, grads, gates, cells, dh, dc, made, sums,
-            steps, hidden, columns, _TURNED, sums.strides[0] // sums.itemsize,
+            steps, hidden, columns, _TRANSPOSED_STEPS, sums.strides[0] // sums.itemsize,
         )  # fmt: skip
         return dh, dc
 
-    return lstm.backward_by(steps_back, *given)
+    return lstm.layer_backward(steps_back, *given)
 
 
 kernels = {"_lstm_layer": _lstm_layer, "_lstm_layer_backward": _lstm_layer_backward}

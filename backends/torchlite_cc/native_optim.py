@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from torchlite_numpy.optim import _left_out
+from torchlite_numpy.optim import _unscale_or_skip
 
 from .device import address
-from .native import FLOATS, TYPES, by_type
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
 
 # Elements of an item.
 _BLOCK = 1 << 14
 
-_TEXT = (
-    TYPES
+_SOURCE = (
+    TYPE_DEFINITIONS
     + r"""
 // Parameters and gradients lie apart, their states behind one another: parameter k has those from starts[k] on.
 template <class T> struct Lists { T* const* params; const T* const* grads; const whole* starts; whole count, block; };
@@ -101,11 +101,11 @@ ENTRY(sgd_f32, SGD)
 ENTRY(sgd_f64, SGD)
 """
 )
-_adam = by_type(_TEXT, "adam", "QQQqqQQQdddddddq")
-_sgd = by_type(_TEXT, "sgd", "QQQqqQddddqqq")
+_adam = kernel_per_dtype(_SOURCE, "adam", "QQQqqQQQdddddddq")
+_sgd = kernel_per_dtype(_SOURCE, "sgd", "QQQqqQddddqqq")
 
 
-def _lists(params: Any, grads: Any, states: tuple) -> tuple | None:
+def _pointer_arrays(params: Any, grads: Any, states: tuple) -> tuple | None:
     """Addresses of parameters and gradients, where each begins among the states, how many there are, and all elements;
     None where something does not lie as it should.
     """
@@ -129,12 +129,12 @@ def _lists(params: Any, grads: Any, states: tuple) -> tuple | None:
 def _fused_adam(device: Any, params: Any, grads: Any, exp_avg: Any, exp_avg_sq: Any, max_exp_avg_sq: Any, cache: Any,
                 step: Any, lr: Any, beta1: Any, beta2: Any, eps: Any, weight_decay: Any, decoupled: Any, maximize: Any,
                 grad_scale: Any, found_inf: Any) -> Any:  # fmt: skip
-    found = _lists(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq))
+    found = _pointer_arrays(params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq))
     if found is None:
         return None
     kernel = _adam[params[0].dtype]
-    device.native(_TEXT, kernel.name)  # before anything is changed
-    if _left_out(grads, grad_scale, found_inf):
+    device.native(_SOURCE, kernel.name)  # before anything is changed
+    if _unscale_or_skip(grads, grad_scale, found_inf):
         return True
     *lists, count, size = found
     correction = math.sqrt(1 - beta2**step)
@@ -150,12 +150,12 @@ def _fused_adam(device: Any, params: Any, grads: Any, exp_avg: Any, exp_avg_sq: 
 def _fused_sgd(device: Any, params: Any, grads: Any, momentum_buffer: Any, cache: Any, first: Any, lr: Any,
                momentum: Any, dampening: Any, weight_decay: Any, nesterov: Any, maximize: Any, grad_scale: Any,
                found_inf: Any) -> Any:  # fmt: skip
-    found = _lists(params, grads, (momentum_buffer,))
+    found = _pointer_arrays(params, grads, (momentum_buffer,))
     if found is None:
         return None
     kernel = _sgd[params[0].dtype]
-    device.native(_TEXT, kernel.name)  # before anything is changed
-    if _left_out(grads, grad_scale, found_inf):
+    device.native(_SOURCE, kernel.name)  # before anything is changed
+    if _unscale_or_skip(grads, grad_scale, found_inf):
         return True
     *lists, count, size = found
     kernel(

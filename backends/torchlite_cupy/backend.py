@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlite_device.backend import DeviceBackend, kernels_of
 
-from . import presence
+from . import availability
 
 
 class CUDABackend(DeviceBackend):
@@ -16,7 +16,7 @@ class CUDABackend(DeviceBackend):
 
     name = "cuda"
 
-    def __init__(self, source: Any = presence) -> None:
+    def __init__(self, source: Any = availability) -> None:
         self._source = source
         super().__init__()
 
@@ -40,11 +40,11 @@ class CUDABackend(DeviceBackend):
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.cuda` asks for it."""
-        from .runtime import Runtime
+        from .device_api import DeviceAPI
 
         with self._lock:
             if index not in self._runtimes:
-                self._runtimes.setdefault(index, Runtime(self.device(index)))
+                self._runtimes.setdefault(index, DeviceAPI(self.device(index)))
             return self._runtimes[index]
 
     def records(self, mode: str) -> bool:
@@ -52,9 +52,9 @@ class CUDABackend(DeviceBackend):
 
     def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
         """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
-        from .recorded import Recorded
+        from .cuda_graphs import CapturedFunction
 
-        return Recorded(self.runtime(index), function, given)
+        return CapturedFunction(self.runtime(index), function, given)
 
     def describe(self, index: int) -> str:
         """One line about a device."""
@@ -73,11 +73,11 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from . import cuda_attention, cudnn_attention, cudnn_conv, cufft
+        from . import flash_attention, cudnn_attention, cudnn_conv, cufft
 
         device = self.device(index)
         table = kernels_of(device) | cufft.kernels(device)
-        table |= cuda_attention.kernels(table)
+        table |= flash_attention.kernels(table)
         return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
     def cudnn_version(self) -> int | None:
@@ -85,29 +85,29 @@ class CUDABackend(DeviceBackend):
         return self._source.cudnn_version()
 
     def from_dlpack(self, exporter: Any) -> Any:
-        from .interchange import array_of
+        from .array_interop import from_cupy
 
         device = self.device(exporter.__dlpack_device__()[1])
-        return array_of(device, device.driver.from_dlpack(exporter))
+        return from_cupy(device, device.driver.from_dlpack(exporter))
 
     def to_dlpack(self, raw: Any, stream: int | None) -> Any:
         """An object with `__dlpack__`, which lets a consumer's stream wait for ours."""
-        from .interchange import foreign_of
+        from .array_interop import to_cupy
 
-        return foreign_of(raw)
+        return to_cupy(raw)
 
     def cuda_array_interface(self, raw: Any) -> dict[str, Any]:
-        from .interchange import interface_of
+        from .array_interop import array_interface
 
-        return interface_of(raw)
+        return array_interface(raw)
 
     def from_cuda_array_interface(self, data: Any) -> Any:
         from torchlite._dispatch.backend_registry import current_index
 
-        from .interchange import array_of
+        from .array_interop import from_cupy
 
         foreign = self.device(current_index("cuda")).driver.from_interface(data)
-        return array_of(self.device(foreign.device.id), foreign)
+        return from_cupy(self.device(foreign.device.id), foreign)
 
 
 backend = CUDABackend()

@@ -15,9 +15,9 @@ import threading
 from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_device.linalg.gemm import Sizes
-from torchlite_device.machinery.array import Array
-from torchlite_device.machinery.copying import copy_into
+from torchlite_device.linalg.gemm import GemmShape
+from torchlite_device.core.array import Array
+from torchlite_device.core.copy_fill import copy_into
 
 # By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
 TYPES = {
@@ -26,7 +26,7 @@ TYPES = {
 }  # fmt: skip
 COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
 PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
-_MOST_CALLS = 16  # launches for the outer batch dimension of one product
+_MAX_CALLS = 16  # launches for the outer batch dimension of one product
 _WORKSPACES = {False: 8 << 20, True: 32 << 20}  # bytes, as PyTorch has them: before Hopper, and from there on
 _I, _L, _P = ctypes.c_int, ctypes.c_longlong, ctypes.c_void_p
 # The parameters of the functions used, in the order of cuBLAS's documentation.
@@ -51,7 +51,7 @@ _STATUS = {
 }
 
 
-def opened(path: str) -> Any:
+def open_library(path: str) -> Any:
     """The library with the types of its parameters. Its calls only start work, so they keep the interpreter's lock."""
     library = ctypes.PyDLL(path)
     for name, parameters in SIGNATURES.items():
@@ -59,13 +59,13 @@ def opened(path: str) -> Any:
     return library
 
 
-def checked(status: int) -> None:
+def check_status(status: int) -> None:
     """RuntimeError for a status other than success, as PyTorch words it."""
     if status:
         raise RuntimeError(f"CUDA error: CUBLAS_STATUS_{_STATUS.get(status, status)} when calling cuBLAS")
 
 
-class Blas:
+class Cublas:
     """cuBLAS on one device: one handle, and for each stream a workspace, since products in several streams may run at
     one time.
     """
@@ -93,24 +93,24 @@ class Blas:
         library = self.library
         if self._handle is None:
             made = ctypes.c_void_p()
-            checked(library.cublasCreate_v2(ctypes.addressof(made)))
+            check_status(library.cublasCreate_v2(ctypes.addressof(made)))
             self._handle = made.value
-        checked(library.cublasSetStream_v2(self._handle, queue))
+        check_status(library.cublasSetStream_v2(self._handle, queue))
         nbytes = _WORKSPACES[self.device.properties["major"] >= 9]
         workspace = self._workspaces.get(queue)
         if workspace is None:
             workspace = self._workspaces[queue] = self.device.allocate(nbytes)
-        checked(library.cublasSetWorkspace_v2(self._handle, workspace.ptr, nbytes))  # after the stream, which resets it
+        check_status(library.cublasSetWorkspace_v2(self._handle, workspace.ptr, nbytes))  # after the stream, which resets it
         self._queue = queue
 
     def set_math(self, mode: int) -> None:
         """Set how sums may be kept, where that is not so already."""
         if mode != self.math:
-            checked(self.library.cublasSetMathMode(self._handle, mode))
+            check_status(self.library.cublasSetMathMode(self._handle, mode))
             self.math = mode
 
 
-def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
+def blas_operand(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
     """How cuBLAS reads a matrix with these steps: the operation and the leading dimension; None where it cannot. A
     row-major matrix is its own transposed in column-major.
     """
@@ -122,7 +122,7 @@ def factor(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple
     return None
 
 
-class Product:
+class CublasGemm:
     """One product of known sizes, kinds and steps."""
 
     __slots__ = (
@@ -131,7 +131,7 @@ class Product:
     )  # fmt: skip
 
     def __init__(
-        self, blas: Blas, kind: str, sizes: Sizes, added: bool, first: tuple[int, int], second: tuple[int, int]
+        self, blas: Cublas, kind: str, sizes: GemmShape, added: bool, first: tuple[int, int], second: tuple[int, int]
     ):
         s = sizes
         self.blas, self.kind, self.added = blas, kind, added
@@ -218,7 +218,7 @@ class Product:
                         DEFAULT_ALGORITHM,
                     )
                 if status:
-                    checked(status)
+                    check_status(status)
 
     def _set_numbers(self, alpha: Any, beta: Any) -> None:
         if self.kind[0] == "c":
@@ -237,7 +237,7 @@ class Product:
         self.blas.set_math(0 if may else NO_REDUCED_SUMS)
 
 
-def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> Product | None:
+def cublas_gemm(blas: Cublas, kind: str, sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> CublasGemm | None:
     """How cuBLAS computes a product; None where it cannot."""
     s = sizes
     if (
@@ -246,9 +246,9 @@ def product(blas: Blas, kind: str, sizes: Sizes, added: bool, conj: tuple[bool, 
         or not (s.c[1] == 1 or s.n == 1)
         or s.m > 1
         and s.c[0] < s.n
-        or min(s.batch) > _MOST_CALLS
+        or min(s.batch) > _MAX_CALLS
     ):
         return None
     complex_ = kind[0] == "c"
-    first, second = factor(s.k, s.n, s.b, complex_ and conj[1]), factor(s.m, s.k, s.a, complex_ and conj[0])
-    return None if first is None or second is None else Product(blas, kind, s, added, first, second)
+    first, second = blas_operand(s.k, s.n, s.b, complex_ and conj[1]), blas_operand(s.m, s.k, s.a, complex_ and conj[0])
+    return None if first is None or second is None else CublasGemm(blas, kind, s, added, first, second)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from torchlite._dispatch.backend import OutOfMemoryError
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_device.machinery.array import Array
+from torchlite_device.core.array import Array
 
-_OLDEST = 90000
-_KEPT = 4096
+_MIN_VERSION = 90000
+_MAX_CACHED_PLANS = 4096
 _ALIGNED = 16  # bytes, which cuDNN assumes of every address
 # The kinds that are for cuDNN, by its names.
 TYPES = {"f32": "FLOAT", "f16": "HALF", "bf16": "BFLOAT16"}
@@ -27,7 +27,7 @@ def frontend() -> Any:
     try:
         import cudnn
 
-        return cudnn if cudnn.backend_version() >= _OLDEST else None
+        return cudnn if cudnn.backend_version() >= _MIN_VERSION else None
     except Exception:  # however a library fails to load, there is another way
         return None
 
@@ -91,7 +91,7 @@ class Library:
         self.device, self.cudnn = device, cudnn
         self.capability = device.properties["major"] * 10 + device.properties["minor"]
         self.plans = device.kept(
-            "cudnn", _KEPT
+            "cudnn", _MAX_CACHED_PLANS
         )  # Plans, None for what cuDNN does not compute, else how often it was asked for
         self.refused: dict[Any, str] = {}
         self.captured: dict[int, Plan] = {}  # stay as long as the device: a captured graph starts their kernels again
@@ -151,7 +151,7 @@ class Library:
         """Remember that this goes elsewhere; what failed while a graph was captured may work at another time."""
         if not self.device.capturing:
             self.plans[key] = None
-            if len(self.refused) < _KEPT:
+            if len(self.refused) < _MAX_CACHED_PLANS:
                 self.refused[key] = f"{type(error).__name__}: {error}"
 
     def _build(self, key: tuple, kind: str, describe: Callable[[Graph], Any], pointers: dict[int, int]) -> Plan | None:
@@ -170,7 +170,7 @@ class Library:
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-        notes = [getattr(cudnn.numerical_note, name) for name in _unwanted(kind)]
+        notes = [getattr(cudnn.numerical_note, name) for name in _excluded_notes(kind)]
         if notes:
             graph.deselect_numeric_notes(notes)
         graph.check_support()
@@ -217,7 +217,7 @@ class Library:
         }
 
 
-def _unwanted(kind: str) -> list[str]:
+def _excluded_notes(kind: str) -> list[str]:
     """The properties of ways to compute that the switches rule out, by cuDNN's names."""
     names = []
     if kind == "f32":

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_device.machinery.array import Array, empty, row_major
-from torchlite_device.machinery.row_major import clone_row_major
-from torchlite_device.nn.attention import in_order_of
+from torchlite_device.core.array import Array, empty, row_major
+from torchlite_device.core.contiguous_copy import clone_row_major
+from torchlite_device.nn.attention import empty_in_order_of
 
 from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
 
-_LARGEST = 256  # features
+_MAX_FEATURES = 256  # features
 # How often a shape is left to our kernels first: cuDNN compiles a program for each, which takes seconds and never pays
 # where a shape grows with every call.
-PATIENCE = 2
-_EVEN = 8  # elements of 16 bytes: every step but the last is a multiple
+CALLS_BEFORE_BUILD = 2
+_FEATURE_MULTIPLE = 8  # elements of 16 bytes: every step but the last is a multiple
 
 
 def _is_walkable(x: Array) -> bool:
@@ -25,16 +25,16 @@ def _is_walkable(x: Array) -> bool:
     return (
         x.steps[-1] == 1
         and is_aligned(x)
-        and all(step > 0 and step % _EVEN == 0 or n == 1 for n, step in zip(x.shape[:-1], x.steps, strict=False))
+        and all(step > 0 and step % _FEATURE_MULTIPLE == 0 or n == 1 for n, step in zip(x.shape[:-1], x.steps, strict=False))
     )
 
 
-def _takes(query: Array, key: Array, value: Array, mask: Array | None) -> bool:
+def _is_supported(query: Array, key: Array, value: Array, mask: Array | None) -> bool:
     if mask is not None or query.kind not in ("f16", "bf16") or not FLAGS.sdp["cudnn"]:
         return False
     wide = max(query.shape[-1], value.shape[-1])
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.ndim <= 4
-    even = wide <= _LARGEST and query.shape[-1] % _EVEN == 0 and value.shape[-1] % _EVEN == 0
+    even = wide <= _MAX_FEATURES and query.shape[-1] % _FEATURE_MULTIPLE == 0 and value.shape[-1] % _FEATURE_MULTIPLE == 0
     return (
         same
         and even
@@ -98,7 +98,7 @@ def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[
     given, made = [_tensor(x) for x in inputs], [_tensor(x) for x in outputs]
     key = (describe, *given, *made, *how)
     patience = (
-        0 if is_deterministic() or FLAGS.cudnn_benchmark else PATIENCE
+        0 if is_deterministic() or FLAGS.cudnn_benchmark else CALLS_BEFORE_BUILD
     )  # the same bits every time, or shapes that come again
     return cudnn.run(
         key, inputs[0].kind, lambda graph: describe(graph, given, made, *how), [*inputs, *outputs], patience
@@ -106,19 +106,19 @@ def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[
 
 
 def _sdpa(ours: Callable, query, key, value, attn_mask, is_causal, scale):
-    cudnn = library(query.device) if _takes(query, key, value, attn_mask) else None
+    cudnn = library(query.device) if _is_supported(query, key, value, attn_mask) else None
     if cudnn is not None:
-        out, lse = in_order_of(query, value.shape[-1]), empty(query.device, (*query.shape[:-1], 1), "f32")
+        out, lse = empty_in_order_of(query, value.shape[-1]), empty(query.device, (*query.shape[:-1], 1), "f32")
         if _run(cudnn, describe_forward, [query, key, value], [out, lse], float(scale), bool(is_causal)):
             return out, lse
     return ours(query, key, value, attn_mask, is_causal, scale)
 
 
 def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
-    cudnn = library(query.device) if _takes(query, key, value, attn_mask) else None
+    cudnn = library(query.device) if _is_supported(query, key, value, attn_mask) else None
     if cudnn is not None and is_aligned(lse) and lse.contiguous:
         grad, result = (x if _is_walkable(x) else clone_row_major(x) for x in (grad, out))
-        made = [in_order_of(x, x.shape[-1]) for x in (query, key, value)]
+        made = [empty_in_order_of(x, x.shape[-1]) for x in (query, key, value)]
         if _run(
             cudnn,
             describe_backward,

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_device.elements.pointwise import KERNELS as POINTWISE
-from torchlite_device.elements.reduce import sum as reduced_sum
-from torchlite_device.machinery.array import Array, empty, row_major, view_of
-from torchlite_device.machinery.copying import channels_last, channels_last_steps, empty_channels_last
-from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.array_ops.pointwise import KERNELS as POINTWISE
+from torchlite_device.array_ops.reduce import sum as reduced_sum
+from torchlite_device.core.array import Array, empty, row_major, view_of
+from torchlite_device.core.copy_fill import to_channels_last, channels_last_steps, empty_channels_last
+from torchlite_device.core.contiguous_copy import clone_row_major
 from torchlite_device.nn import conv_depthwise
-from torchlite_device.nn.conv import checked, checked_gradient
-from torchlite_device.nn.conv_geometry import Geometry
+from torchlite_device.nn.conv import validated_shape, validated_gradient
+from torchlite_device.nn.conv_indexing import ConvShape
 
 from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
 
@@ -28,26 +28,26 @@ _CALLS = {
 }
 
 
-def _takes(g: Geometry, kind: str) -> bool:
+def _is_supported(g: ConvShape, kind: str) -> bool:
     """Whether a convolution is for cuDNN. One with a channel a group is not: cuDNN compiles programs for it, which
     takes up to ten seconds each.
     """
-    return kind in TYPES and 1 <= len(g.size) <= 3 and not conv_depthwise.fits(g, kind)
+    return kind in TYPES and 1 <= len(g.size) <= 3 and not conv_depthwise.is_supported(g, kind)
 
 
-def _is_last(*arrays: Array) -> bool:
+def _is_channels_last(*arrays: Array) -> bool:
     """Whether the result has its channels innermost: PyTorch's rule is that one of the operands has."""
-    return any(x.ndim > 3 and not x.contiguous and _fills(x, channels_last_steps(x.shape)) for x in arrays)
+    return any(x.ndim > 3 and not x.contiguous and _has_steps(x, channels_last_steps(x.shape)) for x in arrays)
 
 
-def _fills(x: Array, steps: tuple[int, ...]) -> bool:
+def _has_steps(x: Array, steps: tuple[int, ...]) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(x.shape, x.steps, steps, strict=True))
 
 
-def _ready(x: Array, last: bool) -> Array:
+def _aligned_layout(x: Array, last: bool) -> Array:
     """`x` in an order of memory, and aligned."""
     if last:
-        return x if is_aligned(x) and _fills(x, channels_last_steps(x.shape)) else channels_last(x)
+        return x if is_aligned(x) and _has_steps(x, channels_last_steps(x.shape)) else to_channels_last(x)
     return x if is_aligned(x) and x.contiguous else clone_row_major(x)
 
 
@@ -57,7 +57,7 @@ def _tensor(shape: tuple[int, ...], kind: str, last: bool) -> Tensor:
     return Tensor(shape, channels_last_steps(shape) if last else row_major(shape)[1], kind)
 
 
-def describe_convolution(graph: Graph, what: str, g: Geometry, kind: str, last: bool) -> None:
+def describe_convolution(graph: Graph, what: str, g: ConvShape, kind: str, last: bool) -> None:
     """Add "forward", "backward" or "weight" to a graph."""
     x, y = _tensor((g.batch, g.channels, *g.size), kind, last), _tensor((g.batch, g.filters, *g.out), kind, last)
     weight = _tensor((g.filters, g.channels // g.groups, *g.kernel), kind, last)
@@ -78,14 +78,14 @@ def describe_convolution(graph: Graph, what: str, g: Geometry, kind: str, last: 
     graph.give(made, out)
 
 
-def _computed(
-    cudnn: Library, what: str, g: Geometry, first: Array, second: Array, shape: tuple[int, ...], last: bool
+def _run_conv(
+    cudnn: Library, what: str, g: ConvShape, first: Array, second: Array, shape: tuple[int, ...], last: bool
 ) -> Array | None:
     """One array of a convolution, None where cuDNN does not compute it."""
     kind = first.kind
     key = (what, g, kind, last, kind == "f32" and FLAGS.tf32("conv"), is_deterministic(), FLAGS.cudnn_benchmark)
     out = (empty_channels_last if last else empty)(first.device, shape, kind)
-    arrays = [_ready(first, last), _ready(second, last), out]
+    arrays = [_aligned_layout(first, last), _aligned_layout(second, last), out]
     return out if cudnn.run(key, kind, lambda graph: describe_convolution(graph, what, g, kind, last), arrays) else None
 
 
@@ -94,11 +94,11 @@ def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, 
     cudnn = library(input.device) if input.kind in TYPES else None
     if cudnn is None:
         return ours(*given)
-    g, shape = checked(*given)
-    last = _is_last(input, weight)
-    if not _takes(g, input.kind) or not (input.size and weight.size and min(shape)):
+    g, shape = validated_shape(*given)
+    last = _is_channels_last(input, weight)
+    if not _is_supported(g, input.kind) or not (input.size and weight.size and min(shape)):
         return ours(*given)
-    out = _computed(cudnn, "backward" if transposed else "forward", g, input, weight, shape, last)
+    out = _run_conv(cudnn, "backward" if transposed else "forward", g, input, weight, shape, last)
     if out is None:
         return ours(*given)
     if bias is not None:
@@ -112,18 +112,18 @@ def _convolution_backward(
     ours: Callable, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
 ):
     cudnn = library(input.device) if input.kind in TYPES else None
-    g, x, y = checked_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
-    last = _is_last(input, weight)
+    g, x, y = validated_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
+    last = _is_channels_last(input, weight)
     made: list[Any] = [None, None, None]
-    if cudnn is not None and _takes(g, input.kind) and input.size and weight.size and grad_output.size:
-        grad_output = _ready(grad_output, last)
+    if cudnn is not None and _is_supported(g, input.kind) and input.size and weight.size and grad_output.size:
+        grad_output = _aligned_layout(grad_output, last)
         x, y = (grad_output, input) if transposed else (input, grad_output)
         if needs[0]:
-            made[0] = _computed(
+            made[0] = _run_conv(
                 cudnn, "forward" if transposed else "backward", g, grad_output, weight, input.shape, last
             )
         if needs[1]:
-            made[1] = _computed(cudnn, "weight", g, x, y, weight.shape, last)
+            made[1] = _run_conv(cudnn, "weight", g, x, y, weight.shape, last)
         if needs[2]:
             made[2] = reduced_sum(grad_output, (0, *range(2, grad_output.ndim)))
     rest = tuple(bool(need) and found is None for need, found in zip(needs, made, strict=True))

@@ -10,14 +10,14 @@ import ctypes
 import threading
 from typing import Any
 
-from torchlite_device.elements.pointwise import KERNELS
-from torchlite_device.elements.rearrange import tril
-from torchlite_device.linalg.launching import count_of, real_kind
-from torchlite_device.machinery.array import Array, empty, view_of
-from torchlite_device.machinery.pointwise_apply import cast
-from torchlite_device.machinery.row_major import clone_row_major
+from torchlite_device.array_ops.pointwise import KERNELS
+from torchlite_device.array_ops.rearrange import tril
+from torchlite_device.linalg.matrix_launch import numel, real_kind
+from torchlite_device.core.array import Array, empty, view_of
+from torchlite_device.core.pointwise_dispatch import cast
+from torchlite_device.core.contiguous_copy import clone_row_major
 
-LEAST, MOST = 256, 16  # rows from which on a matrix is for the library, and matrices one after the other
+MIN_SIZE, MAX_BATCH = 256, 16  # rows from which on a matrix is for the library, and matrices one after the other
 LOWER, UPPER = 0, 1
 # By kind: cudaDataType.
 TYPES = {"f32": 0, "f64": 1, "c64": 4, "c128": 5}
@@ -37,7 +37,7 @@ SIGNATURES = {
 }
 
 
-def opened(path: str) -> Any:
+def open_library(path: str) -> Any:
     """The library with the types of its parameters."""
     library = ctypes.CDLL(path)
     for name, parameters in SIGNATURES.items():
@@ -45,13 +45,13 @@ def opened(path: str) -> Any:
     return library
 
 
-def checked(status: int) -> None:
+def check_status(status: int) -> None:
     """RuntimeError for a status other than success."""
     if status:
         raise RuntimeError(f"cusolver error: status {status}")
 
 
-class Solver:
+class Cusolver:
     """cuSOLVER on one device."""
 
     def __init__(self, device: Any, library: Any):
@@ -64,15 +64,15 @@ class Solver:
         """Whether an array's matrices are for the library."""
         return (
             x.kind in TYPES
-            and min(x.shape[-2:]) >= LEAST
-            and 0 < count_of(x.shape[:-2]) <= MOST
+            and min(x.shape[-2:]) >= MIN_SIZE
+            and 0 < numel(x.shape[:-2]) <= MAX_BATCH
             and not self.device.capturing
         )
 
     def lu(self, x: Array) -> tuple[Array, Array, Array]:
         """The packed factors, pivots and infos."""
         *batch, m, n = x.shape
-        a, kind, at = clone_row_major(_turned(x)), TYPES[x.kind], x.dtype.itemsize * m * n
+        a, kind, at = clone_row_major(_transpose_view(x)), TYPES[x.kind], x.dtype.itemsize * m * n
         pivots, info = empty(x.device, (*batch, min(m, n)), "i64"), empty(x.device, tuple(batch), "i32")
         for t in range(info.size):
             where, places = a.buffer.ptr + t * at, pivots.buffer.ptr + 8 * t * min(m, n)
@@ -83,7 +83,7 @@ class Solver:
                 (kind,),
                 info.buffer.ptr + 4 * t,
             )
-        return clone_row_major(_turned(a)), cast(pivots, "i32"), info
+        return clone_row_major(_transpose_view(a)), cast(pivots, "i32"), info
 
     def cholesky(self, x: Array) -> tuple[Array, Array]:
         """The lower factors, zero above the diagonal, and infos."""
@@ -114,7 +114,7 @@ class Solver:
             self._factor("cusolverDnXsyevd", given, given, (kind,), info.buffer.ptr + 4 * t)
         if not wanted:
             return values, empty(x.device, (), x.kind)
-        vectors = _turned(a)
+        vectors = _transpose_view(a)
         return values, KERNELS["conj"](vectors) if x.kind[0] == "c" else clone_row_major(vectors)
 
     def _factor(self, name: str, sized: tuple, given: tuple, compute: tuple, info: int) -> None:
@@ -125,13 +125,13 @@ class Solver:
         at = ctypes.addressof(sizes)
         with device.driver.current(), self._lock:
             self._prepare()
-            checked(
+            check_status(
                 getattr(library, f"{name}_bufferSize")(
                     self._handle, self._parameters, *sized, *compute, at, at + ctypes.sizeof(_S)
                 )
             )
             there, here = device.allocate(sizes[0]), ctypes.create_string_buffer(max(sizes[1], 1))
-            checked(
+            check_status(
                 getattr(library, name)(
                     self._handle,
                     self._parameters,
@@ -150,12 +150,12 @@ class Solver:
     def _prepare(self) -> None:
         if self._handle is None:
             made = (ctypes.c_void_p * 2)()
-            checked(self.library.cusolverDnCreate(ctypes.addressof(made)))
-            checked(self.library.cusolverDnCreateParams(ctypes.addressof(made) + ctypes.sizeof(_P)))
+            check_status(self.library.cusolverDnCreate(ctypes.addressof(made)))
+            check_status(self.library.cusolverDnCreateParams(ctypes.addressof(made) + ctypes.sizeof(_P)))
             self._handle, self._parameters = made[0], made[1]
-        checked(self.library.cusolverDnSetStream(self._handle, self.device.driver.stream().ptr))
+        check_status(self.library.cusolverDnSetStream(self._handle, self.device.driver.stream().ptr))
 
 
-def _turned(x: Array) -> Array:
+def _transpose_view(x: Array) -> Array:
     """The transposed matrices, as a view."""
     return view_of(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._types.python_source import evaluate
-from torchlite_device.machinery import device as shared
-from torchlite_device.machinery import forks
-from torchlite_kernels.preamble import CUDA, types
+from torchlite_device.core import device as shared
+from torchlite_device.core import fork_guard
+from torchlite_kernels.preamble import CUDA, dtype_macros
 
 from . import cublas
-from .grids import Grid, grid_for, guarded
-from .memory import Memory
+from .launch_grid import Grid, grid_for, with_bounds_guard
+from .allocator import Allocator
 
-_WAITING = 32
+_MAX_PENDING_UPLOADS = 32
 # NVRTC makes one step of a product and a sum, and so does the assembler after it, which looks through an empty `asm`.
 # Neither looks through a sum with a rounding of its own. Adding -0 changes no number.
 _FENCE = """
@@ -34,10 +34,10 @@ template <class Of, int N> FUNCTION Vector<Of, N> fenced_(Vector<Of, N> x) {
 }
 #define FENCED(x) fenced_(x)
 """
-_CAPTURING = "CUDA error: operation not permitted when stream is capturing"
+_CAPTURE_ERROR = "CUDA error: operation not permitted when stream is capturing"
 
 
-class _Parameters:
+class _ParameterBlock:
     """Memory for a kernel's parameters, laid out once: an array of pointers, and behind it what they point to. `codes`
     are struct's.
     """
@@ -60,7 +60,7 @@ class _Parameters:
 
 
 @functools.cache
-def _values_of(signature: str) -> Callable[..., tuple]:
+def _value_extractor(signature: str) -> Callable[..., tuple]:
     """A function from a kernel's arguments to the values that are packed: of an array its address and its offset. It is
     made of text, since it runs before every launch.
     """
@@ -72,8 +72,8 @@ def _values_of(signature: str) -> Callable[..., tuple]:
     return evaluate(f"lambda {', '.join(names)}: ({', '.join(values)},)", {})
 
 
-class Function:
-    """A kernel; see `torchlite_device.machinery.device.Function`. A parameter is as long as what the first call gives
+class CUDAFunction:
+    """A kernel; see `torchlite_device.core.device.Function`. A parameter is as long as what the first call gives
     for it.
     """
 
@@ -89,7 +89,7 @@ class Function:
         self._pointer = self._kernel.ptr
         self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
         self._grids = device.grids
-        self._values = _values_of(signature) if signature else None
+        self._values = _value_extractor(signature) if signature else None
         self._parameters: Any = None
         self._guarded: Any = None
         self._lock = threading.Lock()
@@ -156,7 +156,7 @@ class Function:
             error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0
         )
 
-    def _lay_out(self, values: tuple) -> _Parameters:
+    def _lay_out(self, values: tuple) -> _ParameterBlock:
         """The memory for parameters like these: without a signature buffers and then bytes, else what the signature
         says.
         """
@@ -166,13 +166,13 @@ class Function:
             f"{len(value)}s" if value.__class__ is bytes else letter
             for letter, value in zip(letters, values, strict=True)
         ]
-        self._parameters = _Parameters(codes)
+        self._parameters = _ParameterBlock(codes)
         return self._parameters
 
-    def _guarded_form(self) -> Function:
+    def _guarded_form(self) -> CUDAFunction:
         if self._guarded is None:
-            text = guarded(self._text, self.name)
-            self._guarded = Function(self.device, self.device.build(text), self.name, self.signature)
+            text = with_bounds_guard(self._text, self.name)
+            self._guarded = CUDAFunction(self.device, self.device.build(text), self.name, self.signature)
         return self._guarded
 
     def max_group(self) -> int:
@@ -190,8 +190,8 @@ class Device(shared.Device):
 
     def __init__(self, index: int, driver: Any):
         super().__init__(index)
-        forks.watch(Device, "CUDA", ("driver", "memory", "allocate"))
-        forks.watch(Function, "CUDA", ("_launch",))
+        fork_guard.refuse_after_fork(Device, "CUDA", ("driver", "memory", "allocate"))
+        fork_guard.refuse_after_fork(CUDAFunction, "CUDA", ("_launch",))
         self.driver = driver
         self.properties = driver.properties()
         self.name = self.properties["name"]
@@ -199,21 +199,21 @@ class Device(shared.Device):
         self.units = self.properties["multi_processor_count"]
         self.local_memory = self.properties["shared_memory_per_block"]
         self.capturing = False
-        self.memory = Memory(self)
+        self.memory = Allocator(self)
         self.allocate = self.memory.allocate
-        self.grids = shared.Kept(4096)
+        self.grids = shared.BoundedCache(4096)
         self._uploads: deque[Any] = deque()  # under way, each with what it reads
         self._solver: Any = None  # not looked for yet; False where there is none
         library = driver.blas()
-        self.blas = None if library is None else cublas.Blas(self, library)
+        self.blas = None if library is None else cublas.Cublas(self, library)
 
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return CUDA + types(widths, "cuda", **typed)
+        return CUDA + dtype_macros(widths, "cuda", **typed)
 
-    def kernel(self, program: Any, name: str, signature: str) -> Function:
-        return Function(self, program, name, signature)
+    def kernel(self, program: Any, name: str, signature: str) -> CUDAFunction:
+        return CUDAFunction(self, program, name, signature)
 
     def build(self, text: str) -> Any:
         """A program: its text and the module."""
@@ -221,18 +221,18 @@ class Device(shared.Device):
             return text, self.driver.build(text)
         except RuntimeError as error:
             raise RuntimeError(
-                f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.numbered(text)}"
+                f"cuda:{self.index} ({self.name}) could not build a kernel: {error}\n{shared.with_line_numbers(text)}"
             ) from error
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
-        return None if self.blas is None else cublas.product(self.blas, kind, sizes, added, conj)
+        return None if self.blas is None else cublas.cublas_gemm(self.blas, kind, sizes, added, conj)
 
-    def factored(self, name: str, x: Any, *options: Any) -> Any:
+    def library_factorise(self, name: str, x: Any, *options: Any) -> Any:
         if self._solver is None:
-            from .cusolver import Solver
+            from .cusolver import Cusolver
 
             library = self.driver.solver()
-            self._solver = Solver(self, library) if library is not None else False
+            self._solver = Cusolver(self, library) if library is not None else False
         return getattr(self._solver, name)(x, *options) if self._solver and self._solver.takes(x) else None
 
     # -- memory --
@@ -247,7 +247,7 @@ class Device(shared.Device):
         if self.waiting.steps:
             self.waiting.start()
         if self.capturing:
-            raise RuntimeError(_CAPTURING)
+            raise RuntimeError(_CAPTURE_ERROR)
         return self.driver.stream().ptr
 
     def read(self, buffer: Any, start: int, host: Any) -> None:
@@ -272,8 +272,8 @@ class Device(shared.Device):
                 event, host = uploads.popleft()
             except IndexError:  # another thread was first
                 return
-            if not driver.event_done(event):
-                if len(uploads) < _WAITING:
+            if not driver.event_query(event):
+                if len(uploads) < _MAX_PENDING_UPLOADS:
                     uploads.appendleft((event, host))
                     return
                 driver.wait_event(event)

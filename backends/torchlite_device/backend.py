@@ -20,7 +20,7 @@ class DeviceBackend:
 
     name: str
     # The kernels compute half precision in float32 themselves, numbers included.
-    takes_numbers = frozenset((float16, bfloat16, float32, float64))
+    scalar_dtypes = frozenset((float16, bfloat16, float32, float64))
 
     def __init__(self) -> None:
         self._devices: dict[int, Any] = {}
@@ -29,7 +29,7 @@ class DeviceBackend:
 
     @property
     def array(self) -> type:
-        from .machinery.array import Array
+        from .core.array import Array
 
         return Array
 
@@ -44,20 +44,20 @@ class DeviceBackend:
         raise TypeError(f"a kernel of {self.name} returned {type(value).__name__}, not an Array")
 
     def from_numpy(self, array: np.ndarray, index: int) -> Any:
-        from .machinery.transfer import from_numpy
+        from .core.host_transfer import from_numpy
 
         return from_numpy(np.asarray(array), self.device(index))
 
     def to_numpy(self, raw: Any) -> np.ndarray:
-        from .machinery.transfer import to_numpy
+        from .core.host_transfer import to_numpy
 
         return to_numpy(raw)
 
     def host_view(self, raw: Any, write: bool) -> Any:
         """A block in which an array's memory is a NumPy array; None where the host does not have it."""
-        from .machinery.transfer import mapped
+        from .core.host_transfer import map_to_host
 
-        return mapped(raw, write) if raw.contiguous and raw.device.is_cpu else None
+        return map_to_host(raw, write) if raw.contiguous and raw.device.is_cpu else None
 
     def dtype_of(self, raw: Any) -> Any:
         return from_np(raw.dtype)
@@ -66,12 +66,12 @@ class DeviceBackend:
         return (raw.offset - base.offset) * raw.itemsize
 
     def memory(self, raw: Any) -> Any:
-        from .machinery.array import bytes_of
+        from .core.array import storage_bytes
 
-        return bytes_of(raw)
+        return storage_bytes(raw)
 
     def copy_into(self, target: Any, source: Any) -> None:
-        from .machinery.copying import copy_into
+        from .core.copy_fill import copy_into
 
         copy_into(target, source)
 
@@ -79,16 +79,16 @@ class DeviceBackend:
         return raw.base is None
 
     def random_engine(self, index: int) -> Any:
-        from .elements.random import Engine
+        from .array_ops.random import PhiloxEngine
 
-        return Engine()
+        return PhiloxEngine()
 
 
 def kernels_of(device: Any) -> dict[str, Any]:
     """{op name: kernel} of all modules in this package's rooms: their own functions that bear an op's name, and the
     entries of their `KERNELS`.
     """
-    from .machinery.registering import is_op
+    from .core.kernel_registration import is_op
 
     table: dict[str, Any] = {}
     package = importlib.import_module(__package__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite_array._special_tables import NORMAL_TANH
+from torchlite_array.special_coefficients import NORMAL_TANH
 
 from .pointwise import Rule
 from .pointwise_rules import horner
@@ -15,7 +15,7 @@ _SCALE, _CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r})"
 
 
-def _normal(x: str) -> str:
+def _reciprocal_cdf(x: str) -> str:
     """Statements that set `q` to the reciprocal of the normal distribution function of a float."""
     return (
         f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
@@ -23,15 +23,15 @@ def _normal(x: str) -> str:
     )
 
 
-def _bounded(x: str) -> str:
+def _tanh_cdf(x: str) -> str:
     """Statements that set `p` to (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2."""
     return f"X p = 1 / (1 + exp(N({-2 * _SCALE!r}) * {x} * (1 + N({_CUBIC!r}) * {x} * {x}))); "
 
 
-_GATE = "X g = 1 / (1 + exp(-{0})); "
+_SIGMOID = "X g = 1 / (1 + exp(-{0})); "
 # tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2), where x is below 20
-_SOFT = "X e = exp({0} > 20 ? (X)(20) : {0}); X n = e * (e + 2); X t = n / (n + 2); "
-_SIX = "X t = a + 3; t = t < 0 ? (X)(0) : (t > 6 ? (X)(6) : t); "
+_TANH_SOFTPLUS = "X e = exp({0} > 20 ? (X)(20) : {0}); X n = e * (e + 2); X t = n / (n + 2); "
+_RELU6_SHIFTED = "X t = a + 3; t = t < 0 ? (X)(0) : (t > 6 ? (X)(6) : t); "
 
 RULES = {
     found.name: found
@@ -71,33 +71,33 @@ RULES = {
             numbers=("alpha", "scale", "inner"),
             kernel="elu_cpu",
         ),
-        Rule("gelu", f=_normal("a") + "return a / q;", d="a * s_ndtr(a)", scalar="d", kernel="GeluKernelImpl"),
-        Rule("gelu_tanh", f=_bounded("a") + "return a * p;", kernel="GeluKernelImpl"),
+        Rule("gelu", f=_reciprocal_cdf("a") + "return a / q;", d="a * s_ndtr(a)", scalar="d", kernel="GeluKernelImpl"),
+        Rule("gelu_tanh", f=_tanh_cdf("a") + "return a * p;", kernel="GeluKernelImpl"),
         Rule(
             "gelu_backward",
-            f=_normal("b") + f"return a * (1 / q + b * {_DENSITY.format('b')});",
+            f=_reciprocal_cdf("b") + f"return a * (1 / q + b * {_DENSITY.format('b')});",
             d=f"a * (s_ndtr(b) + b * {_DENSITY.format('b')})",
             scalar="d",
             kernel="GeluBackwardKernelImpl",
         ),
         Rule(
             "gelu_tanh_backward",
-            f=_bounded("b")
+            f=_tanh_cdf("b")
             + f"return a * p * (1 + (1 - p) * N({2 * _SCALE!r}) * b * (1 + N({3 * _CUBIC!r}) * b * b));",
             kernel="GeluBackwardKernelImpl",
         ),
-        Rule("silu", f=_GATE.format("a") + "return a * g;", c="c_mul(a, c_sigmoid(a))", wide="c"),
+        Rule("silu", f=_SIGMOID.format("a") + "return a * g;", c="c_mul(a, c_sigmoid(a))", wide="c"),
         Rule(
             "_silu_backward",
-            f=_GATE.format("b") + "return a * g * (1 + b * (1 - g));",
+            f=_SIGMOID.format("b") + "return a * g * (1 + b * (1 - g));",
             kernel="silu_cpu",
             wide="c",
             c="R2 g = c_sigmoid(b); return c_mul(a, c_conj(c_mul(g, VEC2(R2, 1, 0) + c_mul(b, VEC2(R2, 1, 0) - g))));",
         ),
-        Rule("mish", f=_SOFT.format("a") + "return a * t;"),
+        Rule("mish", f=_TANH_SOFTPLUS.format("a") + "return a * t;"),
         Rule(
             "_mish_backward",
-            f=_SOFT.format("b") + "return a * (t + b * (1 - t * t) * (1 / (1 + exp(-b))));",
+            f=_TANH_SOFTPLUS.format("b") + "return a * (t + b * (1 - t * t) * (1 / (1 + exp(-b))));",
             kernel="mish_cpu",
         ),
         Rule(
@@ -118,8 +118,8 @@ RULES = {
             wide="c",
             kernel="log_sigmoid_cpu",
         ),
-        Rule("hardsigmoid", f=_SIX + "return t / 6;"),
-        Rule("hardswish", f=_SIX + "return a * t / 6;"),
+        Rule("hardsigmoid", f=_RELU6_SHIFTED + "return t / 6;"),
+        Rule("hardswish", f=_RELU6_SHIFTED + "return a * t / 6;"),
         Rule("_hardswish_backward", f="b <= -3 ? (X)(0) : (b < 3 ? a * (b / 3 + N(0.5)) : a)", kernel="hardswish_cpu"),
     )
 }

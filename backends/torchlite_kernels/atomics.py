@@ -4,7 +4,7 @@ addition of floats.
 
 from __future__ import annotations
 
-from .kinds import KINDS
+from .dtype_kinds import KINDS
 
 # What COMBINE(a, b) is for an operation, in the computed type: for numbers, truth values and complex numbers.
 COMBINE = {
@@ -20,7 +20,7 @@ COMBINE = {
 }
 
 
-def combine(operation: str, kind: str) -> str:
+def combine_macro(operation: str, kind: str) -> str:
     """The definition of COMBINE for arrays of a kind."""
     text = COMBINE[operation][2 if kind[0] == "c" else kind == "b8"]
     if not text:
@@ -28,7 +28,7 @@ def combine(operation: str, kind: str) -> str:
     return f"#define COMBINE(a, b) {text}\n"
 
 
-_WORD = """
+_CAS_32BIT = """
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     volatile GLOBAL {word}* place = (volatile GLOBAL {word}*)p;
     {word} seen = 0, before;
@@ -36,7 +36,7 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     while (seen != before);
 }}
 """
-_PART = """
+_CAS_SUBWORD = """
 FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     size_t at = (size_t)p;
     volatile GLOBAL uint* place = (volatile GLOBAL uint*)(at & ~(size_t)3);
@@ -48,7 +48,7 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {{
     }} while (seen != before);
 }}
 """
-_PAIR = """
+_CAS_COMPLEX = """
 FUNCTION void add_double(volatile GLOBAL double* p, double v) {
     volatile GLOBAL ulong* place = (volatile GLOBAL ulong*)p;
     ulong seen = 0, before;
@@ -60,26 +60,26 @@ FUNCTION void combine_at(volatile GLOBAL O* p, O_C v) {
     add_double(parts + 1, v.y);
 }
 """
-_LONG = "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
+_CAS_64BIT_EXTENSION = "#ifdef __OPENCL_VERSION__\n#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n#endif\n"
 _SIZES = {
     "b8": 1, "u8": 1, "i8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8,
     "c128": 16, "c32": 4,
 }  # fmt: skip
 
 
-def possible(operation: str, kind: str, long_atomics: bool) -> bool:
+def is_supported(operation: str, kind: str, long_atomics: bool) -> bool:
     """Whether elements of a kind can be combined atomically; half precision is accumulated in single."""
     size = _SIZES.get(kind, 0)
     return 0 < size and (size < 8 or long_atomics) and (size < 16 or operation == "add")
 
 
-def combine_at(kind: str) -> str:
+def combine_at_source(kind: str) -> str:
     """The text of `combine_at(p, v)`: *p = COMBINE(*p, v), atomically, for arrays O of a kind."""
     size, stored = _SIZES[kind], KINDS[kind].stored
     if size == 16:
-        return _LONG + _PAIR
+        return _CAS_64BIT_EXTENSION + _CAS_COMPLEX
     if size == 8:
-        return _LONG + _WORD.format(word="ulong", exchange="atom_cmpxchg", stored=stored)
+        return _CAS_64BIT_EXTENSION + _CAS_32BIT.format(word="ulong", exchange="atom_cmpxchg", stored=stored)
     if size == 4:
-        return _WORD.format(word="uint", exchange="atomic_cmpxchg", stored=stored)
-    return _PART.format(mask="0xff" if size == 1 else "0xffff", bits="as_uchar" if size == 1 else "as_ushort")
+        return _CAS_32BIT.format(word="uint", exchange="atomic_cmpxchg", stored=stored)
+    return _CAS_SUBWORD.format(mask="0xff" if size == 1 else "0xffff", bits="as_uchar" if size == 1 else "as_ushort")

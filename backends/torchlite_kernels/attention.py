@@ -39,7 +39,7 @@ FUNCTION void transpose(V* r) {
 """
 
 
-def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
+def _load_tile(tile: str, source: str, walk: str, width: str, limit: str) -> str:
     """Rows `first` to first + BK of `source` as computed values in local memory, LD apart, zeros beyond the edges."""
     return f"""
         for (int j = 0; j < BK; j++) {{
@@ -54,7 +54,7 @@ def _stage(tile: str, source: str, walk: str, width: str, limit: str) -> str:
         }}"""
 
 
-def _own(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
+def _load_own_rows(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1") -> str:
     """The work-item's own rows, transposed; zeros beyond the edges."""
     return f"""
     {{
@@ -79,7 +79,7 @@ def _own(x: str, source: str, walk: str, width: str, limit: str, scale: str = "1
     }}"""
 
 
-def _give(target: str, x: str, walk: str, width: str, limit: str) -> str:
+def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> str:
     """The transposed rows `x` written to the work-item's rows of `target`, whose last dimension is contiguous."""
     return f"""
     {{
@@ -102,7 +102,7 @@ def _give(target: str, x: str, walk: str, width: str, limit: str) -> str:
     }}"""
 
 
-def _products(out: str, tile: str, x: str) -> str:
+def _tile_dots(out: str, tile: str, x: str) -> str:
     """out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
     return f"""
         for (int j = 0; j < count; j += JB) {{
@@ -203,21 +203,21 @@ KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, 
     GLOBAL const M* mask = AT(m) + START(s.m);
     V x[DMAX * NV], out[DMAX * NV], weights[BK * NV], largest[NV], total[NV], factor_[NV];
     for (int u = 0; u < NV; u++) { largest[u] = -INFINITY; total[u] = 0; }"""
-    + _own("x", "query", "s.q", "s.features", "s.rows", "scale")
+    + _load_own_rows("x", "query", "s.q", "s.features", "s.rows", "scale")
     + r"""
     for (int i = 0; i < LD * NV; i++) out[i] = 0;
     const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
     for (int first = 0; first < stop; first += BK) {
         const int count = min(BK, (stop - first + JB - 1) / JB * JB);
         BARRIER;"""
-    + _stage("tile", "key_rows", "s.k", "s.features", "s.columns")
+    + _load_tile("tile", "key_rows", "s.k", "s.features", "s.columns")
     + r"""
         BARRIER;"""
-    + _products("weights", "tile", "x")
+    + _tile_dots("weights", "tile", "x")
     + _MASK_QUERIES
     + r"""
         BARRIER;"""
-    + _stage("tile", "value_rows", "s.v", "s.values", "s.columns")
+    + _load_tile("tile", "value_rows", "s.v", "s.values", "s.columns")
     + r"""
         BARRIER;
         for (int u = 0; u < NV; u++) {
@@ -239,7 +239,7 @@ KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, 
         for (int d = 0; d < LD; d++) out[d * NV + u] /= sum;
         total[u] = log(sum) + shift;
     }"""
-    + _give("(AT(o) + START(s.o))", "out", "s.o", "s.values", "s.rows")
+    + _store_own_rows("(AT(o) + START(s.o))", "out", "s.o", "s.values", "s.rows")
     + r"""
     for (int lane = 0; lane < OWN && mine + lane < s.rows; lane++)
         AT(lse)[ITEM_Y * s.rows + mine + lane] = ((T_C*)total)[lane];
@@ -288,21 +288,21 @@ KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(
         ((T_C*)log_sum)[lane] = inside ? AT(lse)[at] : 0;
         ((T_C*)dot_)[lane] = inside ? AT(delta)[at] : 0;
     }"""
-    + _own("x", "query", "s.q", "s.features", "s.rows", "scale")
-    + _own("y", "grad", "s.g", "s.values", "s.rows")
+    + _load_own_rows("x", "query", "s.q", "s.features", "s.rows", "scale")
+    + _load_own_rows("y", "grad", "s.g", "s.values", "s.rows")
     + r"""
     for (int i = 0; i < LD * NV; i++) out[i] = 0;
     const int stop = s.causal ? min(s.columns, group + THREADS * OWN) : s.columns;
     for (int first = 0; first < stop; first += BK) {
         const int count = min(BK, (stop - first + JB - 1) / JB * JB);
         BARRIER;"""
-    + _stage("tile", "key_rows", "s.k", "s.features", "s.columns")
-    + _stage("values", "value_rows", "s.v", "s.values", "s.columns")
+    + _load_tile("tile", "key_rows", "s.k", "s.features", "s.columns")
+    + _load_tile("values", "value_rows", "s.v", "s.values", "s.columns")
     + r"""
         BARRIER;"""
-    + _products("weights", "tile", "x")
+    + _tile_dots("weights", "tile", "x")
     + _MASK_QUERIES
-    + _products("slopes", "values", "y")
+    + _tile_dots("slopes", "values", "y")
     + r"""
         for (int j = 0; j < count * NV; j++)
             weights[j] = exp(weights[j] - log_sum[j % NV]) * (slopes[j] - dot_[j % NV]);"""
@@ -310,7 +310,7 @@ KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(
     + r"""
     }
     for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""
-    + _give("(AT(dq) + START(s.o))", "out", "s.o", "s.features", "s.rows")
+    + _store_own_rows("(AT(dq) + START(s.o))", "out", "s.o", "s.features", "s.rows")
     + r"""
 }
 """
@@ -330,20 +330,20 @@ KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_
     GLOBAL const T* grad = AT(g) + START(s.g); GLOBAL const M* mask = AT(m) + START(s.m);
     GLOBAL const T_C* log_sums = AT(lse) + ITEM_Y * s.rows; GLOBAL const T_C* dots = AT(delta) + ITEM_Y * s.rows;
     V x[DMAX * NV], y[DMAX * NV], out[DMAX * NV], more[DMAX * NV], weights[BK * NV], slopes[BK * NV];"""
-    + _own("x", "key_rows", "s.k", "s.features", "s.columns", "scale")
-    + _own("y", "value_rows", "s.v", "s.values", "s.columns")
+    + _load_own_rows("x", "key_rows", "s.k", "s.features", "s.columns", "scale")
+    + _load_own_rows("y", "value_rows", "s.v", "s.values", "s.columns")
     + r"""
     for (int i = 0; i < LD * NV; i++) { out[i] = 0; more[i] = 0; }
     for (int first = s.causal ? group / BK * BK : 0; first < s.rows; first += BK) {
         const int count = min(BK, (s.rows - first + JB - 1) / JB * JB);
         BARRIER;"""
-    + _stage("tile", "query_rows", "s.q", "s.features", "s.rows")
-    + _stage("values", "grad", "s.g", "s.values", "s.rows")
+    + _load_tile("tile", "query_rows", "s.q", "s.features", "s.rows")
+    + _load_tile("values", "grad", "s.g", "s.values", "s.rows")
     + r"""
         BARRIER;"""
-    + _products("weights", "tile", "x")
+    + _tile_dots("weights", "tile", "x")
     + _MASK_KEYS
-    + _products("slopes", "values", "y")
+    + _tile_dots("slopes", "values", "y")
     + r"""
         for (int j = 0; j < count; j++) {
             int at = min(first + j, s.rows - 1);
@@ -358,8 +358,8 @@ KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_
     + r"""
     }
     for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""
-    + _give("(AT(dk) + START(s.o))", "out", "s.o", "s.features", "s.columns")
-    + _give("(AT(dv) + START(w))", "more", "w", "s.values", "s.columns")
+    + _store_own_rows("(AT(dk) + START(s.o))", "out", "s.o", "s.features", "s.columns")
+    + _store_own_rows("(AT(dv) + START(w))", "more", "w", "s.values", "s.columns")
     + r"""
 }
 """

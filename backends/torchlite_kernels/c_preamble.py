@@ -237,12 +237,12 @@ template <int N> INLINE void store_bf16(cl_ushort* p, cl_long i, Vector<float, N
 #define ST_BF16(p, i, v) ((p)[i] = float_as_bf16(v))
 """
 
-_ONE = (
+_UNARY_MATH = (
     "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "tgamma", "floor", "ceil",
     "trunc", "round", "rint", "fabs",
 )  # fmt: skip
-_TWO = ("pow", "fmod", "remainder", "atan2", "hypot", "fmax", "fmin", "copysign", "nextafter")
+_BINARY_MATH = ("pow", "fmod", "remainder", "atan2", "hypot", "fmax", "fmin", "copysign", "nextafter")
 # What glibc has for vectors: names, arguments, and the version that brought it on x86 and on AArch64.
 _LIBMVEC = (
     *((name, 1, 22, 38) for name in ("exp", "log", "sin", "cos")),
@@ -415,7 +415,7 @@ INLINE cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong now
 """
 
 
-def _scalar_maths() -> str:
+def _scalar_math() -> str:
     """Overloads of C's functions for float, double and integers, and their element by element form for vectors."""
     lines = [
         "template <class> struct Whole {};",
@@ -424,13 +424,13 @@ def _scalar_maths() -> str:
             "unsigned long",
         )),
     ]  # fmt: skip
-    for name in _ONE:
+    for name in _UNARY_MATH:
         lines += [
             f"INLINE float {name}(float x) {{ return __builtin_{name}f(x); }}",
             f"INLINE double {name}(double x) {{ return __builtin_{name}(x); }}",
             f"template <class T> INLINE typename Whole<T>::Real {name}(T x) {{ return __builtin_{name}((double)x); }}",
         ]
-    for name in _TWO:
+    for name in _BINARY_MATH:
         lines += [
             f"INLINE float {name}(float x, float y) {{ return __builtin_{name}f(x, y); }}",
             f"INLINE double {name}(double x, double y) {{ return __builtin_{name}(x, y); }}",
@@ -444,17 +444,17 @@ def _scalar_maths() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _vector_maths() -> str:
+def _vector_math() -> str:
     """C's functions of vectors, where no faster form is given: glibc's where it has one, else element by element."""
     own = {"exp", "exp2", "floor", "ceil", "trunc", "rint", "fabs", "copysign", "fmin", "fmax"}
     lines = []
-    for name in _ONE:
+    for name in _UNARY_MATH:
         if name not in {"floor", "ceil", "trunc", "rint", "fabs"}:
             lines.append(
                 f"template <class T, int N> INLINE Vector<T, N> {name}(Vector<T, N> v) "
                 f"{{ for (int k = 0; k < N; k++) v.v[k] = {name}(T(v.v[k])); return v; }}"
             )
-    for name in _TWO:
+    for name in _BINARY_MATH:
         if name not in own:
             lines += [
                 f"template <class T, int N> INLINE Vector<T, N> {name}(Vector<T, N> a, Vector<T, N> b) "
@@ -636,13 +636,13 @@ template <class P, class... A> struct Entry {
 template <class P, class... A> constexpr Entry<P, A...> entry_of(void (P::*)(A...)) { return {}; }
 template <class P, class... A> constexpr int count_of(void (P::*)(A...)) { return sizeof...(A); }
 """
-C = (
+CPP = (
     "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
     "#if defined(__SSE2__)\n#include <emmintrin.h>\n#endif\nnamespace cc {\n"
     + _TYPES
     + _HALVES
-    + _scalar_maths()
-    + _vector_maths()
+    + _scalar_math()
+    + _vector_math()
     + _VECTOR_MATHS
     + _FUNCTIONS
     + _ENTRIES

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 
-from .gemm import then_macros
+from .gemm import epilogue_macros
 
 # A row of the padded array for each work-item of a CPU (a stretch of them), an element for each of a GPU. Elements are
 # moved as bits, whatever they mean.
@@ -42,13 +42,13 @@ KERNEL void pad(IN(T, x), OUT(T, y), const Pad s) {
 #endif
 """
 
-_DIRECT = (
+_DEPTHWISE = (
     "typedef struct { int batch, channels, rows, width, taps, share, in_image, in_channel, out_image, out_channel, "
     "in_step, out_step, weight_step, added; } Direct;\n"
 )
 
 
-def _vectors(width: int) -> str:
+def _vector_macros(width: int) -> str:
     """V, the vector of `width` neighbours, and LOAD(p, step), which may read past the last one that counts."""
     if width == 1:
         return "#define V T_C\n#define LOAD(p, step) T_LD(p, 0)\n#define VECTORS\n"
@@ -67,7 +67,7 @@ FUNCTION T_C total(V v) {{ return {total}; }}
 
 
 @functools.cache
-def direct_text(width: int, then: str = "") -> str:
+def depthwise_source(width: int, then: str = "") -> str:
     """The kernel `direct`, and the op of `gemm.THEN` behind it: each output place sums over the taps of its channel. A
     work-item takes a stretch of pieces of `width` neighbours of output rows.
     """
@@ -86,9 +86,9 @@ def direct_text(width: int, then: str = "") -> str:
     )
     after = "sum = THEN(sum);" if then else ""
     return (
-        _DIRECT
-        + _vectors(width)
-        + (then_macros(then, THEN="V") if then else "")
+        _DEPTHWISE
+        + _vector_macros(width)
+        + (epilogue_macros(then, THEN="V") if then else "")
         + f"""
 VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows,
@@ -114,7 +114,7 @@ VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int
 
 
 @functools.cache
-def direct_weight_text(width: int) -> str:
+def depthwise_weight_grad_source(width: int) -> str:
     """The kernel `direct_weight`: the sum over the batch and all places of y times what the tap sees, for each tap of
     each channel.
     """
@@ -125,8 +125,8 @@ def direct_weight_text(width: int) -> str:
         "s.in_step, s.in_step); }"
     )
     return (
-        _DIRECT
-        + _vectors(width)
+        _DEPTHWISE
+        + _vector_macros(width)
         + f"""
 VECTORS KERNEL void direct_weight(IN(T, x_), IN(T, y_), OUT(T, w), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *moves = rows_in + 2 * s.rows;

@@ -6,11 +6,11 @@ I is the type of the targets, P that of the class weights. The bits of `flags`: 
 
 from __future__ import annotations
 
-from .planes import PLACE
-from .rows import rows
+from .gather_scatter import INDEX_TO_PLACE
+from .row_macros import row_macros
 
 _WORDS = (
-    rows("P")
+    row_macros("P")
     + r"""
 FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, const int flags, const long ignore) {
     if (target == ignore || target < 0 || target >= n) return 0;
@@ -31,7 +31,7 @@ FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, con
 )
 CROSS_ENTROPY = (
     _WORDS
-    + PLACE
+    + INDEX_TO_PLACE
     + r"""
 KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), OUT(C, losses), OUT(C, weights),
     OUT(T, result), OUT(int, error), const int code, const int rows, const int n, const int inner, const int per,
@@ -68,7 +68,7 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
 """
 )
 CROSS_ENTROPY_TOTAL = (
-    rows()
+    row_macros()
     + r"""
 KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), const int n, const int flags) {
     SCRATCH

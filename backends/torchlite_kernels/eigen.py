@@ -6,7 +6,7 @@ See Golub and Van Loan, "Matrix Computations", chapters 7 and 8.
 
 from __future__ import annotations
 
-from . import linalg as texts
+from . import factorisations as texts
 
 # Every rotation of a QL sweep is noted first, then the group applies all of them, each work-item to columns of its own.
 # Vectors are rows.

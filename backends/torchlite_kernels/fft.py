@@ -4,7 +4,7 @@ around them: Bluestein's products, halves of transforms of real numbers.
 
 from __future__ import annotations
 
-from . import linalg as texts
+from . import factorisations as texts
 
 # A butterfly of radix r takes elements p, p + m, p + 2 m, … and puts them at r p, r p + 1, …; its results are turned by
 # powers of the stage's root. `scale` is 1 but in the last stage.
@@ -142,7 +142,7 @@ KERNEL VECTORS void stage(IN(T, x), OUT(T, y), IN(T, roots), const int radix, co
 """
 )
 
-AROUND = (
+BLUESTEIN_AND_REAL = (
     texts.ELEMENTS
     + r"""
 KERNEL void chirped(IN(T, x), IN(T, chirp), OUT(T, y), const int n, const int m, const int inner, const int sign,

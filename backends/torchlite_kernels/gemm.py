@@ -11,11 +11,11 @@ import functools
 import struct
 from typing import NamedTuple
 
-from .kinds import KINDS
+from .dtype_kinds import KINDS
 
 # Rows that a work-item keeps in registers at a time, with one or two vectors of each; a single row is kept with many.
-ROWS = 8
-VECTORS_OF_ONE = 16
+REGISTER_ROWS = 8
+SINGLE_ROW_VECTORS = 16
 # The numbers of a product, passed to kernels as one struct.
 FIELDS = (
     "m", "n", "k", "am", "ak", "bk", "bn", "cm", "cn", "dm", "dn", "inner", "a0", "a1", "b0", "b1", "c0", "c1", "d0",
@@ -26,7 +26,7 @@ _SHAPE = "typedef struct { int " + ", ".join(FIELDS[:17]) + ";\nint " + ", ".joi
 pack_shape = struct.Struct("i" * len(FIELDS)).pack
 
 
-class Sums(NamedTuple):
+class Accumulation(NamedTuple):
     """What products of a kind are summed in: a kind, the elements of a vector, and the struct code of its numbers."""
 
     kind: str
@@ -34,15 +34,15 @@ class Sums(NamedTuple):
     pack: str
 
 
-def sums_of(kind: str) -> Sums:
+def accumulation_of(kind: str) -> Accumulation:
     """Half precision sums in float, small integers in int."""
     if kind in ("f16", "bf16", "c64"):
-        return Sums("f32", 16, "f")
+        return Accumulation("f32", 16, "f")
     if kind == "c128":
-        return Sums("f64", 8, "d")
+        return Accumulation("f64", 8, "d")
     if kind in ("u8", "i8", "i16", "u16"):
-        return Sums("i32", 16, "i")
-    return Sums(kind, 8 if kind in ("f64", "i64", "u64") else 16, KINDS[kind].pack)
+        return Accumulation("i32", 16, "i")
+    return Accumulation(kind, 8 if kind in ("f64", "i64", "u64") else 16, KINDS[kind].pack)
 
 
 def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
@@ -56,7 +56,7 @@ def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
 
 
 def _defines(kind: str, out: str, vectors: int) -> str:
-    sums = sums_of(kind)
+    sums = accumulation_of(kind)
     acc = KINDS[sums.kind].computed
     # The hint says that the kernel is written in vectors: without it Intel's compiler also tries to run several
     # work-items in one, which takes seconds.
@@ -85,24 +85,24 @@ def _defines(kind: str, out: str, vectors: int) -> str:
 
 
 # What becomes of the numbers of a product before they are stored, by the op that follows: of vectors and of numbers.
-THEN = {
+EPILOGUES = {
     "": "v",
     "relu": "((v) < (X)(0) ? (X)(0) : (v))",
     "relu6": "((v) < (X)(0) ? (X)(0) : (v) > (X)(6) ? (X)(6) : (v))",
 }
 
 
-def then_macros(op: str, **types: str) -> str:
+def epilogue_macros(op: str, **types: str) -> str:
     """The macros of that: by their names the types that they are for."""
-    return "".join(f"#define {name}(v) {THEN[op].replace('X', of)}\n" for name, of in types.items())
+    return "".join(f"#define {name}(v) {EPILOGUES[op].replace('X', of)}\n" for name, of in types.items())
 
 
-def _each_row(text: str, rows: int) -> str:
+def _unroll_rows(text: str, rows: int) -> str:
     """The text for each row of the tile: @ is the row."""
     return "".join(text.replace("@", str(r)) for r in range(rows))
 
 
-def _each(text: str, rows: int, vectors: int) -> str:
+def _unroll_tile(text: str, rows: int, vectors: int) -> str:
     """The text for each row and vector of the tile: @ is the row and $ the vector."""
     return "".join(text.replace("@", str(r)).replace("$", str(v)) for r in range(rows) for v in range(vectors))
 
@@ -260,17 +260,17 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
 def _multiply(complex_: bool, rows: int, vectors: int) -> str:
     """The inner loop's lines: one k for all rows."""
     if complex_:
-        return _each_row(
+        return _unroll_rows(
             "T s@ = a@[place]; ACC i@ = conj * s@.y; c@_0 = fma((V)(s@.x), b0, fma((V)(-i@), b1, c@_0)); c@_1 = "
             "fma((V)(s@.x), b1, fma((V)(i@), b0, c@_1));\n",
             rows,
         )
     lines = "V s@ = (V)(T_LD(a@, place)); "
-    return _each_row(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n", rows)
+    return _unroll_rows(lines + " ".join(f"c@_{v} += s@ * b{v};" for v in range(vectors)) + "\n", rows)
 
 
 @functools.cache
-def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS, then: str = "") -> str:
+def panels_source(kind: str, out: str, vectors: int, rows: int = REGISTER_ROWS, then: str = "") -> str:
     """The CPU kernel `product`, and the op of `THEN` behind it. A work-item takes a stretch of all row tiles of all
     panels of `b`: it packs a panel's columns one row after the other, and multiplies it with each row tile.
     """
@@ -280,7 +280,7 @@ def panels_text(kind: str, out: str, vectors: int, rows: int = ROWS, then: str =
         _SHAPE
         + _defines(kind, out, vectors)
         + f"#define FACTOR {'T' if complex_ else 'ACC'}\n"
-        + then_macros(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
+        + epilogue_macros(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
         + _PACK
         + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows))
         + r"""
@@ -313,15 +313,15 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
                 int m = t * """
         + str(rows)
         + ";\n"
-        + _each_row("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n", rows)
-        + _each("V c@_$ = 0;\n", rows, registers)
+        + _unroll_rows("GLOBAL const T* a@ = a_at + AM(min(m + @, s.m - 1));\n", rows)
+        + _unroll_tile("V c@_$ = 0;\n", rows, registers)
         + r"""
                 GLOBAL ACC* saved = kept + (s.block < s.depth ? (t - first) * """
         + str(rows)
         + r""" * PANEL : 0);
                 if (k0 > split * s.depth) {
 """
-        + _each("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", rows, registers)
+        + _unroll_tile("c@_$ = VLOAD(0, saved + @ * PANEL + $ * W);\n", rows, registers)
         + r"""
                 }
                 GLOBAL const ACC* row = panel;
@@ -334,7 +334,7 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
         + r"""
                 }
 """
-        + _each("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", rows, registers)
+        + _unroll_tile("VSTORE(c@_$, 0, saved + @ * PANEL + $ * W);\n", rows, registers)
         + r"""
                 if (k1 < end) { continue; }
 #ifndef COMPLEX
@@ -353,26 +353,26 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
 
 
 # Rows and columns of the tile of `dots_text`.
-FEW = 4
+DOTS_TILE = 4
 
 
 @functools.cache
-def dots_text(kind: str, out: str) -> str:
+def dots_source(kind: str, out: str) -> str:
     """The CPU kernel `dots` for few rows, k contiguous in both operands: vectors along k. A work-item takes a stretch
     of groups of columns.
     """
-    pairs = [(r, j) for r in range(FEW) for j in range(FEW)]
-    lines = "".join(f"V b{j} = T_V(b_{j}, k); " for j in range(FEW)) + "".join(
-        f"{{ V x = T_V(a_{r}, k); " + " ".join(f"c{r}_{j} += x * b{j};" for j in range(FEW)) + " }\n"
-        for r in range(FEW)
+    pairs = [(r, j) for r in range(DOTS_TILE) for j in range(DOTS_TILE)]
+    lines = "".join(f"V b{j} = T_V(b_{j}, k); " for j in range(DOTS_TILE)) + "".join(
+        f"{{ V x = T_V(a_{r}, k); " + " ".join(f"c{r}_{j} += x * b{j};" for j in range(DOTS_TILE)) + " }\n"
+        for r in range(DOTS_TILE)
     )
     ends = "".join(f"t{r}_{j} += T_LD(a_{r}, k) * T_LD(b_{j}, k);\n" for r, j in pairs)
     halves = "".join(
-        f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < sums_of(kind).width else "v.lo + v.hi") + "; "
+        f"ACC{w} h{w} = " + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < accumulation_of(kind).width else "v.lo + v.hi") + "; "
         for w in (8, 4, 2)
-        if w < sums_of(kind).width
+        if w < accumulation_of(kind).width
     )
-    acc = KINDS[sums_of(kind).kind].computed
+    acc = KINDS[accumulation_of(kind).kind].computed
     stores = "".join(
         f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += "
         f"beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n"
@@ -387,7 +387,7 @@ VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape 
     int items = ITEMS, at = (int)((long)s.total * ITEM / items), stop = (int)((long)s.total * (ITEM + 1) / items);
     for (; at < stop; ++at) {
         int n = at % s.panels * """
-        + str(FEW)
+        + str(DOTS_TILE)
         + r""", job = at / s.panels, split = job % s.splits, batch = job / s.splits,
             outer = batch / s.inner, inner = batch % s.inner;
         GLOBAL const T* a_at = AT(a) + outer * s.a0 + inner * s.a1;
@@ -399,7 +399,7 @@ VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape 
         + "".join(
             f"GLOBAL const T* a_{r} = a_at + min({r}, s.m - 1) * s.am;\n"
             f"GLOBAL const T* b_{r} = b_at + min(n + {r}, s.n - 1) * s.bn;\n"
-            for r in range(FEW)
+            for r in range(DOTS_TILE)
         )
         + "".join(f"V c{r}_{j} = 0; ACC t{r}_{j} = 0;\n" for r, j in pairs)
         + r"""
@@ -423,7 +423,7 @@ VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape 
 
 
 @functools.cache
-def total_text() -> str:
+def split_k_sum_source() -> str:
     """The kernel `total`: the sum of the products of the parts (of kind P) that k was split into, as T."""
     return (
         _SHAPE
@@ -451,22 +451,22 @@ KERNEL void total(IN(P, parts), OUT(T, c), IN(T, d), const Shape s, const P_C al
 
 
 # Rows and columns of a GPU's tile that a thread has along each side, and the elements of k that lie in local memory.
-EACH, DEPTH = 4, 8
+TILE_PER_THREAD, TILE_DEPTH = 4, 8
 
 
 @functools.cache
-def tiles_text(kind: str, out: str, side: int, each: int = EACH, depth: int = DEPTH, then: str = "") -> str:
+def tiles_source(kind: str, out: str, side: int, each: int = TILE_PER_THREAD, depth: int = TILE_DEPTH, then: str = "") -> str:
     """The GPU kernel `tiles`, and the op of `THEN` behind it: a work-group of side * side threads computes a square of
     c, with pieces of a and b in local memory.
     """
-    sums = sums_of(kind).kind
+    sums = accumulation_of(kind).kind
     complex_ = kind[0] == "c"
     acc = KINDS[kind].computed if complex_ else KINDS[sums].computed
     return (
         _SHAPE
         + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {each}\n#define DEPTH {depth}\n"
         + ("#define COMPLEX\n" if complex_ else "")
-        + then_macros(then, THEN="ACC")
+        + epilogue_macros(then, THEN="ACC")
         + r"""
 #define TILE (SIDE * EACH)
 #ifdef TABLES

@@ -4,7 +4,7 @@ within the blocks.
 
 from __future__ import annotations
 
-SUMS = r"""
+BLOCK_SUMS = r"""
 KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) {
     int block = ITEM, i = block * length, end = min(i + length, n), sum = 0, negative = 0;
 #ifdef MASK
@@ -32,7 +32,7 @@ KERNEL void running_sums(OUT(int, sums), const int blocks) {
 }
 """
 
-PLACES = r"""
+TRUE_INDICES = r"""
 KERNEL void flat_places(IN(uchar, mask), IN(int, starts), OUT(int, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i += 32) {
@@ -57,7 +57,7 @@ KERNEL void coordinates(IN(int, places), OUT(int, out), const int total, const i
 """
 
 # out = the elements of x where the mask holds, and the elements of a source written there.
-MOVES = r"""
+COMPRESS = r"""
 KERNEL void taken(IN(uchar, mask), IN(int, starts), IN(T, x), OUT(T, out), const int n, const int length) {
     int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
     for (int i = block * length; i < end; i += 32) {

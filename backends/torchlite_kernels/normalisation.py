@@ -7,10 +7,10 @@ bias.
 
 from __future__ import annotations
 
-from .rows import rows
+from .row_macros import row_macros
 
 LAYER_NORM = (
-    rows("P")
+    row_macros("P")
     + r"""
 KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows,
     const int n, const int per, const int flags, const C eps) {
@@ -43,7 +43,7 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
 # Each worker adds up the gradients of weight and bias over its rows into a row of its own; COLUMN_SUMS adds the
 # workers' rows.
 LAYER_NORM_BACKWARD = (
-    rows("P")
+    row_macros("P")
     + r"""
 KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out),
     OUT(C, weight_sums), OUT(C, bias_sums), const int rows, const int n, const int per, const int flags) {
@@ -81,7 +81,7 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
 """
 )
 COLUMN_SUMS = (
-    rows("P")
+    row_macros("P")
     + r"""
 KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, second_out), const int chunks,
     const int n, const int flags) {
@@ -96,7 +96,7 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
 )
 # The cells of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W channels.
 _CHANNELS = (
-    rows("P")
+    row_macros("P")
     + r"""
 #if COLUMNS
 #define CHANNEL_OF(row) const int first = (row) * W, left = channels - first;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 # Statements over the gradient g, the parameter p and the states a, b, c; n.v holds the step's numbers, of which the
 # first two are the gradient's sign and the weight decay that is added to it.
-STEPS = {
+UPDATE_RULES = {
     # numbers: 1 - beta1, beta2, 1 - beta2, eps, size of the step, decoupled decay
     "adam": """
         a += (g - a) * n.v[2];
@@ -125,12 +125,12 @@ def _update(name: str, states: str, place: str, width: str, scaled: bool) -> str
         lines += [f"{kind} g = unscaled * n.v[0] + p * n.v[1];"]
     else:
         lines += [f"{kind} g = T_LD{width}(grad, {place}) * n.v[0] + p * n.v[1];"]
-    lines += [STEPS[name].replace("X ", f"{kind} ").replace("LAST", states[-1:])]
+    lines += [UPDATE_RULES[name].replace("X ", f"{kind} ").replace("LAST", states[-1:])]
     lines += [f"T_ST{width}({array}, {place}, {x});" for x, array in arrays]
     return "\n".join(lines)
 
 
-def _cases(count: int, text: str) -> str:
+def _switch_cases(count: int, text: str) -> str:
     """The cases of a switch over the arrays' numbers."""
     return "\n".join(
         [
@@ -140,7 +140,7 @@ def _cases(count: int, text: str) -> str:
     )
 
 
-def _filled(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
+def _substitute(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
     """A program with its parts in their places."""
     for key, value in parts.items():
         text = text.replace(key, value)
@@ -154,7 +154,7 @@ SCALER = {
 }
 
 
-def step_text(
+def step_source(
     name: str, count: int, states: int, lanes: int, tile: int, kept: bool = False, scaler: tuple[str, ...] = ()
 ) -> str:
     """The program that steps `count` parameters by the rule `name` with `states` flat states.
@@ -172,7 +172,7 @@ def step_text(
     )
     parts = {
         "POINTERS": ", ".join(pointers),
-        "CASES": _cases(count, "param = p{k}; grad = g{k};"),
+        "CASES": _switch_cases(count, "param = p{k}; grad = g{k};"),
         "POINTED": pointed,
         "GRADIENT": gradient,
     }
@@ -181,7 +181,7 @@ def step_text(
         "VECTOR": _update(name, letters, "i", str(lanes), scaled),
         "SCALAR": _update(name, letters, "j", "", scaled),
     }
-    return f"#define STATES {states}\n" + _filled(
+    return f"#define STATES {states}\n" + _substitute(
         _STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts
     )
 
@@ -218,11 +218,11 @@ def _unscale(place: str, width: str) -> str:
     )
 
 
-def unscale_text(count: int, lanes: int, tile: int) -> str:
+def unscale_source(count: int, lanes: int, tile: int) -> str:
     """The program that multiplies `count` gradients by `factor` and sets `found` to 1 where one has an infinity or a
     NaN.
     """
-    parts = {"POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)), "CASES": _cases(count, "grad = g{k};")}
-    return _filled(
+    parts = {"POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)), "CASES": _switch_cases(count, "grad = g{k};")}
+    return _substitute(
         _UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")}
     )

@@ -112,7 +112,7 @@ _PAIR = r"""
 _NORMALS = {"normal": "", "log_normal": "exp"}
 
 
-def numbers(value: str, real: str) -> tuple[str, int]:
+def distribution_source(value: str, real: str) -> tuple[str, int]:
     """The text of the kernel that draws a distribution in a real type, and how many values a block gives."""
     per = 4 if real == "float" or value == "below" else 2
     if value in _NORMALS:
@@ -131,7 +131,7 @@ _READ = (
 
 
 @functools.cache
-def from_memory(text: str) -> str:
+def seeded_from_memory(text: str) -> str:
     """The text of a kernel that reads its seed and its stream's first block from memory, for graphs: each replay writes
     them there.
     """
@@ -140,7 +140,7 @@ def from_memory(text: str) -> str:
     return f"{before}{_PLACE}{parameters}) {{\n{_READ}{body}"
 
 
-def integers(bits: int) -> tuple[str, int]:
+def integer_source(bits: int) -> tuple[str, int]:
     """The same for integers of 32 or 64 random bits."""
     per = 128 // bits
     return _INTEGERS.replace("PER", str(per)), per
@@ -249,7 +249,7 @@ KERNEL void draw(IN(T, count), IN(T, prob), OUT(T, out), const int n, const uint
 """
 )
 # The first place in a row of running sums that is above a uniform share of their total.
-BISECT = (
+MULTINOMIAL = (
     _STREAM
     + r"""
 KERNEL void draw(IN(T, sums), OUT(long, out), const int n, const uint k0, const uint k1, const ulong first,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torchlite._types.dtypes import BY_NAME
 
 from . import complex_functions, special_functions
-from .kinds import CATEGORY, KINDS, REAL_KIND
+from .dtype_kinds import CATEGORY, KINDS, REAL_KIND
 
 LETTERS = "abcdefgh"
 # The signed integer types that OpenCL's vector comparisons give, by computed type.
@@ -76,7 +76,7 @@ class Rule:
         return text
 
 
-class Types:
+class ComputeTypes:
     """The C types of one program: what is computed in (a scalar, and its real part's type), the struct code of its
     numbers, and whether rules hold for vectors.
     """
@@ -95,23 +95,23 @@ class Types:
             )
 
 
-def slots(kinds) -> list[str]:
+def array_letters(kinds) -> list[str]:
     """The letters of the operands that are arrays."""
     return [letter for letter, k in zip(LETTERS, kinds, strict=False) if k]
 
 
-def flat_walk(kinds):
+def flat_indexing(kinds):
     """How one contiguous run is walked: the text that finds a work-item's elements, the operands' places as expressions
     of `i`, the layout's length.
     """
-    letters = [*slots(kinds), "o"]
+    letters = [*array_letters(kinds), "o"]
     prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
     return prologue, {letter: f"l.v[{at}] + i" for at, letter in enumerate(letters)}, len(letters) + 1
 
 
-def row_walk(kinds, modes, outer: int):
+def row_indexing(kinds, modes, outer: int):
     """The same for rows: work-items along the innermost dimension and over all outer ones."""
-    letters = [*slots(kinds), "o"]
+    letters = [*array_letters(kinds), "o"]
     at = len(letters)
     lines = [f"    const int n = l.v[{at}];\n    int rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;\n{_START}"]
     at += 2
@@ -135,11 +135,11 @@ def row_walk(kinds, modes, outer: int):
     return "\n".join(lines), places, at
 
 
-def small_walk(kinds, rank: int):
+def strided_indexing(kinds, rank: int):
     """The same for any layout: each element's place is worked out from its number, dimension by dimension from the
     innermost one out.
     """
-    letters = [*slots(kinds), "o"]
+    letters = [*array_letters(kinds), "o"]
     count = len(letters)
     sizes = count + 2
     steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
@@ -160,18 +160,18 @@ def small_walk(kinds, rank: int):
     )
 
 
-def typed_names(types: Types, kinds, out_kind: str) -> dict[str, str]:
+def macro_kinds(types: ComputeTypes, kinds, out_kind: str) -> dict[str, str]:
     """The data types of a program's macros."""
     typed = {f"T{i}": k for i, k in enumerate(kinds) if k} | {"TO": out_kind}
     return typed | {"W": "f64"} if types.real == "double" else typed  # W brings the extension
 
 
-def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
+def kernel_source(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) -> str:
     """The program for one rule, its dtypes and a layout class."""
     prologue, places, length, *each = walk
     lines = [
         *_functions(rule, kind, types, kinds, out_kind, width),
-        _opening(rule, types, kinds, length),
+        _kernel_head(rule, types, kinds, length),
         prologue.replace("PER", str(per_item)),
     ]
     if width:
@@ -191,14 +191,14 @@ def source_of(rule, kind, types, kinds, out_kind, width, per_item, walk, modes) 
     return "\n".join(lines)
 
 
-def _functions(rule, kind: str, types: Types, kinds, out_kind: str, width: int) -> list[str]:
+def _functions(rule, kind: str, types: ComputeTypes, kinds, out_kind: str, width: int) -> list[str]:
     """The functions of a program: what the text calls, and the op over scalars and over vectors."""
     text = rule.text(kind)
-    lines = [_called(text, types), _function(rule, text, types, kinds, out_kind, "")]
+    lines = [_called_functions(text, types), _function(rule, text, types, kinds, out_kind, "")]
     return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
 
 
-def _called(text: str, types: Types) -> str:
+def _called_functions(text: str, types: ComputeTypes) -> str:
     """The names that rules' texts use, and the functions that they call."""
     names = (
         f"#define S {types.computed}\n"
@@ -207,10 +207,10 @@ def _called(text: str, types: Types) -> str:
         f"#define R2 {types.real}2\n"
         "#define SIGNED ((S)-1 < (S)0)\n"
     )
-    return names + complex_functions.text_of(text) + special_functions.text_of(text)
+    return names + complex_functions.source_of(text) + special_functions.source_of(text)
 
 
-class ChainWalk(NamedTuple):
+class ChainIndexing(NamedTuple):
     """How the arrays of a chain are walked: text that finds a work-item's elements, the places of its inputs and
     outputs, whether an input's element stands for all, and the layout's length.
     """
@@ -222,22 +222,22 @@ class ChainWalk(NamedTuple):
     length: int
 
 
-def flat_chain_walk(inputs: int, outputs: int) -> ChainWalk:
+def flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
     """Contiguous arrays of one shape."""
     count = inputs + outputs
     places = [f"l.v[{j}] + i" for j in range(count)]
     prologue = f"    const int n = l.v[{count}];\n{_START}"
-    return ChainWalk(prologue, places[:inputs], places[inputs:], [False] * inputs, count + 1)
+    return ChainIndexing(prologue, places[:inputs], places[inputs:], [False] * inputs, count + 1)
 
 
-def row_chain_walk(modes: list[str], outer: int) -> ChainWalk:
+def row_chain_indexing(modes: list[str], outer: int) -> ChainIndexing:
     """Rows of inputs with these modes ("v", "s") and, last, of the outputs."""
-    prologue, places, length = row_walk(["T"] * (len(modes) - 1), modes, outer)
+    prologue, places, length = row_indexing(["T"] * (len(modes) - 1), modes, outer)
     inputs = [places[letter] for letter in LETTERS[: len(modes) - 1]]
-    return ChainWalk(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
+    return ChainIndexing(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
 
 
-class ChainText(NamedTuple):
+class ChainSource(NamedTuple):
     """A chain of rules as text: the functions that it calls; its statements over inputs `i0`, `i1` and so on, with
     results `r0` and so on, for single elements and for vectors; its numbers, and whose results are stored.
     """
@@ -249,17 +249,17 @@ class ChainText(NamedTuple):
     stores: list[int]
 
 
-def chain_text(device, links, kind: str, width: int, written) -> ChainText:
+def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
     """The text of several rules over arrays of one kind: (rule, its operands, what its parameters are, see
     `waiting.references`); `written` says whose results are stored.
     """
-    lines = [device.fence, _called("\n".join(rule.text(kind) for rule, *_ in links), Types(device, links[0][0], kind))]
+    lines = [device.fence, _called_functions("\n".join(rule.text(kind) for rule, *_ in links), ComputeTypes(device, links[0][0], kind))]
     fenced = "FENCED" if device.fence else ""
-    found = ChainText(lines, [], [], [], [at for at, w in enumerate(written) if w])
+    found = ChainSource(lines, [], [], [], [at for at, w in enumerate(written) if w])
     for at, (rule, operands, given) in enumerate(links):
         for w in ("", str(width)):
             lines.append(
-                _function(rule, rule.text(kind), Types(device, rule, kind), [kind] * operands, kind, w, str(at))
+                _function(rule, rule.text(kind), ComputeTypes(device, rule, kind), [kind] * operands, kind, w, str(at))
             )
         for parameters, w in ((found.scalar, ""), (found.vector, str(width))):
             said = []
@@ -273,7 +273,7 @@ def chain_text(device, links, kind: str, width: int, written) -> ChainText:
     return found
 
 
-def chain_body(text: ChainText, kind: str, inputs: int, walk: ChainWalk, w: str) -> list[str]:
+def chain_body(text: ChainSource, kind: str, inputs: int, walk: ChainIndexing, w: str) -> list[str]:
     """The statements of a chain with what it loads and stores, for vectors of `w` elements, or for one."""
 
     def load(j: int) -> str:
@@ -287,9 +287,9 @@ def chain_body(text: ChainText, kind: str, inputs: int, walk: ChainWalk, w: str)
     ]
 
 
-def chain_source_of(device, links, kind: str, width: int, inputs: int, written, walk: ChainWalk) -> str:
+def chain_kernel_source(device, links, kind: str, width: int, inputs: int, written, walk: ChainIndexing) -> str:
     """The program of a chain."""
-    text = chain_text(device, links, kind, width, written)
+    text = chain_source(device, links, kind, width, written)
     pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in text.stores)]
     vector, scalar = (["        " + line for line in chain_body(text, kind, inputs, walk, w)] for w in (str(width), ""))
     lines = [
@@ -307,7 +307,7 @@ def chain_source_of(device, links, kind: str, width: int, inputs: int, written, 
     return "\n".join(lines)
 
 
-def _opening(rule, types: Types, kinds, length: int) -> str:
+def _kernel_head(rule, types: ComputeTypes, kinds, length: int) -> str:
     """The head of the kernel: arrays, the layout's integers, numbers."""
     pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)) if k]
     numbers = [
@@ -320,9 +320,9 @@ def _opening(rule, types: Types, kinds, length: int) -> str:
     )
 
 
-def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
+def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
     """The program of squares; crosswise operands are turned in private memory."""
-    letters = [*slots(kinds), "o"]
+    letters = [*array_letters(kinds), "o"]
     count, at = len(letters), len(letters) + 4
     lines = [
         f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n"
@@ -372,10 +372,10 @@ def tile_source_of(rule, kind, types, kinds, out_kind, width, side: int, modes, 
         f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
         f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}",
     ]
-    return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _opening(rule, types, kinds, at), *lines])
+    return "\n".join([*_functions(rule, kind, types, kinds, out_kind, width), _kernel_head(rule, types, kinds, at), *lines])
 
 
-def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffix: str = "") -> str:
+def _function(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str, suffix: str = "") -> str:
     """The C function of the op over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
     if w and types.code not in ("f", "d"):
@@ -400,10 +400,10 @@ def _function(rule, text: str, types: Types, kinds, out_kind: str, w: str, suffi
             f"{head}    {result} r;\n    for (int k = 0; k < {w}; k++) r[k] = one{suffix}({each});\n    return r;\n}}\n"
         )
     head = f"#define X {computed}\n{head}"
-    return f"{head}{statements}    return {_converted(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
+    return f"{head}{statements}    return {_convert_value(rule, value, types, out_kind, w)};\n}}\n#undef X\n"
 
 
-def _converted(rule, value: str, types: Types, out_kind: str, w: str) -> str:
+def _convert_value(rule, value: str, types: ComputeTypes, out_kind: str, w: str) -> str:
     """The C text of a value as the result's type."""
     result = KINDS[out_kind].computed
     if rule.test:
@@ -426,7 +426,7 @@ def _converted(rule, value: str, types: Types, out_kind: str, w: str) -> str:
     return f"convert_{result}{w}({value})"
 
 
-def _loads(rule, types: Types, kinds, modes, places, w: str, tiled: bool = False) -> str:
+def _loads(rule, types: ComputeTypes, kinds, modes, places, w: str, tiled: bool = False) -> str:
     """The arguments of the op's function, loaded at index i."""
     found = []
     for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite_array._special_tables import ERF_FLOAT32_P, ERF_FLOAT32_Q
+from torchlite_array.special_coefficients import ERF_FLOAT32_P, ERF_FLOAT32_Q
 
 from .pointwise import Rule
 
@@ -19,7 +19,7 @@ def rule(name: str, f: str = "", i: str = "", b: str = "", c: str = "", **how) -
     return made
 
 
-def everywhere(name: str, text: str, c: str = "", **how) -> Rule:
+def real_rule(name: str, text: str, c: str = "", **how) -> Rule:
     """A rule with one text for all real numbers."""
     return rule(name, text, text, text, c, **how)
 
@@ -102,7 +102,7 @@ rule("hypot", f="hypot(a, b)")
 rule("atan2", f="atan2(a, b)")
 rule("copysign", f="copysign(a, b)")
 # For the 16-bit types in bits: away from zero is up.
-_AWAY = "{t} u = a == 0 ? ({t})((b < 0 ? {top} : 0) + 1) : (b > a) == (a > 0) ? ({t})(s + 1) : ({t})(s - 1); "
+_NEXTAFTER = "{t} u = a == 0 ? ({t})((b < 0 ? {top} : 0) + 1) : (b > a) == (a > 0) ? ({t})(s + 1) : ({t})(s - 1); "
 _UNORDERED = "return a != a || b != b ? a + b : a == b ? b : "
 rule(
     "nextafter",
@@ -110,11 +110,11 @@ rule(
     scalar="f",
     by_kind={
         "bf16": "uint s = as_uint(a) >> 16; "
-        + _AWAY.format(t="uint", top="0x8000u")
+        + _NEXTAFTER.format(t="uint", top="0x8000u")
         + _UNORDERED
         + "as_float(u << 16);",
         "f16": "ushort s; ST_HALF((half*)&s, 0, a); "
-        + _AWAY.format(t="ushort", top="0x8000")
+        + _NEXTAFTER.format(t="ushort", top="0x8000")
         + _UNORDERED
         + "LD_HALF((const half*)&u, 0);",
     },
@@ -130,7 +130,7 @@ rule(
     f="X d = fabs(a - b); return a == b ? a + 1 : (isnan(d) ? d : (a > b ? a : b) + log1p(exp2(-d)) * "
     f"N({1 / math.log(2)!r}));",
 )
-everywhere(
+real_rule(
     "heaviside",
     "a == 0 ? b : (a > 0 ? (X)(1) : (X)(0))",
     refuses={"c": RuntimeError("heaviside is not yet implemented for complex tensors.")},
@@ -147,13 +147,13 @@ rule("special_xlog1py", f="((a == 0) & (b == b)) ? (X)(0) : a * log1p(b)", kerne
 # -- comparisons and logic --
 
 _TRUE = {"a": "((a.x != 0) | (a.y != 0))", "b": "((b.x != 0) | (b.y != 0))"}
-everywhere("eq", "a == b", c="(a.x == b.x) & (a.y == b.y)", test=True)
-everywhere("ne", "a != b", c="(a.x != b.x) | (a.y != b.y)", test=True)
+real_rule("eq", "a == b", c="(a.x == b.x) & (a.y == b.y)", test=True)
+real_rule("ne", "a != b", c="(a.x != b.x) | (a.y != b.y)", test=True)
 for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
-    everywhere(_name, f"a {_sign} b", test=True)
+    real_rule(_name, f"a {_sign} b", test=True)
 for _name, _sign in (("logical_and", "&"), ("logical_or", "|"), ("logical_xor", "^")):
-    everywhere(_name, f"(a != 0) {_sign} (b != 0)", c=f"{_TRUE['a']} {_sign} {_TRUE['b']}", test=True)
-everywhere("logical_not", "a == 0", c="(a.x == 0) & (a.y == 0)", test=True)
+    real_rule(_name, f"(a != 0) {_sign} (b != 0)", c=f"{_TRUE['a']} {_sign} {_TRUE['b']}", test=True)
+real_rule("logical_not", "a == 0", c="(a.x == 0) & (a.y == 0)", test=True)
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
     rule(f"bitwise_{_name}", i=f"a {_sign} b", b=f"a {_sign} b")
 rule("bitwise_not", i="~a", b="a ^ (X)(1)")
@@ -225,7 +225,7 @@ rule(
     },
 )
 rule("sgn", _SIGN, _SIGN, "a", "c_sgn(a)")
-everywhere("conj_physical", "a", c="c_conj(a)")
+real_rule("conj_physical", "a", c="c_conj(a)")
 rule("angle", f=f"a != a ? a : (a < 0 ? (X)(N({math.pi!r})) : (X)(0))", c="c_angle(a)", out="real")
 rule(
     "deg2rad",
@@ -268,11 +268,11 @@ rule("polar", f="VEC2(R2, a * cos(b), a * sin(b))", out="complex", scalar="fd")
 
 _LOW, _HIGH = "((a < b) | (b != b)) ? b : a", "((a > b) | (b != b)) ? b : a"
 _CLAMP = {"c": NotImplementedError("clamp is not supported for complex types")}
-everywhere("clamp", "X t = ((a < b) | (b != b)) ? b : a; return ((t > c) | (c != c)) ? c : t;", refuses=_CLAMP)
-everywhere("clamp_low", _LOW, refuses=_CLAMP)
-everywhere("clamp_high", _HIGH, refuses=_CLAMP)
-everywhere("clamp_min", _LOW, kernel="maximum_cpu")
-everywhere("clamp_max", _HIGH, kernel="minimum_cpu")
+real_rule("clamp", "X t = ((a < b) | (b != b)) ? b : a; return ((t > c) | (c != c)) ? c : t;", refuses=_CLAMP)
+real_rule("clamp_low", _LOW, refuses=_CLAMP)
+real_rule("clamp_high", _HIGH, refuses=_CLAMP)
+real_rule("clamp_min", _LOW, kernel="maximum_cpu")
+real_rule("clamp_max", _HIGH, kernel="minimum_cpu")
 _LERP = "X t = b - a; return fabs(c) < N(0.5) ? a + c * t : b - t * (1 - c);"
 _LERP_COMPLEX = "c_abs(c) < 0.5f ? a + c_mul(c, b - a) : b - c_mul(b - a, VEC2(R2, 1, 0) - c)"
 rule("_lerp_tensor", f=_LERP, c=_LERP_COMPLEX, kernel="lerp_kernel_tensor")

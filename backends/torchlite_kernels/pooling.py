@@ -7,7 +7,7 @@ Gradients are gathered: each place of the input asks which windows look at it.
 
 from __future__ import annotations
 
-from .planes import RUNS
+from .gather_scatter import COPY_RUN
 
 WINDOW = r"""
 typedef struct { int size[3]; int out[3]; int extent[3]; int stride[3]; int padding[3]; int dilation[3]; } Window;
@@ -119,7 +119,7 @@ KERNEL void maximum_backward(IN(T, g), IN(int, indices), OUT(T, out), const int 
 """
 
 # The same with a work-item for each place of the input.
-MAXIMUM_GATHERED = r"""
+MAXIMUM_BACKWARD_GATHER = r"""
 KERNEL void maximum_gathered(IN(T, g), IN(int, indices), OUT(T, out), const int n, const int take, const Window w) {
     for (int i = ITEM * take; i < min(ITEM * take + take, n); i++) {
         SPLIT(i, w.size, plane, c0, c1, c2)
@@ -211,12 +211,12 @@ KERNEL void mean_of_windows(IN(T, x), OUT(T, out), const int n, const int take, 
 }
 """
 # The windows that look at a place: of `mean_of_windows` its transpose.
-LOOKING_REGULAR = r"""
+OUTPUT_RANGE_REGULAR = r"""
 #define FIRST(w, d, c) ((c) + (w).padding[d] < (w).extent[d] ? 0 \
     : ((c) + (w).padding[d] - (w).extent[d]) / (w).stride[d] + 1)
 #define LAST(w, d, c) min((w).out[d] - 1, ((c) + (w).padding[d]) / (w).stride[d])
 """
-LOOKING_ADAPTIVE = r"""
+OUTPUT_RANGE_ADAPTIVE = r"""
 #define FIRST(w, d, c) ((int)((long)(c) * (w).out[d] / (w).size[d]))
 #define LAST(w, d, c) ((int)(((long)((c) + 1) * (w).out[d] + (w).size[d] - 1) / (w).size[d]) - 1)
 """
@@ -275,7 +275,7 @@ KERNEL void fractional(IN(T, x), IN(R, samples), OUT(T, values), OUT(long, indic
 # blocks[plane, k0, k1, k2, o0, o1, o2] = image[plane, o * stride - padding + k * dilation], zero outside.
 IM2COL = (
     WINDOW
-    + RUNS
+    + COPY_RUN
     + r"""
 KERNEL void im2col(IN(T, image), OUT(T, blocks), const int n, const int take, const Window w) {
     int i = ITEM * take, end = min(i + take, n);

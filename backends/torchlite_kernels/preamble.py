@@ -9,7 +9,7 @@ its first element. `types(T="f16")` defines, for the name T: `T` (how it is stor
 from __future__ import annotations
 
 from .cuda_preamble import CUDA as CUDA
-from .kinds import KINDS
+from .dtype_kinds import KINDS
 
 OPENCL = r"""
 #define GLOBAL __global
@@ -76,7 +76,7 @@ FUNCTION cl_uint float2_as_half2(float2 v) { return float_as_half(v.x) | (cl_uin
 }
 
 
-def types(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
+def dtype_macros(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
     """The macros of data types for a language: `types((16,), T="f16")`. `widths` lists the vector widths that the
     kernel loads and stores.
     """

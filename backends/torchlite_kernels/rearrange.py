@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .planes import RUNS
+from .gather_scatter import COPY_RUN
 
 
-def cat(count: int) -> str:
+def cat_source(count: int) -> str:
     """The kernel that writes `count` row-major arrays of (rows, width k) elements side by side into rows that are
     `pitch` apart; a work-item copies `take` elements.
     """
@@ -15,7 +15,7 @@ def cat(count: int) -> str:
         for k in range(count)
     )
     return (
-        RUNS
+        COPY_RUN
         + f"""
 typedef struct {{ int width[{count}]; }} Widths;
 KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int total, const int pitch,
@@ -42,7 +42,7 @@ KERNEL void join({arrays}, OUT(T, out), const int n, const int take, const int t
 
 # out[r, (j + shift) % width] = x[r, j]
 ROLL = (
-    RUNS
+    COPY_RUN
     + r"""
 KERNEL void roll(IN(T, x), OUT(T, out), const int n, const int take, const int width, const int shift) {
     int i = ITEM * take, end = min(i + take, n);
@@ -58,7 +58,7 @@ KERNEL void roll(IN(T, x), OUT(T, out), const int n, const int take, const int w
 
 # The part of each row of the matrices on and below a diagonal (lower) or on and above it, zeros elsewhere.
 TRIANGLE = (
-    RUNS
+    COPY_RUN
     + r"""
 FUNCTION void zero_run(GLOBAL T* to, const int n) {
     T zero = (T)(0);
@@ -145,7 +145,7 @@ KERNEL void transpose_local(IN(T, x), OUT(T, out), const int rows, const int col
 
 # Rows of `width` elements with `kept` elements of x from `at` on and the value elsewhere; rows outside x are all value.
 PAD = (
-    RUNS
+    COPY_RUN
     + r"""
 typedef struct { int ndim; int outer[7]; int inner[7]; int before[7]; int steps[7]; } Frame;
 KERNEL void pad(IN(T, x), IN(T, value), OUT(T, out), const int rows, const int take, const int width, const int at,

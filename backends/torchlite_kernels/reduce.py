@@ -7,28 +7,28 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from .pointwise import ChainText, ChainWalk, chain_body
+from .pointwise import ChainSource, ChainIndexing, chain_body
 
 # kind: what elements are computed in (scalar type, integer type as wide for comparisons and counts, greatest and least
 # value)
-WORK = {
+COMPUTE_TYPES = {
     "f32": ("float", "int", "INFINITY", "-INFINITY"),
     "f64": ("double", "long", "INFINITY", "-INFINITY"),
     "i32": ("int", "int", "INT_MAX", "INT_MIN"), "i64": ("long", "long", "LONG_MAX", "LONG_MIN"),
     "u64": ("ulong", "long", "ULONG_MAX", "0"), "c64": ("float2", "int", "0", "0"),
     "c128": ("double2", "long", "0", "0"),
 }  # fmt: skip
-WORK_OF = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
-WORK_OF["c32"] = "c64"
+COMPUTE_KINDS = {"b8": "i32", "u8": "i32", "i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "f16": "f32", "bf16": "f32"}
+COMPUTE_KINDS["c32"] = "c64"
 REAL_OF = {"c32": "f16", "c64": "f32", "c128": "f64"}
 
 
-def work_kind(kind: str) -> str:
+def compute_kind(kind: str) -> str:
     """The kind that a stored kind is computed in."""
-    return WORK_OF.get(kind, kind)
+    return COMPUTE_KINDS.get(kind, kind)
 
 
-class Pass(NamedTuple):
+class ReductionPass(NamedTuple):
     """How a reduction treats its elements. STEP takes element `v` of type V, number `at` in row-major order, into `acc`
     of type A.
     """
@@ -42,47 +42,47 @@ class Pass(NamedTuple):
 
 _ADD = "acc += b"
 _GREATER, _LESS = "acc = ((b > acc) | ISNAN(b)) ? b : acc", "acc = ((b < acc) | ISNAN(b)) ? b : acc"
-SUM = Pass("W", "(A)(0)", "acc += v", _ADD, "acc")
+SUM = ReductionPass("W", "(A)(0)", "acc += v", _ADD, "acc")
 MEAN = SUM._replace(finish="acc / (R)g.count")
-AMAX = Pass("W", "LEAST", "acc = ((v > acc) | ISNAN(v)) ? v : acc", _GREATER, "acc")
-AMIN = Pass("W", "GREATEST", "acc = ((v < acc) | ISNAN(v)) ? v : acc", _LESS, "acc")
-_PLACE = Pass("I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
-_SPREAD = Pass(
+AMAX = ReductionPass("W", "LEAST", "acc = ((v > acc) | ISNAN(v)) ? v : acc", _GREATER, "acc")
+AMIN = ReductionPass("W", "GREATEST", "acc = ((v < acc) | ISNAN(v)) ? v : acc", _LESS, "acc")
+_FIRST_INDEX = ReductionPass("I", "I_MAX", "acc = ((v == (V)(aux)) | ISNAN(v)) ? min(acc, at) : acc", "acc = min(acc, b)", "acc")
+_SQUARED_DEVIATION = ReductionPass(
     "R", "(A)(0)", "V d = v - (V)(aux); acc += SQUARED(d)", _ADD, "acc / fmax((R)g.count - (R)g.correction, (R)0)"
 )
-_TOP = Pass(
+_REAL_MAX = ReductionPass(
     "R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0"
 )
 
 # op: its passes; a later pass has the result of the one before as `aux`
-OPS: dict[str, tuple[Pass, ...]] = {
+OPS: dict[str, tuple[ReductionPass, ...]] = {
     "sum": (SUM,),
     "mean": (MEAN,),
-    "prod": (Pass("W", "ONE", "acc = TIMES(acc, v)", "acc = TIMES(acc, b)", "acc"),),
+    "prod": (ReductionPass("W", "ONE", "acc = TIMES(acc, v)", "acc = TIMES(acc, b)", "acc"),),
     "amax": (AMAX,),
     "amin": (AMIN,),
-    "any": (Pass("I", "0", "acc = NONZERO(v, V) ? (A)(1) : acc", "acc |= b", "acc"),),
-    "all": (Pass("I", "1", "acc = NONZERO(v, V) ? acc : (A)(0)", "acc &= b", "acc"),),
-    "count_nonzero": (Pass("I", "0", "acc += NONZERO(v, V) ? (A)(1) : (A)(0)", _ADD, "acc"),),
-    "max_dim": (AMAX, _PLACE),
-    "min_dim": (AMIN, _PLACE),
-    "var": (MEAN, _SPREAD),
-    "std": (MEAN, _SPREAD._replace(finish="sqrt(acc / fmax((R)g.count - (R)g.correction, (R)0))")),
-    "logsumexp": (_TOP, Pass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
-    "norm1": (Pass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
+    "any": (ReductionPass("I", "0", "acc = NONZERO(v, V) ? (A)(1) : acc", "acc |= b", "acc"),),
+    "all": (ReductionPass("I", "1", "acc = NONZERO(v, V) ? acc : (A)(0)", "acc &= b", "acc"),),
+    "count_nonzero": (ReductionPass("I", "0", "acc += NONZERO(v, V) ? (A)(1) : (A)(0)", _ADD, "acc"),),
+    "max_dim": (AMAX, _FIRST_INDEX),
+    "min_dim": (AMIN, _FIRST_INDEX),
+    "var": (MEAN, _SQUARED_DEVIATION),
+    "std": (MEAN, _SQUARED_DEVIATION._replace(finish="sqrt(acc / fmax((R)g.count - (R)g.correction, (R)0))")),
+    "logsumexp": (_REAL_MAX, ReductionPass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
+    "norm1": (ReductionPass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
     "norm2": (
-        Pass(
+        ReductionPass(
             "R",
             "0",
             "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
             "acc = fmax(acc, b) + (b - b)",
             "acc > 0 && acc < INFINITY ? acc : 1",
         ),
-        Pass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
+        ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
     ),
-    "normp": (Pass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),),
+    "normp": (ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),),
 }
-MORE = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
+SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # what the second output gets
 
 _GEOMETRY = (
     "typedef struct { int kept, k1, k2, a0, a1, a2, r0, r1, r2, s0, s1, s2, axis, chunk, parts, count; float "
@@ -355,11 +355,11 @@ _REAL = r"""
 """
 
 
-def acc_kind(how: Pass, work: str) -> str:
+def acc_kind(how: ReductionPass, work: str) -> str:
     """The kind of a pass's accumulator for elements computed in `work`."""
     if how.acc == "W":
         return work
-    return REAL_OF.get(work, work) if how.acc == "R" else "i64" if WORK[work][1] == "long" else "i32"
+    return REAL_OF.get(work, work) if how.acc == "R" else "i64" if COMPUTE_TYPES[work][1] == "long" else "i32"
 
 
 def aux_kind(op: str, work: str) -> str:
@@ -368,25 +368,25 @@ def aux_kind(op: str, work: str) -> str:
 
 
 def _macros(op: str, work: str) -> list[str]:
-    scalar, integer, greatest, least = WORK[work]
+    scalar, integer, greatest, least = COMPUTE_TYPES[work]
     real = REAL_OF.get(work, work)
     if real != work:
-        greatest, least = WORK[real][2:]
+        greatest, least = COMPUTE_TYPES[real][2:]
     lines = [
         f"#define W {scalar}",
         f"#define I {integer}",
-        f"#define R {WORK[real][0]}",
+        f"#define R {COMPUTE_TYPES[real][0]}",
         f"#define GREATEST {greatest}",
         f"#define LEAST {least}",
         f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}",
-        f"#define A0 {WORK[aux_kind(op, work)][0]}",
+        f"#define A0 {COMPUTE_TYPES[aux_kind(op, work)][0]}",
         f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}",
     ]
     if real == work:
         lines += [
             f"#define W_16 {scalar}16",
             f"#define I_16 {integer}16",
-            f"#define A0_16 {WORK[aux_kind(op, work)][0]}16",
+            f"#define A0_16 {COMPUTE_TYPES[aux_kind(op, work)][0]}16",
             f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))",
             f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
             "#define IOTA VEC16(I_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)",
@@ -395,7 +395,7 @@ def _macros(op: str, work: str) -> list[str]:
     else:
         lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
     for n, how in enumerate(OPS[op], 1):
-        acc = WORK[acc_kind(how, work)][0]
+        acc = COMPUTE_TYPES[acc_kind(how, work)][0]
         lines += [
             f"#define A{n} {acc}",
             f"#define A{n}_16 {acc}16",
@@ -408,14 +408,14 @@ def _macros(op: str, work: str) -> list[str]:
 
 
 @functools.cache
-def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
+def reduction_source(op: str, work: str, form: str, layout: str, number: int = 0, wide: int = 1, group: int = 1) -> str:
     """A kernel: `form` whole, part or join; `layout` any, row, group or column; `number` of the pass for parts and
     joins.
     """
     passes = OPS[op]
     last = number or len(passes)
     lines = [*_macros(op, work), f"#define WIDE {wide}", f"#define GROUP {group}", f"#define A_LAST A{len(passes)}"]
-    more = f"M_ST(AT(more), i_, {MORE[op]});" if op in MORE and last == len(passes) else ""
+    more = f"M_ST(AT(more), i_, {SECOND_OUTPUTS[op]});" if op in SECOND_OUTPUTS and last == len(passes) else ""
     value = "aux" if form == "whole" and last == 1 else f"FINISH{last}(acc{last}, aux)"
     lines.append(f"#define STORE(i) {{ int i_ = (i); O_ST(AT(out), i_, {value}); {more} }}")
     lines.append(
@@ -432,15 +432,15 @@ def reduction_text(op: str, work: str, form: str, layout: str, number: int = 0, 
 
 # How an input of a chain lies beside rows that are reduced: how far it is from a row to the next, and whether it has an
 # element for each place in a row.
-BESIDE_ROWS = {"matrix": ("g.count", True), "row": ("0", True), "column": ("1", False), "one": ("0", False)}
+BROADCAST_LAYOUTS = {"matrix": ("g.count", True), "row": ("0", True), "column": ("1", False), "one": ("0", False)}
 
 
-def chained_text(text: str, chain: ChainText, place: int, kind: str, beside: list[str]) -> str:
+def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str, beside: list[str]) -> str:
     """The text of a reduction of rows, of a kind that it computes in, that reduces the result number
     `place` of a chain of elementwise ops. beside: a name of BESIDE_ROWS for each input of the chain.
     """
-    scalar, along = WORK[kind][0], [BESIDE_ROWS[name][1] for name in beside]
-    walk = ChainWalk("", ["i" if a else "0" for a in along], ["i"] * len(chain.stores), [not a for a in along], 0)
+    scalar, along = COMPUTE_TYPES[kind][0], [BROADCAST_LAYOUTS[name][1] for name in beside]
+    walk = ChainIndexing("", ["i" if a else "0" for a in along], ["i"] * len(chain.stores), [not a for a in along], 0)
     inputs = [f"GLOBAL const T* i{j}_" for j in range(len(beside))]
     outputs = [f"GLOBAL T* o{at}_" for at in chain.stores]
     parameters = [*inputs, *outputs, *chain.numbers]
@@ -454,7 +454,7 @@ def chained_text(text: str, chain: ChainText, place: int, kind: str, beside: lis
             f"LOAD{w}(p, i) convert_{scalar}{w}(T_LD{w}(p, i))", f"LOAD{w}(p, i) chained{w}(i, {given})"
         )
     starts = [
-        f"{x} = AT(x{j}) + i * {BESIDE_ROWS[name][0]};" for j, (x, name) in enumerate(zip(inputs, beside, strict=True))
+        f"{x} = AT(x{j}) + i * {BROADCAST_LAYOUTS[name][0]};" for j, (x, name) in enumerate(zip(inputs, beside, strict=True))
     ]
     starts += [f"{o} = AT(y{at}) + i * g.count;" for o, at in zip(outputs, chain.stores, strict=True)]
     arrays = [f"IN(T, x{j})" for j in range(len(inputs))] + [f"OUT(T, y{at})" for at in chain.stores]

@@ -69,7 +69,7 @@ def _arrays(parameters: str) -> list[str]:
 
 
 @functools.cache
-def step_text(name: str, width: int) -> str:
+def cell_step_source(name: str, width: int) -> str:
     """The kernel `cell_step`: work-items share the pieces of `width` neighbours of all rows; what is left of a row is
     done one by one.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from .kinds import KINDS
-from .reduce import WORK
+from .dtype_kinds import KINDS
+from .reduce import COMPUTE_TYPES
 
 
 class Scan(NamedTuple):
@@ -32,7 +32,7 @@ def _extreme(start: str, sign: str) -> Scan:
     )
 
 
-SCANS = {
+SCAN_OPS = {
     "cumsum": Scan("$W v;", "s.v = ($W)(0);", "s.v = v;", "s.v = a.v + b.v;"),
     "cumprod": Scan("$W v;", "s.v = ONE;", "s.v = v;", "s.v = TIMES(a.v, b.v);", False),
     "cummax": _extreme("LEAST", ">="),
@@ -211,9 +211,9 @@ def _substitute(text: str, **values: str) -> str:
     return text
 
 
-def _state(how: Scan, work: str, out: str, suffix: str, lanes: int) -> str:
+def _state_source(how: Scan, work: str, out: str, suffix: str, lanes: int) -> str:
     """The State of `lanes` neighbours with its functions, whose names end in `suffix`."""
-    scalar, integer = WORK[work][:2]
+    scalar, integer = COMPUTE_TYPES[work][:2]
     n = str(lanes) if lanes > 1 else ""
     text = _substitute(
         _STATE,
@@ -236,7 +236,7 @@ def _state(how: Scan, work: str, out: str, suffix: str, lanes: int) -> str:
 
 def _row_functions(how: Scan, work: str) -> str:
     """What the tree over sixteen neighbours needs."""
-    scalar, integer = WORK[work][:2]
+    scalar, integer = COMPUTE_TYPES[work][:2]
     fields = [
         (f.split()[1], f.split()[0].replace("$W", scalar).replace("$I", integer))
         for f in how.fields.rstrip(";").split(";")
@@ -262,12 +262,12 @@ def _row_functions(how: Scan, work: str) -> str:
 
 
 @functools.cache
-def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int, wide: int) -> str:
+def scan_source(op: str, work: str, vector: str, out: str, layout: str, group: int, wide: int) -> str:
     """The kernels total, carry and run of a scan; `layout` any, row, column or group. Neighbours in a row are combined
     in the kind `vector`, all else in `work`.
     """
-    how, real = SCANS[op], work[0] != "c"
-    scalar, _, greatest, least = WORK[work]
+    how, real = SCAN_OPS[op], work[0] != "c"
+    scalar, _, greatest, least = COMPUTE_TYPES[work]
     lanes = 16 if layout == "column" else 1
     n = str(lanes) if lanes > 1 else ""
     if not real:
@@ -284,19 +284,19 @@ def scan_text(op: str, work: str, vector: str, out: str, layout: str, group: int
         f"#define ONE {'((W)(1))' if real else 'VEC2(W, 1, 0)'}",
         f"#define TIMES(a, b) {'((a) * (b))' if real else _COMPLEX_PRODUCT}",
         f"#define LOAD(p, i) {load}",
-        f"#define LOAD16(p, i) convert_{WORK[vector if layout == 'row' else work][0]}16(T_LD16(p, i))",
+        f"#define LOAD16(p, i) convert_{COMPUTE_TYPES[vector if layout == 'row' else work][0]}16(T_LD16(p, i))",
     ]
     if op == "logcumsumexp":
         lines.append(_LOG if real else _COMPLEX_LOG)
-    text = "\n".join(lines) + _state(how, work, out, "", lanes)
+    text = "\n".join(lines) + _state_source(how, work, out, "", lanes)
     text += _substitute(
-        "FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=WORK[work][1] + n
+        "FUNCTION State start(void) { State s; " + how.start + " return s; }\n", W=scalar + n, I=COMPUTE_TYPES[work][1] + n
     )
     if layout == "row" and how.by_rows:
         iota = (
             "#define BY_ROWS\n#define IOTA (("
-            + WORK[work][1]
+            + COMPUTE_TYPES[work][1]
             + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
         )
-        text += iota + _state(how, vector, out, "16", 16) + _row_functions(how, vector)
+        text += iota + _state_source(how, vector, out, "16", 16) + _row_functions(how, vector)
     return text + _HEAD + (_GROUP if layout == "group" else _TOTAL + _RUN) + _CARRY

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 
-from .reduce import WORK, work_kind
+from .reduce import COMPUTE_TYPES, compute_kind
 
 # Arguments that most kernels share: rows of `length` elements that lie `inner` apart.
 GEOMETRY = r"""
@@ -311,20 +311,20 @@ _ALL = {
 }
 
 
-def wide(kind: str) -> bool:
+def has_64bit_keys(kind: str) -> bool:
     """Whether keys of a kind take eight bytes."""
-    return WORK[work_kind(kind)][0] in ("double", "long", "ulong")
+    return COMPUTE_TYPES[compute_kind(kind)][0] in ("double", "long", "ulong")
 
 
 @functools.cache
-def sort_text(family: str, kind: str, descending: bool = False) -> str:
+def sort_source(family: str, kind: str, descending: bool = False) -> str:
     """The kernels of a family for elements of a kind."""
-    work = work_kind(kind)
-    scalar = WORK[work][0]
+    work = compute_kind(kind)
+    scalar = COMPUTE_TYPES[work][0]
     nan = "((key) == (Key)-1)" if work[0] == "f" else "0"
     return "\n".join(
         [
-            _ITEM64 if wide(kind) else _ITEM32,
+            _ITEM64 if has_64bit_keys(kind) else _ITEM32,
             _KEYS.get(kind, _KEYS[work]),
             f"#define W {scalar}",
             f"#define W_16 {scalar}16",

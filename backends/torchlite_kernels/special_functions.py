@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 
-from torchlite_array import _special_tables as T
+from torchlite_array import special_coefficients as T
 
-from .c_functions import text_maker
+from .c_function_deps import dependency_collector
 
 
 def _polynomial(coefficients) -> str:
@@ -43,7 +43,7 @@ _TABLES |= {f"p_temme{k}": row for k, row in enumerate(T.TEMME)} | {"p_stirling"
 FUNCTIONS: dict[str, str] = {name: _polynomial(table).replace("@", name) for name, table in _TABLES.items()}
 
 
-def _add(text: str) -> None:
+def _add_functions(text: str) -> None:
     """Take in the functions of a text, each under its name."""
     for body in re.split(r"(?m)^(?=FUNCTION )", text):
         name = re.match(r"FUNCTION \w+ (\w+)\(", body)
@@ -54,7 +54,7 @@ def _add(text: str) -> None:
 # Error functions: near zero a polynomial; elsewhere exp(x*x) erfc(x) as a Chebyshev series in (x-4)/(x+4) (Schonfelder,
 # Math. Comp. 32, 1978), and the square in the exponent split so that its rounding error does not reach the result. The
 # normal quantile: the splits of Wichura's AS 241.
-_add(f"""
+_add_functions(f"""
 FUNCTION R s_erfcx_right(R x) {{ return p_erfcx(1 - 8 / (x + 4)) / (x + 4); }}
 FUNCTION R s_erfc_right(R x) {{
     x = x > 30 ? 30 : x;
@@ -91,7 +91,7 @@ FUNCTION R s_log_ndtr(R x) {{
 # Gamma functions: a rational function around 1 and 2, the recurrence up to 10, Stirling's series, reflection (DLMF 5.5,
 # 5.11). Zeta: ten terms, then the Euler-Maclaurin sum; left of zero, for an integer s, the terms are those of the zeta
 # of 1 - q (DLMF 25.11).
-_add(f"""
+_add_functions(f"""
 FUNCTION R s_stirling(R x) {{ R w = 1 / x; return w * p_stirling(w * w); }}
 FUNCTION R s_lgamma_large(R x) {{
     return (x - 0.5) * (log(x) - 1) + {0.5 * math.log(2 * math.pi) - 0.5!r} + s_stirling(x);
@@ -161,7 +161,7 @@ FUNCTION R s_polygamma(R x, R n, R scale) {{ return n == 1 ? s_trigamma(x) : sca
 # Incomplete gamma functions P (lower) and Q (upper): series, Legendre's continued fraction by Lentz' method (DLMF 8.9),
 # and for a large shape and an argument near it Temme's uniform expansion (SIAM J. Math. Anal. 10, 1979). Each is
 # computed where it is the small one, and is 1 - the other elsewhere.
-_add(f"""
+_add_functions(f"""
 FUNCTION R s_log1p_less(R x) {{
     R r = x / (2 + x), square = r * r, term = r * square, total = 0;
     for (int k = 3; k < 43; k += 2) {{
@@ -241,7 +241,7 @@ FUNCTION R s_igammac(R a, R x) {{
 # Bessel functions: polynomials near zero (of the function less its logarithm), polynomials of 1/x for the factors of
 # the asymptotic forms beyond (DLMF 10.17 and 10.40; Airy: Abramowitz and Stegun 10.4.59 and 10.4.60). The angle x -
 # pi/4 is taken by sums of sine and cosine: nothing is lost for large x.
-_add(f"""
+_add_functions(f"""
 FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i0e(R x) {{ return s_i0e_right(fabs(x)); }}
@@ -339,7 +339,7 @@ FUNCTION F NAME(F x, F n) {
 """
 for _name, (_first, _step) in _RECURRENCES.items():
     for _suffix, _type in (("", "R"), ("_f", "float")):
-        _add(
+        _add_functions(
             re.sub(
                 r"\bF\b",
                 _type,
@@ -347,4 +347,4 @@ for _name, (_first, _step) in _RECURRENCES.items():
             )
         )
 
-text_of = text_maker(FUNCTIONS, "ps")
+source_of = dependency_collector(FUNCTIONS, "ps")

@@ -4,7 +4,7 @@ the matrix exponential.
 
 from __future__ import annotations
 
-from . import linalg as texts
+from . import factorisations as texts
 
 # Rows of w are the columns of the matrix (of its adjoint where it is wide): pairs of them are turned until all are
 # orthogonal, v collects the turns. A round of the tournament is n/2 pairs that share no row. The matrix is scaled to
@@ -200,7 +200,7 @@ KERNEL MATRICES void svd(OUT(T, w_), OUT(T, v_), OUT(T, x_), OUT(T, q_), OUT(R, 
 """
 )
 
-PRODUCTS = (
+SVD_PRODUCTS = (
     texts.ELEMENTS
     + texts.GROUPS
     + r"""

@@ -4,6 +4,6 @@ The protocol is in docs/backend.md, "An engine of messages". Nothing here knows 
 when a world is asked for.
 """
 
-from .engine import Engine
+from .transport import MPITransport
 
-engine = Engine()
+engine = MPITransport()

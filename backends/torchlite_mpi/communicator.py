@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from .agreeing import ROOM, SMALL, Disagreement, Header, Line, Small, Steps, header, read
-from .reducing import reducing
-from .requests import EAGER, Receiving, Request, greed, moved
+from .collective_fingerprint import HEADER_BYTES, MAX_INLINE_BYTES, CollectiveMismatch, Header, CollectiveQueue, InlineData, Steps, header, format_header
+from .reduce_ops import mpi_type_and_op
+from .requests import EAGER_POLLS, ReceiveRequest, Request, spin_polls, poll
 
 _HEADERS = 64  # of one call that are kept: one for each size
 
@@ -28,7 +28,7 @@ def _bytes(array: np.ndarray) -> list[Any]:
     return [array, MPI.BYTE]
 
 
-def _apart(array: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _copy_if_overlapping(array: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The array, copied where the other has memory of it: MPI reads and writes different memory."""
     return array.copy() if np.may_share_memory(array, other) else array
 
@@ -44,7 +44,7 @@ class Communicator:
         self._comm = comm
         self._ranks = list(ranks)  # of the world
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
-        self._line = Line(comm.Dup())
+        self._line = CollectiveQueue(comm.Dup())
         self._barrier = Header(header("barrier", None, "nothing", 0), self.size)
         self._kept: dict[tuple[Any, ...], Callable[[np.ndarray], Header]] = {}
         for each in (comm, self._line.comm, self._line.near):
@@ -59,7 +59,7 @@ class Communicator:
 
     def reduce(self, array: np.ndarray, op: str, root: int, what: str = "") -> Request:
         """The root's array becomes the reduction of all; the others' stay."""
-        datatype, how = reducing(array.dtype, op)
+        datatype, how = mpi_type_and_op(array.dtype, op)
         mine = self.rank == root
 
         def start() -> MPI.Request:
@@ -73,10 +73,10 @@ class Communicator:
         self, out: np.ndarray, array: np.ndarray, op: str, counts: Sequence[int], what: str = ""
     ) -> Request:
         """`out` becomes this rank's part of the reduction of all; rank r's part has `counts[r]` elements."""
-        array = _apart(array, out)
+        array = _copy_if_overlapping(array, out)
         if len(set(counts)) == 1:
             return self._agreed("reduce_scatter", op, what, out, array)
-        datatype, how = reducing(array.dtype, op)
+        datatype, how = mpi_type_and_op(array.dtype, op)
 
         def start() -> MPI.Request:
             return self._comm.Ireduce_scatter([array, datatype], [out, datatype], list(counts), how)
@@ -90,7 +90,7 @@ class Communicator:
 
     def all_gather(self, out: np.ndarray, array: np.ndarray, what: str = "") -> Request:
         """`out` becomes the arrays of all, one after the other."""
-        return self._agreed("all_gather", None, what, out, _apart(array, out))
+        return self._agreed("all_gather", None, what, out, _copy_if_overlapping(array, out))
 
     def gather(self, out: np.ndarray | None, array: np.ndarray, root: int, what: str = "") -> Request:
         """The root's `out` becomes the arrays of all, one after the other; others give None."""
@@ -114,7 +114,7 @@ class Communicator:
         self, out: np.ndarray, array: np.ndarray, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
     ) -> Request:
         """Part r of the array goes to rank r: `counts[r]` elements; `out` gets `out_counts[r]` from rank r."""
-        array = _apart(array, out)
+        array = _copy_if_overlapping(array, out)
         if len({*counts, *out_counts}) == 1:
             return self._agreed("all_to_all", None, what, out, array)
         head = _header("all_to_all", None, what, array, "parts of several sizes")
@@ -134,7 +134,7 @@ class Communicator:
             wrong = np.argwhere(sizes[:, 0] != sizes[:, 1].T)
             if len(wrong):
                 source, to = wrong[0]
-                raise Disagreement(
+                raise CollectiveMismatch(
                     f"Detected mismatch between collectives on ranks. In all_to_all, Rank {source} sends "
                     f"{sizes[source, 0, to]} elements to Rank {to}, which expects {sizes[to, 1, source]}. "
                     "No data was sent."
@@ -177,7 +177,7 @@ class Communicator:
 
     def receive(self, array: np.ndarray, source: int | None, tag: int, what: str = "") -> Request:
         """A message of this size from a rank, or from any: the request's `source` says from whom."""
-        head, room = self._message(what, array), np.empty(ROOM, np.uint8)
+        head, room = self._message(what, array), np.empty(HEADER_BYTES, np.uint8)
         words = self._line.comm.Irecv(_bytes(room), MPI.ANY_SOURCE if source is None else source, tag)
         data = None if source is None else self._comm.Irecv(_bytes(array), source, tag)
         return self._receiving(words, data, head, room, array, source, tag)
@@ -201,16 +201,16 @@ class Communicator:
         array: np.ndarray,
         source: int | None,
         tag: int,
-    ) -> Receiving:
+    ) -> ReceiveRequest:
         def check(source: int) -> None:
             if (text := room.tobytes()) != head.text:
-                raise Disagreement(
-                    f"Detected mismatch between messages. Rank {source} sent a {read(text)}, but Rank {self.rank} "
-                    f"expects a {read(head.text)}"
+                raise CollectiveMismatch(
+                    f"Detected mismatch between messages. Rank {source} sent a {format_header(text)}, but Rank {self.rank} "
+                    f"expects a {format_header(head.text)}"
                 )
 
         begin = lambda sender: self._comm.Irecv(_bytes(array), sender, tag)
-        return Receiving(words, begin, data, source, (array, room), array.nbytes, check)
+        return ReceiveRequest(words, begin, data, source, (array, room), array.nbytes, check)
 
     # Calls at once.
 
@@ -221,13 +221,13 @@ class Communicator:
         """
         if call not in ("send", "receive"):
             return self._collective(call, how, what, self._starting(call, dtype, how))
-        (other, tag), greedy, comm, headers = how, greed(self.size), self._comm, self._line.comm
+        (other, tag), greedy, comm, headers = how, spin_polls(self.size), self._comm, self._line.comm
         heads = self._heads(call, None, what)
 
         def send(_: Any, array: Any) -> Request | None:
             request = self._sent(array, other, tag, heads(array))
             try:
-                if moved(request.Test, EAGER, greedy):
+                if poll(request.Test, EAGER_POLLS, greedy):
                     return None
             except BaseException:  # MPI has the memory still
                 Request(request, (array,))
@@ -235,12 +235,12 @@ class Communicator:
             return Request(request, (array,), array.nbytes)
 
         def receive(out: Any, _: Any) -> Request | None:
-            head, room = heads(out), np.empty(ROOM, np.uint8)
+            head, room = heads(out), np.empty(HEADER_BYTES, np.uint8)
             words = headers.Irecv([room, MPI.BYTE], other, tag)
             data = comm.Irecv([out, MPI.BYTE], other, tag)
             try:
-                arrived = moved(words.Test, EAGER, greedy) and room.tobytes() == head.text
-                if arrived and moved(data.Test, EAGER, greedy):
+                arrived = poll(words.Test, EAGER_POLLS, greedy) and room.tobytes() == head.text
+                if arrived and poll(data.Test, EAGER_POLLS, greedy):
                     return None
             except BaseException:  # MPI has the memory still
                 self._receiving(words, data, head, room, out, other, tag)
@@ -269,14 +269,14 @@ class Communicator:
 
         return find
 
-    def _small(self, call: str, how: Any, dtype: np.dtype, nbytes: int) -> Small | None:
+    def _small(self, call: str, how: Any, dtype: np.dtype, nbytes: int) -> InlineData | None:
         """How a collective's data goes with its header; None where it does not."""
         size, rank = self.size, self.rank
-        if self._line.near is None or not nbytes or nbytes > SMALL * (size if call == "all_gather" else 1):
+        if self._line.near is None or not nbytes or nbytes > MAX_INLINE_BYTES * (size if call == "all_gather" else 1):
             return None
         match call:
             case "all_reduce":
-                datatype, op = reducing(dtype, how)
+                datatype, op = mpi_type_and_op(dtype, how)
 
                 def reduced(parts: list[Any]) -> Callable[[np.ndarray], None]:
                     reduce, copy, last = op.Reduce_local, np.copyto, parts[-1]
@@ -289,26 +289,26 @@ class Communicator:
 
                     return finish
 
-                return Small(nbytes, dtype, True, reduced)
+                return InlineData(nbytes, dtype, True, reduced)
             case "broadcast":
                 copies = lambda parts: lambda out: None if rank == how else np.copyto(out, parts[how])
-                return Small(nbytes, dtype, rank == how, copies)
+                return InlineData(nbytes, dtype, rank == how, copies)
             case "all_gather":
 
                 def joined(parts: list[Any]) -> Callable[[np.ndarray], Any]:
                     return lambda out: np.concatenate(parts, out=out)
 
-                return Small(nbytes // size, dtype, True, joined)
+                return InlineData(nbytes // size, dtype, True, joined)
         return None
 
     def _collective(self, call: str, how: Any, what: str, start: Any) -> Callable[..., Request | None]:
         kept: dict[int, Header] = {}
-        heads, at_once = self._heads(call, how, what, kept), self._line.at_once
+        heads, run_blocking = self._heads(call, how, what, kept), self._line.run_blocking
 
         def run(out: Any, array: Any) -> Request | None:
             head = kept.get(out.nbytes) or heads(out)
             differing = self._unlike(call, head.text, out, array) if call == "all_to_all" else None
-            return at_once(head, start, out, array, differing)
+            return run_blocking(head, start, out, array, differing)
 
         return run
 
@@ -317,17 +317,17 @@ class Communicator:
         comm, inplace, byte, size = self._comm, MPI.IN_PLACE, MPI.BYTE, self.size
         match call:
             case "all_reduce":
-                datatype, op = reducing(dtype, how)
+                datatype, op = mpi_type_and_op(dtype, how)
                 return lambda out, _: comm.Iallreduce(inplace, [out, datatype], op)
             case "reduce_scatter":
-                datatype, op = reducing(dtype, how)
+                datatype, op = mpi_type_and_op(dtype, how)
                 return lambda out, array: comm.Ireduce_scatter_block([array, datatype], [out, datatype], op)
             case "broadcast":
                 return lambda out, _: comm.Ibcast([out, byte], how)
             case "all_gather":
                 return lambda out, array: comm.Iallgather([array, byte], [out, byte])
             case "all_to_all":
-                return lambda out, array: comm.Ialltoallv(_equal(array, size), _equal(out, size))
+                return lambda out, array: comm.Ialltoallv(_equal_counts(array, size), _equal_counts(out, size))
         raise ValueError(call)
 
     # Groups.
@@ -343,7 +343,7 @@ class Communicator:
             self._comm.Free()
 
 
-def _equal(array: np.ndarray, ranks: int) -> list[Any]:
+def _equal_counts(array: np.ndarray, ranks: int) -> list[Any]:
     size = array.nbytes // ranks
     return [array, ([size] * ranks, [size * i for i in range(ranks)]), MPI.BYTE]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .agreeing import Agreed, Exchange, Line
+from .collective_fingerprint import CheckedCollective, PairwiseCheck, CollectiveQueue
 from .communicator import Communicator
-from .requests import Receiving, Request
+from .requests import ReceiveRequest, Request
 
 WORDS = (
     "MPI does not survive a fork: this process was forked by a rank, whose process groups it cannot use. Start "
@@ -29,8 +29,8 @@ def _leave(*args: Any) -> None:
 
 def refuse_all() -> None:
     """Called in the child."""
-    for kind in (Communicator, Line, Request, Receiving, Agreed):
+    for kind in (Communicator, CollectiveQueue, Request, ReceiveRequest, CheckedCollective):
         for name, value in list(vars(kind).items()):
             if callable(value) and (name == "__init__" or not name.startswith("__")):
                 setattr(kind, name, _leave if name in ("free", "release") else _refuse)
-    Exchange.__del__ = _leave  # type: ignore[method-assign]
+    PairwiseCheck.__del__ = _leave  # type: ignore[method-assign]

@@ -15,12 +15,12 @@ from typing import Any
 
 from mpi4py import MPI
 
-EAGER = 300  # times that a wait asks before it looks at the clock: about 100 µs
-_MOVING = 2e-9  # seconds that a byte may take to move
-_GREEDY = 20  # the first of them keep the core, too
-_SHORT, _LONG = 50e-6, 1e-3  # seconds of sleep
+EAGER_POLLS = 300  # times that a wait asks before it looks at the clock: about 100 µs
+_SECONDS_PER_BYTE = 2e-9  # seconds that a byte may take to move
+_SPIN_POLLS = 20  # the first of them keep the core, too
+_MIN_SLEEP, _MAX_SLEEP = 50e-6, 1e-3  # seconds of sleep
 _MANY = 64  # unfinished ones, above which a new one asks for all
-lines: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
+active_queues: set[Any] = set()  # groups in which collectives wait for the ranks to agree (agreeing.py)
 _open: set[Request] = set()  # unfinished: a program may drop what it sends, and MPI reads its memory still
 _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 
@@ -37,19 +37,19 @@ class Request:
         self._finished = False
         self._error: BaseException | None = None
         if len(_open) > _MANY:
-            _sweep()
+            _poll_abandoned()
         _open.add(self)
 
     def done(self) -> bool:
         """Whether all has arrived; what MPI said of an error is raised."""
         return self.wait(0.0, 1)
 
-    def wait(self, limit: float | None = None, eager: int = EAGER) -> bool:
+    def wait(self, limit: float | None = None, eager: int = EAGER_POLLS) -> bool:
         """Wait, `limit` seconds at most: False where they had passed. It asks `eager` times before it looks at the
         clock.
         """
         start = None
-        moving = self._written * _MOVING
+        moving = self._written * _SECONDS_PER_BYTE
         while not self._finished:
             if self._lock.acquire(blocking=False):  # else another thread asks
                 try:
@@ -58,8 +58,8 @@ class Request:
                     self._lock.release()
             if self._finished:
                 break
-            if lines:  # the others' data may wait for this rank
-                for line in list(lines):
+            if active_queues:  # the others' data may wait for this rank
+                for line in list(active_queues):
                     line.advance()
             now = time.perf_counter()
             start = now if start is None else start
@@ -68,14 +68,14 @@ class Request:
                 return False
             if waited >= moving:
                 eager = 1
-                time.sleep(_SHORT if waited < moving + 5e-3 else min(_LONG, waited / 50))
+                time.sleep(_MIN_SLEEP if waited < moving + 5e-3 else min(_MAX_SLEEP, waited / 50))
         if self._error is not None:
             raise self._error
         return True
 
     def _ask(self, times: int) -> None:
         try:
-            if self._finished or moved(self._test, times):
+            if self._finished or poll(self._test, times):
                 self._end()
         except MPI.Exception as error:
             self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
@@ -97,7 +97,7 @@ class Request:
                 self._end()
 
 
-def moved(test: Callable[[], bool], times: int = EAGER, greedy: int = _GREEDY) -> bool:
+def poll(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN_POLLS) -> bool:
     """Whether one of so many questions finds all arrived; the first `greedy` of them keep the core."""
     for i in range(times):
         if test():
@@ -107,13 +107,13 @@ def moved(test: Callable[[], bool], times: int = EAGER, greedy: int = _GREEDY) -
     return False
 
 
-def greed(ranks: int) -> int:
+def spin_polls(ranks: int) -> int:
     """How many questions of a wait keep the core: more where each rank has one, even if all are on this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return _GREEDY if ranks > cores else 4 * _GREEDY
+    return _SPIN_POLLS if ranks > cores else 4 * _SPIN_POLLS
 
 
-def _sweep() -> None:
+def _poll_abandoned() -> None:
     """Ask for those that nobody waits for."""
     for request in list(_open):
         if request._lock.acquire(blocking=False):
@@ -123,7 +123,7 @@ def _sweep() -> None:
                 request._lock.release()
 
 
-class Receiving(Request):
+class ReceiveRequest(Request):
     """A message to this rank: `source` is the rank that sent it. A header comes before each message and says its
     elements and size. RuntimeError where it is not the one that this rank expects: the message is gone then.
     """

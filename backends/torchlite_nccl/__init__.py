@@ -5,7 +5,7 @@ a group is asked for. No GPU has run this: its calls are tested on a library in 
 header.
 """
 
-from .engine import Engine
+from .transport import NCCLTransport
 
-engine = Engine()
+engine = NCCLTransport()
 """The engine of this process."""

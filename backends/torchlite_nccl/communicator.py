@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .numbers import BYTES, ID_BYTES, op_of, type_of, words_of
+from .constants import BYTES, ID_BYTES, op_of, type_of, error_message
 
 
 def _bytes(array: Any) -> int:
@@ -14,12 +14,12 @@ def _bytes(array: Any) -> int:
 
 
 @contextlib.contextmanager
-def named_errors() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """RuntimeError, with NCCL's own name for what went wrong, in the place of CuPy's errors."""
     try:
         yield
     except (RuntimeError, KeyError) as error:
-        raise RuntimeError(words_of(error)) from error
+        raise RuntimeError(error_message(error)) from error
 
 
 class Communicator:
@@ -30,7 +30,7 @@ class Communicator:
 
     def __init__(self, nccl: Any, size: int, identity: bytes, rank: int) -> None:
         self._nccl, self.rank, self.size = nccl, rank, size
-        with named_errors():
+        with translate_errors():
             try:
                 self._comm = nccl.NcclCommunicator(size, identity, rank)
             except TypeError:  # CuPy before 14 takes a tuple of C's `char`s, which are signed
@@ -41,18 +41,18 @@ class Communicator:
 
     def all_reduce(self, array: Any, op: str, stream: int) -> None:
         at, kind, how = array.data_ptr(), type_of(array), op_of(op)
-        with named_errors():
+        with translate_errors():
             self._comm.allReduce(at, at, array.numel(), kind, how, stream)
 
     def reduce(self, array: Any, op: str, root: int, stream: int) -> None:
         at, kind, how = array.data_ptr(), type_of(array), op_of(op)
-        with named_errors():
+        with translate_errors():
             self._comm.reduce(at, at, array.numel(), kind, how, root, stream)
 
     def reduce_scatter(self, out: Any, array: Any, op: str, counts: Sequence[int], stream: int) -> None:
         kind, how = type_of(array), op_of(op)
         if len(set(counts)) == 1:
-            with named_errors():
+            with translate_errors():
                 self._comm.reduceScatter(array.data_ptr(), out.data_ptr(), counts[0], kind, how, stream)
             return
 
@@ -65,11 +65,11 @@ class Communicator:
         self._together(each)
 
     def broadcast(self, array: Any, root: int, stream: int) -> None:
-        with named_errors():
+        with translate_errors():
             self._comm.broadcast(array.data_ptr(), array.data_ptr(), _bytes(array), BYTES, root, stream)
 
     def all_gather(self, out: Any, array: Any, stream: int) -> None:
-        with named_errors():
+        with translate_errors():
             self._comm.allGather(array.data_ptr(), out.data_ptr(), _bytes(array), BYTES, stream)
 
     def gather(self, out: Any, array: Any, root: int, stream: int) -> None:
@@ -101,16 +101,16 @@ class Communicator:
         self._together(each)
 
     def send(self, array: Any, to: int, stream: int) -> None:
-        with named_errors():
+        with translate_errors():
             self._comm.send(array.data_ptr(), _bytes(array), BYTES, to, stream)
 
     def receive(self, array: Any, source: int, stream: int) -> None:
-        with named_errors():
+        with translate_errors():
             self._comm.recv(array.data_ptr(), _bytes(array), BYTES, source, stream)
 
     def _together(self, calls: Callable[[], None]) -> None:
         """Calls that NCCL begins at once: apart, each would wait for another rank's."""
-        with named_errors():
+        with translate_errors():
             self._nccl.groupStart()
             try:
                 calls()
@@ -119,7 +119,7 @@ class Communicator:
 
     def check(self) -> None:
         """RuntimeError for what has gone wrong since calls returned."""
-        with named_errors():
+        with translate_errors():
             self._comm.check_async_error()
 
     def abort(self) -> None:
@@ -131,7 +131,7 @@ class Communicator:
         self._comm.destroy()
 
 
-def signed(identity: Sequence[int]) -> bytes:
+def unique_id_bytes(identity: Sequence[int]) -> bytes:
     """CuPy's identity of a group as bytes: it gives bytes, before CuPy 14 a tuple of signed numbers."""
     assert len(identity) == ID_BYTES
     return bytes(number % 256 for number in identity)

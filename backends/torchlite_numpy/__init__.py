@@ -14,17 +14,17 @@ import torchlite_array
 import torchlite_array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
 from torchlite_array import special
-from torchlite_array.strides import adopted, block, owner, writable
-from torchlite_engines import choice
+from torchlite_array.storage import own_view, storage_block, base_owner, as_writable
+from torchlite_engines import engine_selection
 
-from . import mt19937, products
-from .halves import backward_in_float32, in_float32
+from . import deterministic_gemm, mt19937
+from .half_precision import backward_in_float32, in_float32
 from .lapack import lapack_kernels
-from .memory import keep_freed_memory
-from .products import alone, steady_dot, steady_matmul
+from .malloc_tuning import raise_malloc_thresholds
+from .deterministic_gemm import with_single_thread, deterministic_dot, deterministic_matmul
 
 # The kernels that add up, or round more than once: half precision runs through them in float32.
-_ROUNDING = """
+_NEEDS_FLOAT32 = """
     _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _batch_norm_eval _col2im
     _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
     _trunc_divide addbmm addcdiv addcmul addmm
@@ -34,10 +34,10 @@ _ROUNDING = """
 """.split()
 
 # The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
-_OF_MANY_CALLS = "_layer_norm", "_sdpa", "gelu"
+_MULTI_CALL_KERNELS = "_layer_norm", "_sdpa", "gelu"
 
 # Elements from which a copy is asked of the kernels for large arrays.
-_COPIED = 1 << 16
+_MIN_SIZE_TO_COPY_THREADED = 1 << 16
 
 
 class NumpyBackend:
@@ -57,60 +57,60 @@ class NumpyBackend:
         # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
         # silenced.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
-        keep_freed_memory()
-        if choice.wanted():  # a wish that cannot be met is known at once
-            choice.choose()
-        xp = torchlite_array.Namespace(np, dot=steady_dot, matmul=steady_matmul)
+        raise_malloc_thresholds()
+        if engine_selection.requested_engines():  # a wish that cannot be met is known at once
+            engine_selection.select_engine()
+        xp = torchlite_array.Namespace(np, dot=deterministic_dot, matmul=deterministic_matmul)
         table = torchlite_array.bind(xp)
         table.update(torchlite_array.bind_package(sys.modules[__name__], xp))
         table.update(lapack_kernels())
-        for name in (*_ROUNDING, *(name for name in vars(special) if name in table)):
+        for name in (*_NEEDS_FLOAT32, *(name for name in vars(special) if name in table)):
             table[name] = in_float32(table[name])
         for name in (*vars(torchlite_array.linalg), "_householder_product_core"):
             if name in table:
-                table[name] = alone(table[name])
+                table[name] = with_single_thread(table[name])
         for name, kernel in list(table.items()):
             if isinstance(kernel, np.ufunc) and kernel.nout == 1:
                 table.setdefault(name + "_", in_place(kernel))
-        for name in _OF_MANY_CALLS:
-            table[name] = _serving_few(name, table[name])
+        for name in _MULTI_CALL_KERNELS:
+            table[name] = _deferred_engine_kernel(name, table[name])
         return table
 
     def large_kernels(self, index: int) -> dict[str, Any]:
         """The kernels in the place of others where arrays are large: NumPy's, and over them those of the engine."""
         table = self.own_large_kernels(index)
-        engine = choice.choose().engine
+        engine = engine_selection.select_engine().engine
         if engine is not None:
-            from torchlite_engines.table import kernels_over
+            from torchlite_engines.kernel_support import engine_kernels
 
-            table.update(kernels_over({**self.kernels(index), **table}, engine))
-            products.engine.row = engine.row_times
+            table.update(engine_kernels({**self.kernels(index), **table}, engine))
+            deterministic_gemm.native_gemm.row = engine.gemv
             if engine.products is not None:
-                products.engine.parts = engine.products
-                products.engine.least = min(products.engine.least, engine.least_products())
-            mt19937.compiled.fill = engine.words
+                deterministic_gemm.native_gemm.parts = engine.products
+                deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
+            mt19937.native.fill = engine.words
         return table
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:
         """NumPy's own kernels for large arrays, whatever engine serves."""
-        from .large import large_kernels
+        from .threaded_ufuncs import large_kernels
 
         table = large_kernels(self.kernels(index))
-        return {name: in_float32(kernel) if name in _ROUNDING else kernel for name, kernel in table.items()}
+        return {name: in_float32(kernel) if name in _NEEDS_FLOAT32 else kernel for name, kernel in table.items()}
 
     def engine(self) -> str:
         """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""
-        return choice.choose().name
+        return engine_selection.select_engine().name
 
     def engines(self) -> list[tuple[str, str]]:
         """For each engine its name and a line: whether it serves, and why not."""
-        return choice.report()
+        return engine_selection.report()
 
     as_array = staticmethod(np.asarray)
     in_float32 = staticmethod(in_float32)
     backward_in_float32 = staticmethod(backward_in_float32)
     # Dtypes that a Python number is combined with by the kernels themselves.
-    takes_numbers = frozenset((float32, float64))
+    scalar_dtypes = frozenset((float32, float64))
 
     def from_numpy(self, array: np.ndarray, index: int) -> np.ndarray:
         return array
@@ -126,21 +126,21 @@ class NumpyBackend:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
     def from_dlpack(self, exporter: Any) -> np.ndarray:
-        return writable(adopted(np.from_dlpack(exporter)))
+        return as_writable(own_view(np.from_dlpack(exporter)))
 
     def from_foreign_array(self, array: np.ndarray, write: bool = False) -> np.ndarray:
         """A raw array on the memory of any NumPy array; with `write` it may be written in spite of the array's flag."""
-        return writable(adopted(array)) if write else adopted(array)
+        return as_writable(own_view(array)) if write else own_view(array)
 
     def memory(self, raw: np.ndarray) -> np.ndarray:
-        held = block(owner(raw))
+        held = storage_block(base_owner(raw))
         return np.ndarray((held.nbytes,), np.uint8, held)
 
     def copy_into(self, target: np.ndarray, source: Any) -> None:
-        if target.size < _COPIED or source.__class__ is not np.ndarray or source.dtype.kind in "cW":
+        if target.size < _MIN_SIZE_TO_COPY_THREADED or source.__class__ is not np.ndarray or source.dtype.kind in "cW":
             np.copyto(target, source, casting="unsafe")
         else:
-            from .large import _copy_
+            from .threaded_ufuncs import _copy_
 
             _copy_(target, source)
 
@@ -149,19 +149,19 @@ class NumpyBackend:
 
     def blockwise(self, body: Callable, outs: list, arrays: list, rows: int, size: int) -> Callable:
         """A function of arrays that goes over them in blocks of rows, see `parts.Blocks`."""
-        from .parts import Blocks
+        from .partitioning import BlockwiseFunction
 
-        return Blocks(body, outs, arrays, rows, size)
+        return BlockwiseFunction(body, outs, arrays, rows, size)
 
-    def with_slope(self, name: str, *options: Any) -> Callable | None:
-        """The kernel that gives an activation with its slope, see `slopes.with_slope`; None where an engine has quicker
+    def with_derivative(self, name: str, *options: Any) -> Callable | None:
+        """The kernel that gives an activation with its slope, see `slopes.with_derivative`; None where an engine has quicker
         ones of the two passes.
         """
         if self.engine() != "numpy":
             return None
-        from .slopes import with_slope
+        from .saved_derivatives import with_derivative
 
-        return with_slope(name, *options)
+        return with_derivative(name, *options)
 
     def into(self, name: str) -> Callable | None:
         """A kernel with a further argument `into`, the arrays of four dimensions that it writes its results into."""
@@ -175,43 +175,43 @@ class NumpyBackend:
         """See `together.multiplications`; 0 where an engine has products of its own."""
         if self.engine() != "numpy":
             return 0
-        from .together import multiplications
+        from .grouped_gemm import count_multiplications
 
-        return multiplications(name, layouts)
+        return count_multiplications(name, layouts)
 
     def together(self, calls: list) -> Callable | None:
         """A kernel that computes some products together, see `together.together`."""
-        from .together import together
+        from .grouped_gemm import grouped_kernel
 
-        return together(calls)
+        return grouped_kernel(calls)
 
     def joined(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function of arrays that gives what `compute(kernels by op, arrays)` computes element by element, in as few
         kernels of the engine as can be; `otherwise` where there are none. given, outs: shapes and dtypes.
         """
-        engine = choice.choose().engine
+        engine = engine_selection.select_engine().engine
         if engine is None:
             return otherwise
-        from torchlite_engines.joined import joined
+        from torchlite_engines.fused_launches import fuse_launches
 
-        return joined(engine, compute, given, outs, otherwise) or otherwise
+        return fuse_launches(engine, compute, given, outs, otherwise) or otherwise
 
-    def why_no_kernels(self) -> str:
+    def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return choice.part("cc", "build").why_not()
+        return engine_selection.engine_module("cc", "program_build").why_not()
 
-    def kernels_for(self, run: Callable[[], None]) -> list[str]:
+    def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
-        return choice.part("cc", "prepare").programs_of(run)
+        return engine_selection.engine_module("cc", "prebuild").record_programs(run)
 
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
-        return choice.part("cc", "prepare").build_all(texts, done)
+        return engine_selection.engine_module("cc", "prebuild").build_programs(texts, done)
 
     def onednn(self) -> Any:
-        from torchlite_onednn.library import found
+        from torchlite_onednn.library import find_library
 
-        return found()
+        return find_library()
 
     def random_engine(self, index: int) -> Any:
         from .mt19937 import Engine
@@ -219,7 +219,7 @@ class NumpyBackend:
         return Engine()
 
 
-def _serving_few(name: str, plain: Callable) -> Callable:
+def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
     """A kernel that is an engine's, if it has one for arrays of any size; which engine serves is asked by the first
     call, since `import` must not wait for it.
     """
@@ -228,7 +228,7 @@ def _serving_few(name: str, plain: Callable) -> Callable:
     def kernel(*args, **options):
         nonlocal serving
         if serving is None:
-            engine = choice.choose().engine
+            engine = engine_selection.select_engine().engine
             serving = plain if engine is None else engine.few({name: plain}).get(name, plain)
         return serving(*args, **options)
 

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from torchlite_array._special_tables import NORMAL_TANH
+from torchlite_array.special_coefficients import NORMAL_TANH
 from torchlite_array.special import erf
 
-from . import blocks
-from .blocks import buffer
-from .rows import F32, F64, SMALL, ZERO, as_contiguous, is_half, refuse, widened
+from . import cache_blocking
+from .cache_blocking import scratch_buffer
+from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, refuse, run_in_float32
 
 I32, I8 = np.dtype("i4"), np.dtype("i1")
 ONE_BIT = np.ones((), I32)
@@ -27,14 +27,14 @@ def blockwise(body, kernel, x, *more, block=0):
     if dtype is not F32 and dtype != F32 and dtype != F64:
         if not is_half(dtype):
             refuse(x, kernel)
-        return widened(lambda *wide: blockwise(body, kernel, *wide, block=block), x, *more)
+        return run_in_float32(lambda *wide: blockwise(body, kernel, *wide, block=block), x, *more)
     arrays = [x if x.flags.c_contiguous else x.copy()]
     for other in more:
         if other.shape != x.shape:
             other = np.broadcast_to(other, x.shape)
         arrays.append(other if other.flags.c_contiguous else other.copy())
     out = np.empty(x.shape, dtype)
-    blocks.elementwise(body, out, *arrays, block=block)
+    cache_blocking.elementwise(body, out, *arrays, block=block)
     return out
 
 
@@ -44,16 +44,16 @@ def blockwise(body, kernel, x, *more, block=0):
 # NumPy's vectors serve the larger of two arrays' elements, not of an array and a number: 2048 elements take 0.8 us with
 # zeros of their own, 1.2 with one, and 1.9 by `np.clip`, whose way there is longer; 65,536 take 4.4, 27 and 6.5. Zeros
 # and NaN come out alike. Nothing writes these zeros, so that the system keeps one page for them.
-_FEW, _ZEROS = 512, np.zeros(SMALL, F32)
+_SMALL_SIZE, _ZEROS = 512, np.zeros(SMALL, F32)
 # Elements from which `np.clip` beats `np.maximum` for other dtypes.
-_CLIPPED = 1 << 12
+_MIN_SIZE_TO_CLIP = 1 << 12
 
 
 def relu(input, into=None):
     if into is not None:
-        return _clipped(input, 0, np.inf, into)
+        return _clip(input, 0, np.inf, into)
     if input.dtype is F32 and (size := input.size) <= SMALL:
-        if size <= _FEW:
+        if size <= _SMALL_SIZE:
             return np.maximum(ZERO, input)
         if input.flags.c_contiguous:
             return np.maximum(_ZEROS[:size].reshape(input.shape), input)
@@ -64,14 +64,14 @@ def relu(input, into=None):
         raise RuntimeError("Boolean inputs not supported for relu")
     if input.dtype.char == "e":
         return np.maximum(input, 0)  # of float16 NumPy takes the first of two zeros, of others the second
-    if kind != "f" or input.size <= _CLIPPED or not input.flags.c_contiguous:
+    if kind != "f" or input.size <= _MIN_SIZE_TO_CLIP or not input.flags.c_contiguous:
         return np.maximum(0, input)
     out = np.empty_like(input)
-    blocks.elementwise(lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=blocks.LARGEST_BLOCK)
+    cache_blocking.elementwise(lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=cache_blocking.LARGEST_BLOCK)
     return out
 
 
-def _clipped(input, least, most, into):
+def _clip(input, least, most, into):
     """The input between two numbers in `into`, of the input's shape and dtype, which may be the input itself."""
     if input.dtype == F32 or input.dtype == F64:
         return np.clip(input, least, most, out=into)
@@ -99,7 +99,7 @@ def _relu_backward(grad, out):
         np.bitwise_and(bits, grad.view(I32), bits)
         return bits.view(F32)
     result = np.empty_like(grad)
-    blocks.elementwise(_relu_mask, result, grad, out)
+    cache_blocking.elementwise(_relu_mask, result, grad, out)
     return result
 
 
@@ -114,7 +114,7 @@ INV_SQRT_2PI = 0.3989422804014327
 
 
 @functools.cache
-def _exponential(dtype):
+def _fastest_exp(dtype):
     """NumPy's quickest exponential function, and the factor of its argument that makes it that of e. With AVX-512
     `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; where it has no loop of vectors it takes ten times
     as long.
@@ -127,23 +127,23 @@ def _exponential(dtype):
 
 
 @functools.cache
-def _fit():
+def _cdf_coefficients():
     """The coefficients of -2 P, the highest first, for the exponential function of float32."""
-    return [np.float32(-2 * c * _exponential(F32)[1]) for c in NORMAL_TANH]
+    return [np.float32(-2 * c * _fastest_exp(F32)[1]) for c in NORMAL_TANH]
 
 
-def _one_over_cdf(x, approximate, out):
+def _reciprocal_cdf(x, approximate, out):
     """1 / cdf(x) into a block of float32, or of any numbers for the approximation. Without it x^2 is left in the
     scratch memory 1.
     """
-    exponential, factor = _exponential(x.dtype)
+    exponential, factor = _fastest_exp(x.dtype)
     if approximate == "tanh":
         np.multiply(x, x, out=out)
         np.multiply(out, x.dtype.type(-2 * TANH_SCALE * TANH_CUBIC * factor), out=out)
         np.add(out, x.dtype.type(-2 * TANH_SCALE * factor), out=out)
     else:
-        highest, *others, last = _fit()
-        square = buffer(1, x.shape, F32)
+        highest, *others, last = _cdf_coefficients()
+        square = scratch_buffer(1, x.shape, F32)
         np.multiply(x, x, out=square)
         np.multiply(square, highest, out=out)
         for coefficient in others:
@@ -157,9 +157,9 @@ def _one_over_cdf(x, approximate, out):
 
 def _cdf(x, approximate, out=None):
     """The normal distribution function, or its approximation, in scratch memory if no other is given."""
-    out = buffer(0, x.shape, x.dtype) if out is None else out
+    out = scratch_buffer(0, x.shape, x.dtype) if out is None else out
     if x.dtype == F32 or approximate == "tanh":
-        _one_over_cdf(x, approximate, out)
+        _reciprocal_cdf(x, approximate, out)
         return np.divide(x.dtype.type(1), out, out=out)  # `reciprocal` takes twice as long
     np.multiply(erf(x * 0.7071067811865476), 0.5, out=out)
     return np.add(out, 0.5, out=out)
@@ -168,7 +168,7 @@ def _cdf(x, approximate, out=None):
 def _gelu_block(approximate):
     def block(out, x):
         if x.dtype == F32 or approximate == "tanh":
-            _one_over_cdf(x, approximate, out)
+            _reciprocal_cdf(x, approximate, out)
             np.divide(x, out, out=out)
         else:
             np.multiply(_cdf(x, approximate), x, out=out)
@@ -191,10 +191,10 @@ def _add_density(x, cdf, approximate):
     memory 1 has x^2 where `_one_over_cdf` leaves it.
     """
     number = x.dtype.type
-    slope = buffer(1, x.shape, x.dtype)
+    slope = scratch_buffer(1, x.shape, x.dtype)
     if approximate == "tanh":
         # 2 cdf (1 - cdf) scale (1 + 3 cubic x^2)
-        inner = buffer(2, x.shape, x.dtype)
+        inner = scratch_buffer(2, x.shape, x.dtype)
         np.multiply(x, x, out=inner)
         np.multiply(inner, number(6 * TANH_SCALE * TANH_CUBIC), out=inner)
         np.add(inner, number(2 * TANH_SCALE), out=inner)
@@ -202,7 +202,7 @@ def _add_density(x, cdf, approximate):
         np.multiply(slope, cdf, out=slope)
         np.multiply(slope, inner, out=slope)
     else:
-        exponential, factor = _exponential(x.dtype)
+        exponential, factor = _fastest_exp(x.dtype)
         if x.dtype != F32:  # else it is there
             np.multiply(x, x, out=slope)
         np.multiply(slope, number(-0.5 * factor), out=slope)
@@ -240,7 +240,7 @@ def _sigmoid_into(x, out):
 
 
 def _silu_block(out, x):
-    divisor = buffer(0, x.shape, x.dtype)
+    divisor = scratch_buffer(0, x.shape, x.dtype)
     np.negative(x, out=divisor)
     np.exp(divisor, out=divisor)
     np.add(divisor, x.dtype.type(1), out=divisor)
@@ -248,7 +248,7 @@ def _silu_block(out, x):
 
 
 def _silu_backward_block(out, grad, x):
-    gate, slope = buffer(0, x.shape, x.dtype), buffer(1, x.shape, x.dtype)
+    gate, slope = scratch_buffer(0, x.shape, x.dtype), scratch_buffer(1, x.shape, x.dtype)
     one = x.dtype.type(1)
     _sigmoid_into(x, gate)
     np.subtract(one, gate, out=slope)
@@ -283,13 +283,13 @@ def _tanh_softplus_into(x, out, scratch):
 
 
 def _mish_block(out, x):
-    bounded = buffer(0, x.shape, x.dtype)
-    _tanh_softplus_into(x, bounded, buffer(1, x.shape, x.dtype))
+    bounded = scratch_buffer(0, x.shape, x.dtype)
+    _tanh_softplus_into(x, bounded, scratch_buffer(1, x.shape, x.dtype))
     np.multiply(bounded, x, out=out)
 
 
 def _mish_backward_block(out, grad, x):
-    bounded, scratch, gate = (buffer(slot, x.shape, x.dtype) for slot in range(3))
+    bounded, scratch, gate = (scratch_buffer(slot, x.shape, x.dtype) for slot in range(3))
     one = x.dtype.type(1)
     _tanh_softplus_into(x, bounded, scratch)
     _sigmoid_into(x, gate)
@@ -334,7 +334,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if into is not None:
-        return _clipped(input, min_val, max_val, into)
+        return _clip(input, min_val, max_val, into)
     if input.dtype != F32 and input.dtype != F64:
         if input.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -344,7 +344,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
     def block(out, x):
         np.clip(x, min_val, max_val, out=out)
 
-    return blockwise(block, "hardtanh", input, block=blocks.LARGEST_BLOCK)
+    return blockwise(block, "hardtanh", input, block=cache_blocking.LARGEST_BLOCK)
 
 
 def _hardtanh_backward(grad, input, min_val, max_val):
@@ -369,7 +369,7 @@ def relu6(input, into=None):
 
 def _elu(input, alpha, scale, input_scale):
     def block(out, x):
-        negative = buffer(0, x.shape, x.dtype)
+        negative = scratch_buffer(0, x.shape, x.dtype)
         np.minimum(0, x, out=negative)
         np.multiply(negative, input_scale, out=negative)
         np.expm1(negative, out=negative)
@@ -383,7 +383,7 @@ def _elu(input, alpha, scale, input_scale):
 
 def _elu_backward(grad, input, alpha, scale, input_scale):
     def block(out, g, x):
-        slope = buffer(0, x.shape, x.dtype)
+        slope = scratch_buffer(0, x.shape, x.dtype)
         np.minimum(x, 0, out=slope)
         np.multiply(slope, input_scale, out=slope)
         np.exp(slope, out=slope)
@@ -400,7 +400,7 @@ def elu(input, alpha=1.0):
 
 def softplus(input, beta=1.0, threshold=20.0):
     def block(out, x):
-        scaled = buffer(0, x.shape, x.dtype)
+        scaled = scratch_buffer(0, x.shape, x.dtype)
         np.multiply(x, beta, out=scaled)
         linear = scaled > threshold
         np.minimum(scaled, threshold, out=scaled)
@@ -412,7 +412,7 @@ def softplus(input, beta=1.0, threshold=20.0):
     return blockwise(block, "softplus_cpu", input)
 
 
-def _six(x, out):
+def _relu6_shifted(x, out):
     """min(max(x + 3, 0), 6) / 6."""
     np.add(x, 3.0, out=out)
     np.clip(out, 0.0, 6.0, out=out)
@@ -420,12 +420,12 @@ def _six(x, out):
 
 
 def hardsigmoid(input):
-    return blockwise(lambda out, x: _six(x, out), "hardsigmoid_cpu", input)
+    return blockwise(lambda out, x: _relu6_shifted(x, out), "hardsigmoid_cpu", input)
 
 
 def _hardswish_block(out, x):
-    gate = buffer(0, x.shape, x.dtype)
-    _six(x, gate)
+    gate = scratch_buffer(0, x.shape, x.dtype)
+    _relu6_shifted(x, gate)
     np.multiply(gate, x, out=out)
 
 
@@ -444,7 +444,7 @@ def softshrink(input, lambd=0.5):
         )
 
     def block(out, x):
-        inside = buffer(0, x.shape, x.dtype)
+        inside = scratch_buffer(0, x.shape, x.dtype)
         np.clip(x, -lambd, lambd, out=inside)
         np.subtract(x, inside, out=out)
 

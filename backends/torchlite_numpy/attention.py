@@ -16,13 +16,13 @@ import numpy as np
 from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
-from .blocks import buffer, share
-from .rows import F32, is_half, ones
+from .cache_blocking import scratch_buffer, parallel_for
+from .row_blocks import F32, is_half, ones
 
 # Elements that the scores of a tile have at most, where they do not have the fewest rows: they fit in a core's cache,
 # and with less work a call threads would wait for each other's Python. Of causal scores the rows of a tile are few,
 # since all of them are computed up to the last one's key.
-_SCORES, _FEWEST = 1 << 17, 16
+_TILE_SCORES, _MIN_TILE_ROWS = 1 << 17, 16
 _CAUSAL_ROWS = 64, 128  # of scores with no more than _NARROW columns, and others
 _NARROW = 256
 # Tasks that share a forward pass at least, where heads make fewer tiles than there are threads: each task transposes
@@ -37,7 +37,7 @@ _SMALL = 1 << 22
 
 
 @functools.lru_cache(16)
-def _triangle(rows, columns, dtype):
+def _causal_mask(rows, columns, dtype):
     """0 where a query sees a key and minus infinity where it does not, if they begin at the same place."""
     mask = np.zeros((rows, columns), dtype)
     mask[np.arange(columns) > np.arange(rows)[:, None]] = -np.inf
@@ -45,7 +45,7 @@ def _triangle(rows, columns, dtype):
     return mask
 
 
-def _heads(x, lead):
+def _as_grouped_heads(x, lead):
     """(groups, heads, length, features): the last dimension of `lead` has the heads."""
     if x.shape[:-2] != lead:
         x = np.broadcast_to(x, lead + x.shape[-2:])
@@ -58,11 +58,11 @@ def _ranges(length, count):
 
 def _tiles(groups, heads, rows, columns, is_causal):
     """The heads of tiles, [(slice of the groups, slice of the heads), ...], and the rows of each, [slice, ...]."""
-    most = max(_FEWEST, _SCORES // max(columns, 1))
+    most = max(_MIN_TILE_ROWS, _TILE_SCORES // max(columns, 1))
     if is_causal:
         most = min(most, _CAUSAL_ROWS[columns > _NARROW])
     chunks = _ranges(rows, -(-rows // most))
-    together = max(1, _SCORES // max(min(rows, most) * columns, 1))
+    together = max(1, _TILE_SCORES // max(min(rows, most) * columns, 1))
     if heads >= together:
         parts, per_group = _parts(heads, together, groups), groups
     else:
@@ -84,11 +84,11 @@ class _Attention:
         if attn_mask is not None and attn_mask.ndim > 2:
             lead = np.broadcast_shapes(lead, attn_mask.shape[:-2])
         self.lead, self.scale, self.is_causal = lead, query.dtype.type(scale), is_causal
-        self.query, self.key, self.value = (_heads(a, lead) for a in (query, key, value))
+        self.query, self.key, self.value = (_as_grouped_heads(a, lead) for a in (query, key, value))
         self.dtype = query.dtype
         self.rows, self.columns = query.shape[-2], key.shape[-2]
         self.mask = (
-            None if attn_mask is None else _heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
+            None if attn_mask is None else _as_grouped_heads(np.broadcast_to(attn_mask, lead + (self.rows, self.columns)), lead)
         )
         if self.mask is not None and self.mask.dtype.kind != "b" and self.mask.dtype != self.dtype:
             self.mask = self.mask.astype(self.dtype)
@@ -105,7 +105,7 @@ class _Attention:
         """Minus infinity where rows may not look, or what the mask adds."""
         if self.is_causal and rows.start < self.columns:
             part = scores[..., rows.start :]
-            np.add(part, _triangle(part.shape[-2], part.shape[-1], self.dtype), out=part)
+            np.add(part, _causal_mask(part.shape[-2], part.shape[-1], self.dtype), out=part)
         if self.mask is not None:
             part = self.mask[heads][:, :, rows]
             if part.dtype.kind == "b":
@@ -125,13 +125,13 @@ class _Attention:
     def is_small(self):
         """Whether one tile is as good as several."""
         scores = math.prod(self.lead) * self.rows * self.columns
-        return scores <= _SCORES and scores * self.query.shape[-1] <= _SMALL
+        return scores <= _TILE_SCORES and scores * self.query.shape[-1] <= _SMALL
 
 
-def _transposed(slot, x, one):
+def _transpose_to_scratch(slot, x, one):
     """x as (groups, heads, features, length) in scratch memory, with a row of ones below where `one`."""
     groups, heads, length, width = x.shape
-    out = buffer(slot, (groups, heads, width + one, length), x.dtype)
+    out = scratch_buffer(slot, (groups, heads, width + one, length), x.dtype)
     np.copyto(out[:, :, :width], x.swapaxes(-1, -2))
     if one:
         out[:, :, width] = 1
@@ -149,32 +149,32 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
         result.fill(0)
         lse.fill(0)
         return result, lse
-    sums, shifts = _heads(lse, a.lead), []
+    sums, shifts = _as_grouped_heads(lse, a.lead), []
     if a.is_small():
         with single_threaded:
-            _forward(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
+            _forward_tile(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
     else:
         tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
         runs = 1 if len(tiles) >= get_threads() else min(len(chunks), _TASKS // len(tiles))
         # Those that see the most keys come first, so that threads end at once.
         tasks = [(heads, chunks[k::runs]) for k in reversed(range(runs)) for heads in tiles]
         with single_threaded:
-            share(lambda heads, chunks: _forward(a, out, sums, shifts, heads, chunks), tasks)
+            parallel_for(lambda heads, chunks: _forward_tile(a, out, sums, shifts, heads, chunks), tasks)
     np.log(sums, out=sums)
     for place, shift in shifts:
         np.add(place, shift, out=place)
     return result, lse
 
 
-def _forward(a, out, sums, shifts, heads, chunks):
+def _forward_tile(a, out, sums, shifts, heads, chunks):
     """The results of some rows of some heads, and the sums of exp(scores - shift), where a shift is in `shifts`."""
     query, key, value = a.query[heads], a.key[heads], a.value[heads]
     out, sums = out[heads], sums[heads]
-    keys = _transposed(0, key, 0) if a.rows >= _TRANSPOSED else key.swapaxes(-1, -2)
+    keys = _transpose_to_scratch(0, key, 0) if a.rows >= _TRANSPOSED else key.swapaxes(-1, -2)
     for rows in chunks:
         seen = a.seen(rows)
         scaled = query[:, :, rows] * a.scale
-        scores, total, result = buffer(1, (*scaled.shape[:3], seen), a.dtype), sums[:, :, rows], out[:, :, rows]
+        scores, total, result = scratch_buffer(1, (*scaled.shape[:3], seen), a.dtype), sums[:, :, rows], out[:, :, rows]
         np.matmul(scaled, keys[..., :seen], out=scores)
         a.hide(scores, heads, rows)
         np.exp(scores, out=scores)
@@ -182,13 +182,13 @@ def _forward(a, out, sums, shifts, heads, chunks):
         if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
             np.matmul(scaled, keys[..., :seen], out=scores)
             a.hide(scores, heads, rows)
-            shifts.append((total, _shifted(scores, total)))
+            shifts.append((total, _softmax_numerator(scores, total)))
         np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)
         del scores  # the next rows take its memory
 
 
-def _shifted(scores, total):
+def _softmax_numerator(scores, total):
     """The scores become exp(scores - s), s the largest of each row, and `total` their sums; returns s. A row of minus
     infinity alone has weights of zero and the sum 1.
     """
@@ -221,26 +221,26 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
             if g is not None:
                 g.fill(0)
     else:
-        grad, out, lse = (_heads(x, a.lead) for x in (grad, out, lse))
+        grad, out, lse = (_as_grouped_heads(x, a.lead) for x in (grad, out, lse))
         tiles, chunks = [(slice(None), slice(None))], [slice(0, a.rows)]
         if not a.is_small():
             tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
         chunks.reverse()  # the last one sees the most keys: it writes what the others add to
         with single_threaded:
-            share(lambda *heads: _backward(a, grad, out, lse, grads, heads, chunks), tiles)
+            parallel_for(lambda *heads: _backward_tile(a, grad, out, lse, grads, heads, chunks), tiles)
     return tuple(None if g is None else g.reshape(a.lead + g.shape[2:]) for g in grads)
 
 
-def _backward(a, grad, out, lse, grads, heads, chunks):
+def _backward_tile(a, grad, out, lse, grads, heads, chunks):
     """The gradients of some heads."""
     query, key, value, grad = a.query[heads], a.key[heads], a.value[heads], grad[heads]
     of_query, of_key, of_value = (None if g is None else g[heads] for g in grads)
     shape = query.shape[:3]
-    queries, keys = buffer(2, (*shape, query.shape[-1] + 1), a.dtype), _transposed(0, key, 1)
+    queries, keys = scratch_buffer(2, (*shape, query.shape[-1] + 1), a.dtype), _transpose_to_scratch(0, key, 1)
     np.multiply(query, a.scale, out=queries[..., :-1])
     np.negative(lse[heads], out=queries[..., -1:])
     if of_query is not None or of_key is not None:
-        results, values = buffer(4, (*shape, grad.shape[-1] + 1), a.dtype), _transposed(3, value, 1)
+        results, values = scratch_buffer(4, (*shape, grad.shape[-1] + 1), a.dtype), _transpose_to_scratch(3, value, 1)
         np.copyto(results[..., :-1], grad)
         np.negative(np.vecdot(grad, out[heads]), out=results[..., -1])
     else:
@@ -249,7 +249,7 @@ def _backward(a, grad, out, lse, grads, heads, chunks):
     for number, rows in enumerate(chunks):
         del weights, slopes  # these rows take their memory
         slopes, seen = None, a.seen(rows)
-        weights = buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
+        weights = scratch_buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
         np.matmul(queries[:, :, rows], keys[..., :seen], out=weights)
         a.hide(weights, heads, rows)
         np.exp(weights, out=weights)
@@ -257,7 +257,7 @@ def _backward(a, grad, out, lse, grads, heads, chunks):
             _add_product(weights, grad[:, :, rows], of_value, seen, number)
         if values is None:
             continue
-        slopes = buffer(5, weights.shape, a.dtype)
+        slopes = scratch_buffer(5, weights.shape, a.dtype)
         np.matmul(results[:, :, rows], values[..., :seen], out=slopes)
         np.multiply(slopes, weights, out=slopes)
         if of_query is not None:
@@ -273,7 +273,7 @@ def _add_product(first, second, target, seen, number):
     first = first.swapaxes(-1, -2)
     part = target[:, :, :seen]
     if number:
-        product = buffer(6, part.shape, part.dtype)
+        product = scratch_buffer(6, part.shape, part.dtype)
         np.matmul(first, second, out=product)
         np.add(part, product, out=part)
     else:

@@ -26,7 +26,7 @@ try:
 except ImportError:  # Windows has none
     resource = None  # type: ignore[assignment]
 
-_BUFFER = 1 << 25  # bytes that OpenBLAS maps for each thread when it first computes, and keeps
+_BUFFER_BYTES = 1 << 25  # bytes that OpenBLAS maps for each thread when it first computes, and keeps
 
 _NAMES = (
     "scipy_openblas_{}_num_threads64_",
@@ -55,7 +55,7 @@ def _controls():
 
 
 @functools.cache
-def product_function(dtype: np.dtype):
+def gemm_function(dtype: np.dtype):
     """`gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False)` on addresses and row
     lengths of row-major matrices: c = a @ b + beta * c.
 
@@ -80,9 +80,9 @@ def product_function(dtype: np.dtype):
 
 
 @functools.cache
-def product_address(dtype: np.dtype) -> int | None:
+def gemm_address(dtype: np.dtype) -> int | None:
     """The address of BLAS's function for that, which takes integers of 64 bits. None where there is none."""
-    if product_function(dtype) is None:
+    if gemm_function(dtype) is None:
         return None
     controls: Any = _controls()
     name = {"f": "sgemm", "d": "dgemm"}[dtype.char]
@@ -102,10 +102,10 @@ def transposing_copy(dtype: np.dtype):
     size, real, address = ctypes.c_int64, ctypes.c_float if dtype.char == "f" else ctypes.c_double, ctypes.c_void_p
     function.argtypes = [ctypes.c_int, ctypes.c_int, size, size, real, address, size, address, size]
     function.restype = None
-    return functools.partial(_turned, function)
+    return functools.partial(_transpose_copy, function)
 
 
-def _turned(function, rows, columns, source, source_row, target, target_row):
+def _transpose_copy(function, rows, columns, source, source_row, target, target_row):
     function(101, 112, rows, columns, 1.0, source, source_row, target, target_row)
 
 
@@ -147,28 +147,28 @@ def can_limit() -> bool:
     return _controls() is not None
 
 
-class _Known(threading.local):
+class _CheckedFrame(threading.local):
     room = False  # whether this thread has seen that OpenBLAS has its buffers, or can map them
     depth = 0  # how often this thread, or the one that it works for, is within `single_threaded`
     frame: Any = None  # that entered first; None where the other thread's did
 
 
-_known = _Known()
+_checked_frame = _CheckedFrame()
 
 
-def _look_for_room() -> None:
+def _check_address_space() -> None:
     """MemoryError where the process has a limit of its address space under which OpenBLAS cannot map its buffers: it
     would end the process.
     """
     if resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        size = _BUFFER * (get_threads() + 1)
+        size = _BUFFER_BYTES * (get_threads() + 1)
         try:
             mmap.mmap(-1, size).close()
         except OSError:
             error = MemoryError("OpenBLAS has no room for its buffers")
             error._total_size = size  # type: ignore[attr-defined]
             raise error from None
-    _known.room = True
+    _checked_frame.room = True
 
 
 class _SingleThreaded:
@@ -188,13 +188,13 @@ class _SingleThreaded:
         controls = _controls()
         if controls is None:
             return
-        if _known.depth:  # who waits for this thread may have the lock: it is not asked for
-            if _runs(_known.frame):
-                _known.depth += 1
+        if _checked_frame.depth:  # who waits for this thread may have the lock: it is not asked for
+            if _is_running(_checked_frame.frame):
+                _checked_frame.depth += 1
                 return
             self._leave(controls)
-        if not _known.room:
-            _look_for_room()
+        if not _checked_frame.room:
+            _check_address_space()
         with self._lock:
             if not self._entered:
                 threads = controls[1]()
@@ -202,15 +202,15 @@ class _SingleThreaded:
                     self._before = threads
                     controls[0](1)
             self._entered.add(threading.get_ident())
-            _known.frame = sys._getframe(1)
-            _known.depth = 1
+            _checked_frame.frame = sys._getframe(1)
+            _checked_frame.depth = 1
 
     def __exit__(self, *error) -> None:
         controls = _controls()
         if controls is None:
             return
-        if _known.depth > 1:
-            _known.depth -= 1
+        if _checked_frame.depth > 1:
+            _checked_frame.depth -= 1
         else:
             self._leave(controls)
 
@@ -218,25 +218,25 @@ class _SingleThreaded:
         """Take this thread out, and give BLAS its threads again after the last one."""
         with self._lock:
             self._entered.discard(threading.get_ident())
-            _known.depth, _known.frame = 0, None
+            _checked_frame.depth, _checked_frame.frame = 0, None
             if not self._entered and self._before != 1:
                 controls[0](self._before)
                 self._before = 1
 
     def here(self) -> int:
         """How often this thread is within; for `work_within` in a thread that works for it."""
-        return _known.depth
+        return _checked_frame.depth
 
     def work_within(self, depth: int) -> None:
         """Say of this thread how often the one that it works for, and that waits for it, is within."""
-        _known.depth = depth
+        _checked_frame.depth = depth
 
     def after_fork(self) -> None:
         """In a forked child: other threads are not there."""
-        self._entered = {threading.get_ident()} if _known.depth else set()
+        self._entered = {threading.get_ident()} if _checked_frame.depth else set()
 
 
-def _runs(frame: Any) -> bool:
+def _is_running(frame: Any) -> bool:
     """Whether a frame is among those of this thread that run; of None, that of another thread, this is so."""
     here: Any = sys._getframe(1)
     while frame is not None and here is not frame:

@@ -1,6 +1,6 @@
 """Convolution on the CPU: windows gathered block by block into a reused buffer, then one BLAS call a block. Other ways,
 where they are faster, are in `conv_depthwise` and `conv_bands`, `winograd` (3x3, many channels), `conv_taps` (stride 1,
-long rows) and `conv_patches` (windows side by side); each says with `fits(plan, dtype)` whether a convolution is one of
+long rows) and `conv_patches` (windows side by side); each says with `is_faster(plan, dtype)` whether a convolution is one of
 its own.
 
 Work is shared among our own threads in one of two ways. Usually a thread takes a block of images (or of one image's
@@ -22,10 +22,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlite._settings.cached import cached_property
 
-from . import compiled, conv_depthwise, conv_patches, conv_taps, onednn, winograd
+from . import conv_native, conv_depthwise, conv_patches, conv_kn2row, conv_onednn, winograd
 from .blas import can_limit, single_threaded
-from .blocks import WORTH, buffer, parallel, run, share_evenly, sum_of_shares
-from .rows import row_sums
+from .cache_blocking import MIN_SIZE, scratch_buffer, can_share_work, run_blocks, parallel_range, parallel_sum
+from .row_blocks import row_sums
 
 # Elements of a block of columns: 2 MiB of float32, about what a core's second-level cache holds.
 BLOCK = 1 << 19
@@ -46,7 +46,7 @@ _FOLDED = 2
 _LITTLE, _GATHERED = 1 << 23, 12
 
 
-class _Plan:
+class _ConvGeometry:
     """Sizes of one convolution from `channels` to `filters`, and how it is cut into blocks. `size` is the input's
     spatial size, `out` the output's.
     """
@@ -101,12 +101,12 @@ class _Plan:
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
+def _conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
     """The plan of a convolution, kept: a network makes the same ones at every step."""
-    return _Plan(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+    return _ConvGeometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
 
 
-def _share(body, items, size):
+def _parallel_for(body, items, size):
     """body(item) for each item, on several threads; `size` is about how many elements an item has."""
     if len(items) < 2 or not can_limit():
         for item in items:
@@ -117,16 +117,16 @@ def _share(body, items, size):
         for item in items[start:stop]:
             body(item)
 
-    run(some, len(items), max(1, size), 1)
+    run_blocks(some, len(items), max(1, size), 1)
 
 
-def _parts(count):
+def _even_slices(count):
     """Slices that cut `count` rows into even shares."""
     step = -(-count // _SHARES)
     return [slice(i, min(i + step, count)) for i in range(0, count, step)]
 
 
-def _padded(x, plan):
+def _pad_input(x, plan):
     """The input with its zeros around it, as a view (batch, channel, *size) of memory in the plan's layout."""
     inside = tuple(slice(p, p + n) for p, n in zip(plan.padding, plan.size, strict=True))
     spatial = len(plan.size)
@@ -138,21 +138,21 @@ def _padded(x, plan):
     if not max(plan.padding):
         return x
     memory = make((plan.batch, plan.channels, *plan.padded), x.dtype)
-    _copied(memory[(slice(None), slice(None), *inside)], x)
+    _threaded_copy(memory[(slice(None), slice(None), *inside)], x)
     return memory
 
 
-def _copied(out, source):
+def _threaded_copy(out, source):
     """Copy an array: on the threads that are free, in one call each, where it is large. Short calls of two threads wait
     for each other's Python.
     """
-    if source.size > WORTH and parallel():
-        share_evenly(lambda a, b: np.copyto(out[a:b], source[a:b]), len(out))
+    if source.size > MIN_SIZE and can_share_work():
+        parallel_range(lambda a, b: np.copyto(out[a:b], source[a:b]), len(out))
     else:
         np.copyto(out, source)
 
 
-def _windows(padded, plan):
+def _window_view(padded, plan):
     """Every window of the padded input: a view (batch, channel, *kernel, *out)."""
     steps = padded.strides[2:]
     taps = tuple(step * d for step, d in zip(steps, plan.dilation, strict=True))
@@ -163,7 +163,7 @@ def _windows(padded, plan):
     return as_strided(padded, shape, strides, writeable=False)
 
 
-def _gather(windows, plan, block):
+def _im2col_block(windows, plan, block):
     """The columns of a block, (groups, channels of a group * taps, images * places)."""
     first, last, top, bottom = block
     spatial = len(plan.size)
@@ -172,8 +172,8 @@ def _gather(windows, plan, block):
         source = piece.transpose(*range(1, 2 * spatial + 2), 0)
     else:
         source = piece.transpose(*range(1, spatial + 2), 0, *range(spatial + 2, 2 * spatial + 2))
-    columns = buffer(0, source.shape, source.dtype)
-    _copied(columns, source)
+    columns = scratch_buffer(0, source.shape, source.dtype)
+    _threaded_copy(columns, source)
     return columns.reshape(plan.groups, plan.channels // plan.groups * plan.taps, -1)
 
 
@@ -187,8 +187,8 @@ def _to_rows(g, plan, block, slot=1):
         return piece.reshape(plan.groups, g.shape[1] // plan.groups, -1)
     spatial = len(plan.size)
     source = piece.transpose((1, *range(2, 2 + spatial), 0) if plan.batch_inner else (1, 0, *range(2, 2 + spatial)))
-    rows = buffer(slot, source.shape, g.dtype)
-    _copied(rows, source)
+    rows = scratch_buffer(slot, source.shape, g.dtype)
+    _threaded_copy(rows, source)
     return rows.reshape(plan.groups, g.shape[1] // plan.groups, -1)
 
 
@@ -205,7 +205,7 @@ def _from_rows(rows, out, plan, block):
 
 def _product(a, b, slot):
     """a @ b in scratch memory."""
-    out = buffer(slot, (*a.shape[:-1], b.shape[-1]), a.dtype)
+    out = scratch_buffer(slot, (*a.shape[:-1], b.shape[-1]), a.dtype)
     return np.matmul(a, b, out=out)
 
 
@@ -215,30 +215,30 @@ def _add_bias(out, bias):
     return out
 
 
-def _columns_of(x, plan):
+def _columns_function(x, plan):
     """A function from a block to its columns."""
     if plan.pointwise:
         return lambda block: _to_rows(x, plan, block, 0)
-    windows = _windows(_padded(x, plan), plan)
-    return lambda block: _gather(windows, plan, block)
+    windows = _window_view(_pad_input(x, plan), plan)
+    return lambda block: _im2col_block(windows, plan, block)
 
 
-def _correlate(x, weight, bias, plan, finish=None):
+def _conv_forward(x, weight, bias, plan, finish=None):
     """The forward pass: weight (filters, channels of a group, *kernel). `finish` (`inference.Finish`) goes over it."""
-    if (served := compiled.correlate(x, weight, bias, plan, finish)) is not None:
+    if (served := conv_native.conv_forward(x, weight, bias, plan, finish)) is not None:
         return served
     if finish is None:
-        return _correlated(x, weight, bias, plan)
+        return _conv_forward_numpy(x, weight, bias, plan)
     if finish.scale is not None and _FOLDED * weight.size <= plan.batch * plan.filters * plan.places:
         weight, bias = finish.folded(weight)
-    out = _correlated(x, weight, bias, plan, finish)
+    out = _conv_forward_numpy(x, weight, bias, plan, finish)
     if not finish.done:
         finish.over(out)
     return out
 
 
-def _correlated(x, weight, bias, plan, finish=None):
-    if (served := onednn.correlate(x, weight, bias, plan)) is not None:
+def _conv_forward_numpy(x, weight, bias, plan, finish=None):
+    if (served := conv_onednn.conv_forward(x, weight, bias, plan)) is not None:
         return served
     groups, filters = plan.groups, plan.filters
     out = np.empty((plan.batch, filters, *plan.out), x.dtype)
@@ -247,20 +247,20 @@ def _correlated(x, weight, bias, plan, finish=None):
     if not plan.channels:
         out[...] = 0
         return _add_bias(out, bias)
-    if conv_depthwise.fits(plan, x.dtype):
-        return conv_depthwise.correlate(x, weight, bias, plan, out)
+    if conv_depthwise.is_faster(plan, x.dtype):
+        return conv_depthwise.conv_forward(x, weight, bias, plan, out)
     if plan.channels == groups > 1:
         return _depthwise(x, weight, bias, plan, out)
-    if winograd.fits(plan, x.dtype) and winograd.correlate(x, weight, bias, plan, out):
+    if winograd.is_faster(plan, x.dtype) and winograd.conv_forward(x, weight, bias, plan, out):
         return out
-    if conv_taps.fits(plan, x.dtype):
-        return conv_taps.correlate(x, weight, bias, plan, out)
-    if conv_patches.fits(plan, x.dtype):
-        return conv_patches.correlate(x, weight, bias, plan, out)
+    if conv_kn2row.is_faster(plan, x.dtype):
+        return conv_kn2row.conv_forward(x, weight, bias, plan, out)
+    if conv_patches.is_faster(plan, x.dtype):
+        return conv_patches.conv_forward(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
-    columns_of = _columns_of(x, plan)
+    columns_of = _columns_function(x, plan)
     if plan.by_filters:
-        return _by_filters(matrix[0], columns_of, bias, plan, out)
+        return _forward_by_filters(matrix[0], columns_of, bias, plan, out)
     column_bias = None if bias is None else bias.reshape(groups, -1, 1)
     flat = out.reshape(plan.batch, groups, filters // groups, plan.places)
     width = plan.places // plan.out[0]
@@ -282,18 +282,18 @@ def _correlated(x, weight, bias, plan, finish=None):
     blocks = plan.blocks
     if finish is not None:
         finish.done = True
-    _share(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
+    _parallel_for(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
     return out
 
 
-def _by_filters(matrix, columns_of, bias, plan, out):
+def _forward_by_filters(matrix, columns_of, bias, plan, out):
     """The forward pass with the filters shared among the threads."""
     block = (0, plan.batch, 0, plan.out[0])
     columns = columns_of(block)[0]
     rows = (
         out.reshape(plan.filters, plan.places)
         if plan.batch == 1
-        else buffer(1, (plan.filters, columns.shape[1]), out.dtype)
+        else scratch_buffer(1, (plan.filters, columns.shape[1]), out.dtype)
     )
 
     def some(part):
@@ -301,7 +301,7 @@ def _by_filters(matrix, columns_of, bias, plan, out):
         if bias is not None:
             piece += bias[part, None]
 
-    _share(some, _parts(plan.filters), columns.size)
+    _parallel_for(some, _even_slices(plan.filters), columns.size)
     if plan.batch > 1:
         _from_rows(rows, out, plan, block)
     return out
@@ -311,7 +311,7 @@ def _depthwise(x, weight, bias, plan, out):
     """One input channel a group: a sum over the taps, image by image, instead of matrix products with a single row."""
     multiplier = weight.shape[0] // plan.groups
     shape = (plan.channels, multiplier, *plan.out)
-    windows = _windows(_padded(x, plan), plan)
+    windows = _window_view(_pad_input(x, plan), plan)
     taps = weight.reshape(plan.channels, multiplier, plan.taps, *(1,) * len(plan.size))
     result = out.reshape(plan.batch, *shape)
     places = list(product(*(range(k) for k in plan.kernel)))
@@ -320,7 +320,7 @@ def _depthwise(x, weight, bias, plan, out):
     def body(start, stop):
         for i in range(plan.batch):
             target = result[i, start:stop]
-            scratch = buffer(2, target.shape, x.dtype)
+            scratch = scratch_buffer(2, target.shape, x.dtype)
             for number, place in enumerate(places):
                 window = windows[(i, slice(start, stop), *place)][:, None]
                 np.multiply(window, taps[start:stop, :, number], out=scratch if number else target)
@@ -329,16 +329,16 @@ def _depthwise(x, weight, bias, plan, out):
             if bias is not None:
                 target += bias.reshape(plan.channels, multiplier, *ones)[start:stop]
 
-    run(body, plan.channels, multiplier * plan.places * plan.taps)
+    run_blocks(body, plan.channels, multiplier * plan.places * plan.taps)
     return out
 
 
-def _spread(g, weight, bias, plan):
+def _conv_transpose(g, weight, bias, plan):
     """The transpose of `_correlate`: from output-shaped `g` to an input-shaped array (the gradient of the input, and
     the transposed convolution).
     """
-    for other in (compiled, onednn):
-        if (served := other.spread(g, weight, bias, plan)) is not None:
+    for other in (conv_native, conv_onednn):
+        if (served := other.conv_transpose(g, weight, bias, plan)) is not None:
             return served
     filters, groups = plan.filters, plan.groups
     out = np.empty((plan.batch, plan.channels, *plan.size), g.dtype)
@@ -347,19 +347,19 @@ def _spread(g, weight, bias, plan):
     if not g.size:
         out[...] = 0
         return _add_bias(out, bias)
-    if conv_depthwise.fits(plan, g.dtype):
-        return _add_bias(conv_depthwise.spread(g, weight, plan, out), bias)
-    if conv_patches.fits_back(plan, g.dtype):
-        return _add_bias(conv_patches.spread(g, weight, plan, out), bias)
+    if conv_depthwise.is_faster(plan, g.dtype):
+        return _add_bias(conv_depthwise.conv_transpose(g, weight, plan, out), bias)
+    if conv_patches.is_faster_transposed(plan, g.dtype):
+        return _add_bias(conv_patches.conv_transpose(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
-        back = _plan(
+        back = _conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if (
             back.out == plan.size
-            and winograd.fits(back, g.dtype)
-            and winograd.correlate(g, weight, bias, back, out, turned=True)
+            and winograd.is_faster(back, g.dtype)
+            and winograd.conv_forward(g, weight, bias, back, out, turned=True)
         ):
             return out
     if (
@@ -373,26 +373,26 @@ def _spread(g, weight, bias, plan):
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = _plan(
+        back = _conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if back.out == plan.size:
-            return _correlate(g, turned, bias, back)
+            return _conv_forward(g, turned, bias, back)
     matrix = weight.reshape(groups, filters // groups, -1).swapaxes(1, 2)
     few = plan.batch_inner and plan.images * _SHARES > plan.batch
     if plan.by_filters or few and groups == 1 and plan.channels >= _CHANNELS:
-        _add_up_by_channels(g, matrix[0], out, plan)
+        _fold_columns_by_channels(g, matrix[0], out, plan)
     else:
         first_images = list(range(0, plan.batch, plan.images))
-        _share(
-            lambda first: _add_up(g, matrix, out, plan, first),
+        _parallel_for(
+            lambda first: _fold_columns(g, matrix, out, plan, first),
             first_images,
             plan.channels * plan.taps * plan.places * plan.images,
         )
     return _add_bias(out, bias)
 
 
-class _Phases:
+class _Col2Im:
     """The sum of a block's columns at their places in the input, from which the gradient is read.
 
     A place y of the padded input is place y // stride of phase y % stride, so that every tap is added to one phase at
@@ -419,7 +419,7 @@ class _Phases:
             self.taps.append((self.slots.setdefault(phase, len(self.slots)), offset))
         tail = sum(r * step for r, step in zip(reach, self.steps, strict=True))
         lead = (channels,) if plan.batch_inner else (channels, count)
-        self.memory = buffer(2, (len(self.slots), *lead, (math.prod(self.size) + tail) * self.inner), dtype)
+        self.memory = scratch_buffer(2, (len(self.slots), *lead, (math.prod(self.size) + tail) * self.inner), dtype)
         self.memory[...] = 0
 
     def add(self, columns, top, bottom):
@@ -466,7 +466,7 @@ class _Phases:
             target[...] = images[self.slots[phase]][(slice(None), slice(None), *source)]
 
 
-def _widened(g, plan, block, width):
+def _dilate_grad_rows(g, plan, block, width):
     """A block of the output's gradient as rows (groups, filters of a group, places), its dimensions but the first
     widened with zeros.
     """
@@ -475,11 +475,11 @@ def _widened(g, plan, block, width):
     filters, spatial = g.shape[1], len(plan.size)
     inside = (slice(None), *(slice(n) for n in plan.out[1:]))
     if plan.batch_inner:
-        rows = buffer(1, (filters, bottom - top, *width, last - first), g.dtype)
+        rows = scratch_buffer(1, (filters, bottom - top, *width, last - first), g.dtype)
         source = piece.transpose(1, *range(2, 2 + spatial), 0)
         where = (slice(None), *inside)
     else:
-        rows = buffer(1, (filters, last - first, bottom - top, *width), g.dtype)
+        rows = scratch_buffer(1, (filters, last - first, bottom - top, *width), g.dtype)
         source = piece.transpose(1, 0, *range(2, 2 + spatial))
         where = (slice(None), slice(None), *inside)
     if tuple(width) != tuple(plan.out[1:]):
@@ -488,55 +488,55 @@ def _widened(g, plan, block, width):
     return rows.reshape(plan.groups, filters // plan.groups, -1)
 
 
-def _add_up(g, matrix, out, plan, first):
+def _fold_columns(g, matrix, out, plan, first):
     """The input's gradient for the images of one block: its columns added up tap by tap."""
     last = min(first + plan.images, plan.batch)
-    phases = _Phases(plan, plan.channels, last - first, g.dtype)
+    phases = _Col2Im(plan, plan.channels, last - first, g.dtype)
     for top in range(0, plan.out[0], plan.rows):
         bottom = min(top + plan.rows, plan.out[0])
-        phases.add(_product(matrix, _widened(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom)
+        phases.add(_product(matrix, _dilate_grad_rows(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom)
     phases.write(out[first:last])
 
 
-def _add_up_by_channels(g, matrix, out, plan):
+def _fold_columns_by_channels(g, matrix, out, plan):
     """The same for the whole batch, with the channels shared among the threads."""
-    width = _Phases(plan, 0, plan.batch, g.dtype).width
-    rows = _widened(g, plan, (0, plan.batch, 0, plan.out[0]), width)[0]
+    width = _Col2Im(plan, 0, plan.batch, g.dtype).width
+    rows = _dilate_grad_rows(g, plan, (0, plan.batch, 0, plan.out[0]), width)[0]
 
     def some(part):
         columns = _product(matrix[part.start * plan.taps : part.stop * plan.taps], rows, 0)
-        phases = _Phases(plan, part.stop - part.start, plan.batch, g.dtype)
+        phases = _Col2Im(plan, part.stop - part.start, plan.batch, g.dtype)
         phases.add(columns, 0, plan.out[0])
         phases.write(out[:, part])
 
-    _share(some, _parts(plan.channels), rows.size * plan.taps)
+    _parallel_for(some, _even_slices(plan.channels), rows.size * plan.taps)
 
 
 def _weight_gradient(g, x, shape, plan):
     """The gradient of the weight: the sum over blocks of g @ columns^T."""
-    for other in (compiled, onednn):
+    for other in (conv_native, conv_onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
     groups, filters = plan.groups, plan.filters
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)
     gradient = np.empty(shape, x.dtype)
-    if conv_depthwise.fits(plan, x.dtype):
+    if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.weight_gradient(g, x, gradient, plan)
     if plan.channels == groups > 1:
         return _depthwise_weight_gradient(g, x, gradient, plan)
-    if winograd.fits(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):
+    if winograd.is_faster(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):
         return gradient
-    if conv_taps.fits(plan, x.dtype):
-        return conv_taps.weight_gradient(g, x, gradient, plan)
-    if conv_patches.fits(plan, x.dtype):
+    if conv_kn2row.is_faster(plan, x.dtype):
+        return conv_kn2row.weight_gradient(g, x, gradient, plan)
+    if conv_patches.is_faster(plan, x.dtype):
         return conv_patches.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
-    columns_of = _columns_of(x, plan)
+    columns_of = _columns_function(x, plan)
     if plan.by_filters:
         block = (0, plan.batch, 0, plan.out[0])
         columns, rows = columns_of(block)[0], _to_rows(g, plan, block)[0]
-        _share(lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _parts(filters), columns.size)
+        _parallel_for(lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _even_slices(filters), columns.size)
         return gradient
 
     def summed(blocks):
@@ -549,13 +549,13 @@ def _weight_gradient(g, x, shape, plan):
                 total += _product(rows, columns.swapaxes(1, 2), 2)
         return total
 
-    result[...] = sum_of_shares(summed, plan.blocks, gradient.size)
+    result[...] = parallel_sum(summed, plan.blocks, gradient.size)
     return gradient
 
 
 def _depthwise_weight_gradient(g, x, gradient, plan):
     multiplier = gradient.shape[0] // plan.groups
-    windows = _windows(_padded(x, plan), plan)
+    windows = _window_view(_pad_input(x, plan), plan)
     grad = g.reshape(plan.batch, plan.channels, multiplier, *plan.out)
     result = gradient.reshape(plan.channels, multiplier, plan.taps)
     axes = "xyz"[: len(plan.size)]
@@ -575,7 +575,7 @@ def _spatial(value, count):
     return value * count if len(value) == 1 else value
 
 
-def _checked(input, weight, stride, padding, dilation):
+def _normalize_geometry(input, weight, stride, padding, dilation):
     """The geometry as tuples. Any error raised here is worded by the record's shape rule."""
     count = input.ndim - 2
     stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
@@ -591,7 +591,7 @@ def _checked(input, weight, stride, padding, dilation):
     return stride, padding, dilation
 
 
-def _working(array):
+def _half_to_float(array):
     """Half precision is computed in single."""
     if array is None:
         return None
@@ -603,12 +603,12 @@ def _working(array):
 
 
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    return convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return conv_with_epilogue(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def convolved(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, finish=None):
+def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, finish=None):
     """`convolution`; where a `finish` is given, it goes over the result, which is of its dtype."""
-    stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
+    stride, padding, dilation = _normalize_geometry(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     if bias is not None and (
         bias.ndim != 1
@@ -617,7 +617,7 @@ def convolved(input, weight, bias, stride, padding, dilation, transposed, output
     ):
         raise RuntimeError("convolution: the bias does not fit")
     dtype = input.dtype
-    x, w, b = _working(input), _working(weight), _working(bias)
+    x, w, b = _half_to_float(input), _half_to_float(weight), _half_to_float(bias)
     if finish is not None and finish.scale is not None:  # the bias is in the shift
         b = None
     if transposed:
@@ -625,19 +625,19 @@ def convolved(input, weight, bias, stride, padding, dilation, transposed, output
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
         size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = _plan(
+        plan = _conv_geometry(
             x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
         )
         with single_threaded:
-            out = _spread(_covering(x, plan), w, b, plan)
+            out = _conv_transpose(_pad_to_cover(x, plan), w, b, plan)
         if finish is not None:
             finish.over(out)
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = _plan(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _conv_geometry(x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups)
         with single_threaded:
-            out = _correlate(x, w, b, plan, finish)
+            out = _conv_forward(x, w, b, plan, finish)
     return out if out.dtype == dtype else out.astype(dtype)
 
 
@@ -651,7 +651,7 @@ def _transposed_size(size, kernel, stride, padding, dilation, extra):
     return out
 
 
-def _covering(g, plan):
+def _pad_to_cover(g, plan):
     """`g` with zeros after it, where the size of the output would let a window more fit than `g` has places (a large
     output_padding).
     """
@@ -662,7 +662,7 @@ def _covering(g, plan):
     return larger
 
 
-def _conjugated(array):
+def _conj_if_complex(array):
     return array.conj() if array.dtype.kind == "c" else array
 
 
@@ -675,7 +675,7 @@ def _convolution_backward(
 
 def _bias_gradient(g):
     """The sum over all but the channels."""
-    if (served := compiled.bias_gradient(g)) is not None:
+    if (served := conv_native.bias_gradient(g)) is not None:
         return served
     length = math.prod(g.shape[2:])
     if g.dtype.kind != "f" or not g.flags.c_contiguous or g.size < _PIECE or length < _SHORT_ROW:
@@ -686,32 +686,32 @@ def _bias_gradient(g):
     def some(start, stop):
         sums[start:stop] = row_sums(rows[start:stop])[:, 0]
 
-    run(some, *rows.shape)
+    run_blocks(some, *rows.shape)
     return np.add.reduce(sums.reshape(g.shape[:2]), 0)
 
 
 def _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs):
-    stride, padding, dilation = _checked(input, weight, stride, padding, dilation)
+    stride, padding, dilation = _normalize_geometry(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     dtype = input.dtype
-    g = _working(grad_output)
-    x = _conjugated(_working(input)) if needs[1] else None
-    w = _conjugated(_working(weight)) if needs[0] else None
+    g = _half_to_float(grad_output)
+    x = _conj_if_complex(_half_to_float(input)) if needs[1] else None
+    w = _conj_if_complex(_half_to_float(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = _plan(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
+        plan = _conv_geometry(g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups)
         if needs[0]:
-            grad_input = _correlate(g, w, None, plan)
+            grad_input = _conv_forward(g, w, None, plan)
             if grad_input.shape != input.shape:
                 grad_input = np.ascontiguousarray(grad_input[(..., *(slice(n) for n in input.shape[2:]))])
         if needs[1]:
-            grad_weight = _weight_gradient(_covering(x, plan), g, weight.shape, plan)
+            grad_weight = _weight_gradient(_pad_to_cover(x, plan), g, weight.shape, plan)
     else:
-        plan = _plan(
+        plan = _conv_geometry(
             g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups
         )
         if needs[0]:
-            grad_input = _spread(g, w, None, plan)
+            grad_input = _conv_transpose(g, w, None, plan)
         if needs[1]:
             grad_weight = _weight_gradient(g, x, weight.shape, plan)
     if needs[2]:

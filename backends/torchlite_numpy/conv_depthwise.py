@@ -14,11 +14,11 @@ from itertools import product
 
 import numpy as np
 
-from . import conv_bands
+from . import conv_banded
 from .blas import transposing_copy
-from .blocks import buffer, share
-from .conv_bands import in_two
-from .rows import ones
+from .cache_blocking import scratch_buffer, parallel_for
+from .conv_banded import as_2d
+from .row_blocks import ones
 
 # Elements of a block of outputs at most: with 1 << 16 a call has too little to do (1.4 of the time at 48x48), with more
 # nothing stays in cache. Of its images' channels at least, where there are that many.
@@ -31,7 +31,7 @@ _CHANNELS = 64
 _FEW_PLACES = 64
 
 
-def fits(plan, dtype) -> bool:
+def is_faster(plan, dtype) -> bool:
     """Whether a depthwise convolution can be computed here."""
     return (
         plan.channels == plan.filters == plan.groups > 1 and len(plan.size) <= 2 and transposing_copy(dtype) is not None
@@ -42,7 +42,7 @@ def _address(array):
     return array.__array_interface__["data"][0]
 
 
-def _flat(plan):
+def _geometry_2d(plan):
     """(size, out, kernel, stride, padding, dilation) in two dimensions."""
     fields = (plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation)
     if len(plan.size) == 2:
@@ -70,11 +70,11 @@ def _blocks(plan, height, width):
     ]
 
 
-def _taken(array, block, first, last, slot):
+def _load_rows(array, block, first, last, slot):
     """The rows `first` to `last` of a block, (rows, columns, images, channels)."""
     image, end, channel, stop, *_ = block
     width, steps = array.shape[-1], array.shape[-1] * array.shape[-2]
-    out = buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
+    out = scratch_buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
     turn, channels, line = transposing_copy(array.dtype), stop - channel, (end - image) * (stop - channel)
     if (last - first) * width <= _FEW_PLACES:
         out[...] = array[image:end, channel:stop, first:last].transpose(2, 3, 0, 1)
@@ -85,7 +85,7 @@ def _taken(array, block, first, last, slot):
     return out
 
 
-def _given(lines, block, first, array):
+def _store_rows(lines, block, first, array):
     """Write what `_taken` gives back."""
     image, end, channel, stop = block[:4]
     rows, width, images, channels = lines.shape
@@ -98,7 +98,7 @@ def _given(lines, block, first, array):
         turn(rows * width, channels, source, images * channels, target, steps)
 
 
-def _span(tap, n, out, stride, padding, dilation, first, last):
+def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
     """The outputs (start, stop) among first..last for which a kernel place lies in an input of length `n`, and the
     first of these inputs.
     """
@@ -113,14 +113,14 @@ def _taps(plan, first, last, first_out, first_in):
     """For each kernel place that lies in the image for some of the rows `first` to `last` of the output: its number,
     and the slices of these places and of theirs in the input, in lines that begin at some rows.
     """
-    size, out, kernel, stride, padding, dilation = _flat(plan)
+    size, out, kernel, stride, padding, dilation = _geometry_2d(plan)
     taps = []
     for number, place in enumerate(product(*(range(k) for k in kernel))):
         outer, inner = [], []
         for d, (begin, end, before_out, before_in) in enumerate(
             ((first, last, first_out, first_in), (0, out[1], 0, 0))
         ):
-            start, stop, at = _span(place[d], size[d], out[d], stride[d], padding[d], dilation[d], begin, end)
+            start, stop, at = _valid_outputs(place[d], size[d], out[d], stride[d], padding[d], dilation[d], begin, end)
             outer.append(slice(start - before_out, stop - before_out))
             inner.append(slice(at - before_in, at - before_in + (stop - start - 1) * stride[d] + 1, stride[d]))
         if all(s.start < s.stop for s in outer):
@@ -130,76 +130,76 @@ def _taps(plan, first, last, first_out, first_in):
 
 def _input_rows(plan, first, last):
     """The rows of the input that output rows look at."""
-    size, _, kernel, stride, padding, dilation = (f[0] for f in _flat(plan))
+    size, _, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(first * stride - padding, 0), size)
     return start, max(start, min((last - 1) * stride + (kernel - 1) * dilation - padding + 1, size))
 
 
 def _output_rows(plan, first, last):
     """The rows of the output that look at input rows."""
-    _, out, kernel, stride, padding, dilation = (f[0] for f in _flat(plan))
+    _, out, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(-(-(first + padding - (kernel - 1) * dilation) // stride), 0), out)
     return start, max(start, min((last - 1 + padding) // stride + 1, out))
 
 
-def _tiled(weight, channels, length, images):
+def _tile_weight(weight, channels, length, images):
     """The weights of some channels for each kernel place (places, length, images, channels)."""
     part = weight[channels].reshape(channels.stop - channels.start, -1)
-    out = buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
+    out = scratch_buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
     out[...] = part.T[:, None, None]
     return out
 
 
-def correlate(x, weight, bias, plan, out):
+def conv_forward(x, weight, bias, plan, out):
     """The forward pass into `out`."""
-    if conv_bands.fits(plan, x) and conv_bands.correlate(x, weight, bias, plan, out):
+    if conv_banded.is_faster(plan, x) and conv_banded.conv_forward(x, weight, bias, plan, out):
         return out
-    x, target = in_two(np.ascontiguousarray(x)), in_two(out)
+    x, target = as_2d(np.ascontiguousarray(x)), as_2d(out)
     length = 1 if max(plan.stride) > 1 else target.shape[-1]
 
     def one(*block):
         image, end, channel, stop, first, last = block
         start, finish = _input_rows(plan, first, last)
-        inner = _taken(x, block, start, finish, 0)
-        outer = buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
+        inner = _load_rows(x, block, start, finish, 0)
+        outer = scratch_buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
         outer[...] = 0 if bias is None else bias[channel:stop]
-        weights, scratch = _tiled(weight, slice(channel, stop), length, end - image), buffer(2, outer.shape, x.dtype)
+        weights, scratch = _tile_weight(weight, slice(channel, stop), length, end - image), scratch_buffer(2, outer.shape, x.dtype)
         for number, there, here, columns in _taps(plan, first, last, first, start):
             add_to = outer[there]
             add_to += np.multiply(inner[here], weights[number, :columns], out=scratch[: len(add_to), :columns])
-        _given(outer, block, first, target)
+        _store_rows(outer, block, first, target)
 
-    _share(one, _blocks(plan, *target.shape[2:]), max(x.size, out.size))
+    _parallel_for(one, _blocks(plan, *target.shape[2:]), max(x.size, out.size))
     return out
 
 
-def spread(g, weight, plan, out):
+def conv_transpose(g, weight, plan, out):
     """The gradient of the input into `out`."""
-    if conv_bands.fits(plan, out) and conv_bands.spread(g, weight, plan, out):
+    if conv_banded.is_faster(plan, out) and conv_banded.conv_transpose(g, weight, plan, out):
         return out
-    g, target = in_two(np.ascontiguousarray(g)), in_two(out)
+    g, target = as_2d(np.ascontiguousarray(g)), as_2d(out)
     length = 1 if max(plan.stride) > 1 else g.shape[-1]
 
     def one(*block):
         image, end, channel, stop, first, last = block
         start, finish = _output_rows(plan, first, last)
-        outer = _taken(g, block, start, finish, 0)
-        inner = buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
+        outer = _load_rows(g, block, start, finish, 0)
+        inner = scratch_buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
         inner[...] = 0
-        weights, scratch = _tiled(weight, slice(channel, stop), length, end - image), buffer(2, outer.shape, g.dtype)
-        for number, there, here, columns in _taps_back(plan, start, finish, first, last):
+        weights, scratch = _tile_weight(weight, slice(channel, stop), length, end - image), scratch_buffer(2, outer.shape, g.dtype)
+        for number, there, here, columns in _taps_transposed(plan, start, finish, first, last):
             add_to = inner[here]
             add_to += np.multiply(outer[there], weights[number, :columns], out=scratch[: len(add_to), :columns])
-        _given(inner, block, first, target)
+        _store_rows(inner, block, first, target)
 
-    _share(one, _blocks(plan, *target.shape[2:]), max(g.size, out.size))
+    _parallel_for(one, _blocks(plan, *target.shape[2:]), max(g.size, out.size))
     return out
 
 
 @functools.lru_cache(maxsize=512)
-def _taps_back(plan, start, finish, first, last):
+def _taps_transposed(plan, start, finish, first, last):
     """`_taps` of the output's rows `start` to `finish` for those inputs that lie in the rows `first` to `last`."""
-    stride = _flat(plan)[3][0]
+    stride = _geometry_2d(plan)[3][0]
     taps = []
     for number, (rows, columns), (inner, across), count in _taps(plan, start, finish, start, 0):
         # Of the outputs whose place in the input is inner.start, inner.start + stride, ...
@@ -214,17 +214,17 @@ def _taps_back(plan, start, finish, first, last):
 
 def weight_gradient(g, x, gradient, plan):
     """The gradient of the weight into `gradient`."""
-    if conv_bands.fits_gradient(plan, x) and conv_bands.weight_gradient(g, x, gradient, plan):
+    if conv_banded.is_faster_for_weight_grad(plan, x) and conv_banded.weight_gradient(g, x, gradient, plan):
         return gradient
-    g, x = in_two(np.ascontiguousarray(g)), in_two(np.ascontiguousarray(x))
+    g, x = as_2d(np.ascontiguousarray(g)), as_2d(np.ascontiguousarray(x))
     blocks = _blocks(plan, *g.shape[2:])
     sums = [None] * len(blocks)
 
     def one(k, block):
         image, end, channel, stop, first, last = block
         start, finish = _input_rows(plan, first, last)
-        inner, outer = _taken(x, block, start, finish, 0), _taken(g, block, first, last, 1)
-        total, scratch = np.zeros((plan.taps, end - image, stop - channel), x.dtype), buffer(2, outer.shape, x.dtype)
+        inner, outer = _load_rows(x, block, start, finish, 0), _load_rows(g, block, first, last, 1)
+        total, scratch = np.zeros((plan.taps, end - image, stop - channel), x.dtype), scratch_buffer(2, outer.shape, x.dtype)
         scratch = scratch.reshape(-1)
         for number, there, here, _ in _taps(plan, first, last, first, start):
             a = outer[there]
@@ -234,7 +234,7 @@ def weight_gradient(g, x, gradient, plan):
             np.dot(ones(rows, x.dtype), products.reshape(rows, -1), out=total[number].reshape(-1))
         sums[k] = np.add.reduce(total, 1).T
 
-    _share(one, list(enumerate(blocks)), max(g.size, x.size))
+    _parallel_for(one, list(enumerate(blocks)), max(g.size, x.size))
     result = gradient.reshape(plan.channels, plan.taps)
     result[...] = 0
     for block, part in zip(blocks, sums, strict=True):
@@ -242,7 +242,7 @@ def weight_gradient(g, x, gradient, plan):
     return gradient
 
 
-def _share(body, items, size):
+def _parallel_for(body, items, size):
     """`body(*item)` for all items on several threads, where arrays have so many elements that it pays, without the
     copies that NumPy makes of operands for long runs.
     """
@@ -258,4 +258,4 @@ def _share(body, items, size):
         for item in items:
             one(*item)
     else:
-        share(one, items)
+        parallel_for(one, items)

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from .blocks import buffer, share, sum_of_shares
-from .products import steady_matmul
+from .cache_blocking import scratch_buffer, parallel_for, parallel_sum
+from .deterministic_gemm import deterministic_matmul
 
 # Elements of a kernel's row at least, of shorter ones copies are slow; and for the way back. (Zen 4, two threads: 16x16
 # patches take 0.56 of the time of other ways, 8x8 ones 0.5 to 1, 4x4 ones 0.8 to 1.2; back 0.14, 0.2 and 0.65.)
@@ -18,7 +18,7 @@ _ROW, _ROW_BACK = 8, 4
 _MANY = 4
 
 
-def fits(plan, dtype, row=_ROW) -> bool:
+def is_faster(plan, dtype, row=_ROW) -> bool:
     """Whether this way is the faster one."""
     return (
         plan.groups == 1
@@ -30,18 +30,18 @@ def fits(plan, dtype, row=_ROW) -> bool:
     )
 
 
-def fits_back(plan, dtype) -> bool:
-    """Whether `spread` is faster than other ways."""
-    return fits(plan, dtype, _ROW_BACK)
+def is_faster_transposed(plan, dtype) -> bool:
+    """Whether `conv_transpose` is faster than other ways."""
+    return is_faster(plan, dtype, _ROW_BACK)
 
 
-def _each(body, plan):
+def _for_each_image(body, plan):
     """`body(image, product)` for all images, with the function that makes their products."""
     if plan.batch >= _MANY:
-        share(body, [(k, np.matmul) for k in range(plan.batch)])
+        parallel_for(body, [(k, np.matmul) for k in range(plan.batch)])
     else:
         for k in range(plan.batch):
-            body(k, steady_matmul)
+            body(k, deterministic_matmul)
 
 
 def _patches(images, plan):
@@ -53,41 +53,41 @@ def _patches(images, plan):
     return split.transpose(0, *range(2, 2 + 2 * spatial, 2), 1, *range(3, 2 + 2 * spatial, 2))
 
 
-def _rows(images, plan):
+def _patch_rows(images, plan):
     """The patches as rows, in scratch memory: (images * places, channels * taps)."""
     patches = _patches(images, plan)
-    rows = buffer(0, patches.shape, images.dtype)
+    rows = scratch_buffer(0, patches.shape, images.dtype)
     np.copyto(rows, patches)
     return rows.reshape(len(images) * plan.places, -1)
 
 
-def correlate(x, weight, bias, plan, out):
+def conv_forward(x, weight, bias, plan, out):
     """The forward pass into `out`."""
     matrix, results = weight.reshape(plan.filters, -1), out.reshape(plan.batch, plan.filters, plan.places)
 
     def one(k, product):
-        product(matrix, _rows(x[k : k + 1], plan).T, results[k])
+        product(matrix, _patch_rows(x[k : k + 1], plan).T, results[k])
         if bias is not None:
             results[k] += bias[:, None]
 
-    _each(one, plan)
+    _for_each_image(one, plan)
     return out
 
 
-def spread(g, weight, plan, out):
-    """The transpose of `correlate`, without a bias, into `out`."""
+def conv_transpose(g, weight, plan, out):
+    """The transpose of `conv_forward`, without a bias, into `out`."""
     matrix, gradients = weight.reshape(plan.filters, -1), g.reshape(plan.batch, plan.filters, plan.places)
     shape = (1, *plan.out, plan.channels, *plan.kernel)
     whole = all(n == o * k for n, o, k in zip(plan.size, plan.out, plan.kernel, strict=True))
 
     def one(k, product):
-        rows = buffer(0, (plan.places, matrix.shape[1]), g.dtype)
+        rows = scratch_buffer(0, (plan.places, matrix.shape[1]), g.dtype)
         product(gradients[k].T, matrix, rows)
         if not whole:
             out[k] = 0
         _patches(out[k : k + 1], plan)[...] = rows.reshape(shape)
 
-    _each(one, plan)
+    _for_each_image(one, plan)
     return out
 
 
@@ -97,12 +97,12 @@ def weight_gradient(g, x, gradient, plan):
 
     def summed(images):
         first, last = images[0], images[-1] + 1
-        rows = _rows(x[first:last], plan)
-        columns = buffer(1, (plan.filters, last - first, plan.places), g.dtype)
+        rows = _patch_rows(x[first:last], plan)
+        columns = scratch_buffer(1, (plan.filters, last - first, plan.places), g.dtype)
         np.copyto(columns, gradients[first:last].swapaxes(0, 1))
-        return steady_matmul(columns.reshape(plan.filters, len(rows)), rows)
+        return deterministic_matmul(columns.reshape(plan.filters, len(rows)), rows)
 
-    gradient.reshape(plan.filters, math.prod(gradient.shape[1:]))[...] = sum_of_shares(
+    gradient.reshape(plan.filters, math.prod(gradient.shape[1:]))[...] = parallel_sum(
         summed, list(range(plan.batch)), gradient.size
     )
     return gradient

@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 
-from . import blocks
-from .blocks import buffer
-from .products import steady_dot
-from .rows import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
+from . import cache_blocking
+from .cache_blocking import scratch_buffer
+from .deterministic_gemm import deterministic_dot
+from .row_blocks import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
@@ -31,7 +31,7 @@ def _class_rows(input, target):
     return np.moveaxis(input, 1, -1).reshape(-1, input.shape[1]), target.reshape(-1)
 
 
-def _counted(target, classes, ignore_index):
+def _check_targets(target, classes, ignore_index):
     """None when every target is a class; else which are, with 0 for those that are ignored. IndexError for one that is
     out of range.
     """
@@ -47,17 +47,17 @@ def _counted(target, classes, ignore_index):
     return target, counts
 
 
-def _log_sums(x):
+def _logsumexp(x):
     """The log of the sum of exp of each row."""
     lse = np.empty(x.shape[0], x.dtype)
 
     def block(start, stop):
         rows = x[start:stop]
-        total, shift = exp_and_sums(rows, buffer(0, rows.shape, x.dtype))
+        total, shift = exp_and_sums(rows, scratch_buffer(0, rows.shape, x.dtype))
         np.log(total, out=total)
         np.add(total, shift, out=lse[start:stop, None])
 
-    blocks.run(block, *x.shape)
+    cache_blocking.run_blocks(block, *x.shape)
     return lse
 
 
@@ -68,7 +68,7 @@ def _sample_weights(target, counts, weight):
     return weights if counts is None else weights * counts
 
 
-def _plain(input, target, weight, ignore_index):
+def _plain_positions(input, target, weight, ignore_index):
     """The positions of the chosen logits in the common case (small float32 rows, no weight, every target a class), else
     None.
     """
@@ -86,15 +86,15 @@ def _plain(input, target, weight, ignore_index):
     return _row_starts(rows, classes) + target
 
 
-def _small_log_sums(x):
+def _small_logsumexp(x):
     """`_log_sums` for few float32 rows: as few calls as can be."""
     one = ones(x.shape[1], F32)
     if maximum_of(x, None) < MODERATE:
-        sums = steady_dot(np.exp(x), one)
+        sums = deterministic_dot(np.exp(x), one)
         if minimum_of(sums) > SUM_AT_LEAST:
             return np.log(sums, sums)
     largest = maximum_of(x, 1, None, None, True)
-    sums = steady_dot(np.exp(x - largest), one)
+    sums = deterministic_dot(np.exp(x - largest), one)
     np.log(sums, sums)
     sums += largest[:, 0]
     return sums
@@ -102,13 +102,13 @@ def _small_log_sums(x):
 
 def _cross_entropy(input, target, weight, ignore_index, reduction):
     dtype = input.dtype
-    chosen = _plain(input, target, weight, ignore_index)
+    chosen = _plain_positions(input, target, weight, ignore_index)
     if chosen is not None:
-        lse = _small_log_sums(input)
+        lse = _small_logsumexp(input)
         losses = lse - input.take(chosen)
         if reduction == "none":
             return losses, lse
-        total = steady_dot(losses, ones(chosen.size, F32))
+        total = deterministic_dot(losses, ones(chosen.size, F32))
         return (total / chosen.size if reduction == "mean" else total), lse
     if dtype != F32 and dtype != F64:
         if not is_half(dtype):
@@ -121,8 +121,8 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     x, target = _class_rows(input, target)
     if target.size != x.shape[0]:
         raise ValueError("batch sizes differ")
-    target, counts = _counted(target, x.shape[1], ignore_index)
-    lse = _log_sums(x)
+    target, counts = _check_targets(target, x.shape[1], ignore_index)
+    lse = _logsumexp(x)
     losses = lse - x.take(_row_starts(*x.shape) + target)
     weights = _sample_weights(target, counts, weight)
     if weights is not None:
@@ -147,7 +147,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         return _cross_entropy_backward(
             grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction
         ).astype(dtype)
-    chosen = _plain(input, target, weight, ignore_index)
+    chosen = _plain_positions(input, target, weight, ignore_index)
     if chosen is not None:
         out = input - lse[:, None]
         np.exp(out, out)
@@ -156,7 +156,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         out *= grad / chosen.size if reduction == "mean" else grad if reduction == "sum" else grad[:, None]
         return out
     x, target = _class_rows(input, target)
-    target, counts = _counted(target, x.shape[1], ignore_index)
+    target, counts = _check_targets(target, x.shape[1], ignore_index)
     weights = _sample_weights(target, counts, weight)
     lse = lse.reshape(-1, 1)
     scale = _row_scales(grad, weights, x.shape[0], reduction, dtype)
@@ -173,7 +173,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         if counts is not None and not counts[start:stop].all():
             rows[~counts[start:stop]] = 0
 
-    blocks.run(block, x.shape[0], width)
+    cache_blocking.run_blocks(block, x.shape[0], width)
     if input.ndim <= 2:
         return out.reshape(input.shape)
     moved = (input.shape[0], *input.shape[2:], width)

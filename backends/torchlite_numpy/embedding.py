@@ -7,10 +7,10 @@ import numpy as np
 from torchlite_array.index import add_rows
 from torchlite_array.scatter import index_add as _index_add
 
-from .blocks import share
-from .halves import in_float32
-from .picking import order_of, rows_at, within
-from .rows import F32, F64, is_half
+from .cache_blocking import parallel_for
+from .half_precision import in_float32
+from .gather import stable_argsort, take_rows, all_in_range
+from .row_blocks import F32, F64, is_half
 
 U64 = np.dtype("u8")
 # Rows of one index that are added one by one, elements of a part of a gradient at least, and parts at most.
@@ -26,7 +26,7 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
         top = indices.max() if indices.dtype.itemsize < 8 else indices.view(U64).max()
         if top >= weight.shape[0] or (indices.dtype.itemsize < 8 and indices.min() < 0):
             raise IndexError("index out of range in self")
-    return rows_at(weight, indices)
+    return take_rows(weight, indices)
 
 
 def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
@@ -35,7 +35,7 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     out = np.empty((rows, grad.shape[1]), grad.dtype)
     if is_half(grad.dtype):
         grad = grad.astype(F32)
-    order = order_of(flat, rows)
+    order = stable_argsort(flat, rows)
     ordered = flat[order]
     starts = np.flatnonzero(np.concatenate((np.ones(min(flat.size, 1), bool), ordered[1:] != ordered[:-1])))
     used, counts = ordered[starts], np.diff(starts, append=flat.size)
@@ -46,7 +46,7 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
         if first == last:
             return
         begin, mine = starts[first], counts[first:last]
-        sums = _sums_of_runs(grad, order[begin : starts[last - 1] + mine[-1]], starts[first:last] - begin, mine)
+        sums = _segment_sums(grad, order[begin : starts[last - 1] + mine[-1]], starts[first:last] - begin, mine)
         if scale_grad_by_freq:
             sums /= mine[:, None].astype(sums.dtype)
         out[used[first:last]] = sums
@@ -54,13 +54,13 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     count = min(rows, max(1, min(_PARTS, (out.size + grad.size) // _PART)))
     bounds = [rows * k // max(count, 1) for k in range(count + 1)]
     places = np.searchsorted(used, bounds).tolist()
-    share(part, list(zip(bounds[:-1], bounds[1:], places[:-1], places[1:], strict=True)))
+    parallel_for(part, list(zip(bounds[:-1], bounds[1:], places[:-1], places[1:], strict=True)))
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out
 
 
-def _sums_of_runs(grad, order, starts, counts):
+def _segment_sums(grad, order, starts, counts):
     """The sums of grad[order] from each start to the next, in that order.
 
     NumPy's `reduceat` takes microseconds for a run, however short it is: the first rows of all runs are taken at once,
@@ -91,7 +91,7 @@ def index_add_(input, dim, index, source, *, alpha=1):
         or index.ndim != 1
         or source.shape != (index.size, *input.shape[1:])
         or not input.flags.c_contiguous
-        or not within(index, len(input))
+        or not all_in_range(index, len(input))
     ):
         np.copyto(input, (_add_half if is_half(input.dtype) else _index_add)(input, dim, index, source, alpha=alpha))
         return

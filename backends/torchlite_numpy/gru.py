@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from .blas import single_threaded
-from .blocks import share
-from .lstm import _part, _parts
-from .products import steady_matmul
+from .cache_blocking import parallel_for
+from .lstm import _batch_part, _batch_parts
+from .deterministic_gemm import deterministic_matmul
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -24,30 +24,30 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     bias_i, bias_h = (None if bias is None else bias[:, None] * halves for bias in (b_ih, b_hh))
     recurrent = w_hh * halves
     with single_threaded:
-        sums = steady_matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
+        sums = deterministic_matmul(w_ih * halves, np.ascontiguousarray(input).reshape(-1, features).T).reshape(
             3 * hidden, steps, batch
         )
 
         def run(start, stop):
             states = np.empty((steps, hidden, stop - start), dtype)
-            h = _steps(
+            h = _forward_steps(
                 sums[:, :, start:stop],
                 h0[start:stop].T,
                 recurrent,
                 bias_i,
                 bias_h,
-                _part(kept, steps, 4 * hidden, start, stop),
+                _batch_part(kept, steps, 4 * hidden, start, stop),
                 states,
                 reverse,
             )
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 
-        share(run, _parts(batch, w_hh.size))
+        parallel_for(run, _batch_parts(batch, w_hh.size))
     return output, last, kept
 
 
-def _steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
+def _forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
     """All steps for some columns of the batch; fills `kept` and `states`, and returns the last h."""
     steps, hidden, columns = states.shape
     product = np.empty((3 * hidden, columns), states.dtype)
@@ -77,7 +77,7 @@ def _steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
     return h
 
 
-def _steps_back(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
+def _backward_steps(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
     """All steps backwards for some columns; fills `of_input` (3H, T, n) and `of_state` (H, T, n: n's part). `dh`
     becomes the gradient of the first state.
     """
@@ -131,12 +131,12 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
             if grad_h is None
             else np.array(grad_h[start:stop].T, dtype, order="C")
         )
-        _steps_back(
+        _backward_steps(
             None if grad_output is None else grad_output[:, start:stop],
             dh,
             h0[start:stop].T,
             output[:, start:stop],
-            _part(gates, steps, 4 * hidden, start, stop),
+            _batch_part(gates, steps, 4 * hidden, start, stop),
             back,
             of_input[:, :, start:stop],
             of_state[:, :, start:stop],
@@ -145,12 +145,12 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         grad_h0[start:stop] = dh.T
 
     with single_threaded:
-        share(run, _parts(batch, w_hh.size))
+        parallel_for(run, _batch_parts(batch, w_hh.size))
         flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
-        grad_input = steady_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
-        grad_w_ih = steady_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
+        grad_input = deterministic_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
+        grad_w_ih = deterministic_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))
         before = np.concatenate([output[1:], h0[None]] if reverse else [h0[None], output[:-1]]).reshape(-1, hidden)
-        grad_w_hh = np.concatenate([steady_matmul(flat[: 2 * hidden], before), steady_matmul(flat_n, before)])
+        grad_w_hh = np.concatenate([deterministic_matmul(flat[: 2 * hidden], before), deterministic_matmul(flat_n, before)])
     if b_ih is None:
         return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
     grad_b = flat.sum(1)

@@ -25,29 +25,29 @@ import itertools
 import numpy as np
 
 from .blas import single_threaded
-from .blocks import share
-from .products import steady_matmul
+from .cache_blocking import parallel_for
+from .deterministic_gemm import deterministic_matmul
 
 # Columns of a part of the batch: most of a product's time goes into reading W where they are fewer. Half as many where
 # there would be one part only. Of smaller matrices than the last one the products are not worth a second thread.
-COLUMNS, _WORTH = 32, 1 << 17
+COLUMNS, _MIN_SIZE_TO_SPLIT = 32, 1 << 17
 # Columns of the products of inputs that are made together, for as many steps as that is: of a part, and where there is
 # one part only, whose products several threads share.
-_TOGETHER, _TOGETHER_ALONE = 128, 512
+_BATCHED_COLUMNS, _TOGETHER_ALONE = 128, 512
 # Steps backward that are worked on together.
 _STEPS = 8
 
 
-def _parts(batch, weights):
+def _batch_parts(batch, weights):
     """[(start, stop), ...]: the batch in parts, or in one. Forward and backward must agree on them."""
     count = 1
-    if weights >= _WORTH:
+    if weights >= _MIN_SIZE_TO_SPLIT:
         count = batch // COLUMNS if batch >= 2 * COLUMNS else max(1, 2 * batch // COLUMNS)
     bounds = [batch * k // count // 4 * 4 for k in range(count)] + [batch]
     return list(itertools.pairwise(bounds))
 
 
-def _reordered(weight, hidden):
+def _reorder_gates(weight, hidden):
     """A weight's or bias's rows for our order of the gates forward, the logistic ones halved."""
     out = np.empty_like(weight, order="C")
     np.multiply(weight[3 * hidden :], 0.5, out=out[:hidden])
@@ -56,35 +56,35 @@ def _reordered(weight, hidden):
     return out
 
 
-def _turned(arrays, reverse):
+def _reverse_time(arrays, reverse):
     return [a if a is None else a[::-1] for a in arrays] if reverse else arrays
 
 
 def _lstm_layer(*given):
-    return forward_by(_steps, *given)
+    return layer_forward(_forward_steps, *given)
 
 
-def forward_by(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     """The layer with `steps_of` in the place of `_steps`."""
     steps, batch, features = input.shape
     hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
     if biased:
         w_ih = np.concatenate([w_ih, (b_ih + b_hh)[:, None]], 1)
-    w_ih, recurrent = _reordered(w_ih, hidden), _reordered(w_hh, hidden)
+    w_ih, recurrent = _reorder_gates(w_ih, hidden), _reorder_gates(w_hh, hidden)
     output = np.empty((steps, batch, hidden), dtype)
     h, c = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
     # Those of each part lie together: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 5 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
-    parts = _parts(batch, w_hh.size)
+    parts = _batch_parts(batch, w_hh.size)
 
     def run(start, stop):
         columns = stop - start
-        x, out = _turned([input[:, start:stop], output[:, start:stop]], reverse)
+        x, out = _reverse_time([input[:, start:stop], output[:, start:stop]], reverse)
         rows = np.empty((steps, columns, features + biased), dtype)
         rows[:, :, :features] = x
         rows[:, :, features:] = 1
         states = np.empty((steps, hidden, columns), dtype)
-        kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
+        kept = _batch_part(gates, steps, 5 * hidden, start, stop), _batch_part(cells, steps, hidden, start, stop)
         last = steps_of(
             rows.reshape(steps * columns, features + biased),
             np.ascontiguousarray(h0[start:stop].T),
@@ -93,21 +93,21 @@ def forward_by(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
             recurrent,
             *kept,
             states,
-            max(1, (_TOGETHER if len(parts) > 1 else _TOGETHER_ALONE) // max(columns, 1)),
+            max(1, (_BATCHED_COLUMNS if len(parts) > 1 else _TOGETHER_ALONE) // max(columns, 1)),
         )
         out[...] = states.transpose(0, 2, 1)
         h[start:stop], c[start:stop] = last[0].T, last[1].T
 
     with single_threaded:
-        share(run, parts)
+        parallel_for(run, parts)
     return output, h, c, gates, cells
 
 
-def _part(flat, steps, rows, start, stop):
+def _batch_part(flat, steps, rows, start, stop):
     return flat[steps * rows * start : steps * rows * stop].reshape(steps, rows, stop - start)
 
 
-def _steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
+def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     """All steps for some columns of the batch; fills gates (T, 5H, n), cells and states (T, H, n), and returns the last
     h and c.
     """
@@ -123,7 +123,7 @@ def _steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     next_cells = [*gates[1:, 4 * hidden :], last]
     for start in range(0, steps, together):
         stop = min(start + together, steps)
-        sums = steady_matmul(w_ih, rows[start * columns : stop * columns].T).reshape(4 * hidden, stop - start, columns)
+        sums = deterministic_matmul(w_ih, rows[start * columns : stop * columns].T).reshape(4 * hidden, stop - start, columns)
         for t in range(start, stop):
             a, new = gates[t, : 4 * hidden], next_cells[t]
             np.matmul(recurrent, h, out=product)
@@ -140,7 +140,7 @@ def _steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     return h, last
 
 
-def _factors(gates, squashed, out):
+def _gate_derivatives(gates, squashed, out):
     """(T, 6H, n): what the gradient of the cell is multiplied by for the next one and for i, f and g, and that of the
     state for o and for the cell.
     """
@@ -163,7 +163,7 @@ def _factors(gates, squashed, out):
         np.multiply(target, factor, out=target)
 
 
-def _steps_back(grad_output, dh, dc, gates, cells, back, sums):
+def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
     """All steps backwards for some columns: fills (4H, T, n), the gradients of the sums, and returns those of the first
     states.
     """
@@ -179,7 +179,7 @@ def _steps_back(grad_output, dh, dc, gates, cells, back, sums):
     total = np.empty_like(dc)
     for stop in range(steps, 0, -_STEPS):
         start = max(stop - _STEPS, 0)
-        _factors(gates[start:stop], cells[start:stop], factors[: stop - start])
+        _gate_derivatives(gates[start:stop], cells[start:stop], factors[: stop - start])
         grads = None if grad_output is None else np.ascontiguousarray(grad_output[start:stop].transpose(0, 2, 1))
         for j in range(stop - start - 1, -1, -1):
             if grads is not None:
@@ -195,10 +195,10 @@ def _steps_back(grad_output, dh, dc, gates, cells, back, sums):
 
 
 def _lstm_layer_backward(*given):
-    return backward_by(_steps_back, *given)
+    return layer_backward(_backward_steps, *given)
 
 
-def backward_by(
+def layer_backward(
     steps_back, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
 ):
     """The layer's gradients with `steps_back` in the place of `_steps_back`."""
@@ -208,13 +208,13 @@ def backward_by(
     # each part of the batch lie together.
     width, before = features * needs[3], features * needs[3] + hidden * needs[4]
     rows = np.empty((steps * batch, before + (b_ih is not None)), dtype)
-    sums = _apart(4 * hidden, steps * batch, dtype)
+    sums = _padded_matrix(4 * hidden, steps * batch, dtype)
     back = np.ascontiguousarray(w_hh.T)
     grad_h0, grad_c0 = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
     grad_input = np.empty((steps, batch, features), dtype) if needs[0] else None
 
     def run(start, stop):
-        x, states, grads, grad_x = _turned(
+        x, states, grads, grad_x = _reverse_time(
             [None if a is None else a[:, start:stop] for a in (input, output, grad_output, grad_input)], reverse
         )
         here, columns = slice(steps * start, steps * stop), stop - start
@@ -228,22 +228,22 @@ def backward_by(
             np.zeros((hidden, columns), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C")
             for grad in (grad_h, grad_c)
         )
-        kept = _part(gates, steps, 5 * hidden, start, stop), _part(cells, steps, hidden, start, stop)
+        kept = _batch_part(gates, steps, 5 * hidden, start, stop), _batch_part(cells, steps, hidden, start, stop)
         dh, dc = steps_back(grads, dh, dc, *kept, back, mine.reshape(4 * hidden, steps, columns))
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T
         if grad_x is not None:
-            grad_x[...] = steady_matmul(mine.T, w_ih).reshape(steps, columns, features)
+            grad_x[...] = deterministic_matmul(mine.T, w_ih).reshape(steps, columns, features)
 
     with single_threaded:
-        share(run, _parts(batch, w_hh.size))
-        by_weights = steady_matmul(sums, rows)
+        parallel_for(run, _batch_parts(batch, w_hh.size))
+        by_weights = deterministic_matmul(sums, rows)
     grad_w_ih = np.ascontiguousarray(by_weights[:, :width]) if needs[3] else None
     grad_w_hh = np.ascontiguousarray(by_weights[:, width:before]) if needs[4] else None
     grad_bias = None if b_ih is None else np.ascontiguousarray(by_weights[:, before])
     return grad_input, grad_h0, grad_c0, grad_w_ih, grad_w_hh, *([grad_bias] * 2)
 
 
-def _apart(rows, columns, dtype):
+def _padded_matrix(rows, columns, dtype):
     """A matrix whose rows lie a line of cache further apart than they are long: at distances of many KiB that powers of
     two tend to be, all of them would want the same few places of a cache.
     """

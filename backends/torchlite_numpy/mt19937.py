@@ -32,7 +32,7 @@ STATE = np.dtype(
 _MANY = 1 << 13
 
 
-class _Words:
+class _NativeFill:
     """An engine's way to fill an array of whole blocks with the words of NumPy's twister, whose C struct has an
     address: `(address, array)` says whether it did.
     """
@@ -40,7 +40,7 @@ class _Words:
     fill: Callable[[int, np.ndarray], bool] | None = None
 
 
-compiled = _Words()
+native = _NativeFill()
 
 
 class Engine:
@@ -102,9 +102,9 @@ class Engine:
 
     def _blocks(self, count: int) -> np.ndarray:
         """Words of whole blocks, behind the current one."""
-        if count >= _MANY and compiled.fill is not None:
+        if count >= _MANY and native.fill is not None:
             out = np.empty(count, np.uint32)
-            if compiled.fill(self._twister.ctypes.state_address, out):
+            if native.fill(self._twister.ctypes.state_address, out):
                 return out
         return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
 

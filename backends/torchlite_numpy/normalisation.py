@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from . import blocks
-from .blas import product_function
-from .blocks import buffer
-from .products import steady_dot
-from .rows import F32, F64, SMALL, is_half, near, ones, refuse, row_dots, row_sums, times_vector
+from . import cache_blocking
+from .blas import gemm_function
+from .cache_blocking import scratch_buffer
+from .deterministic_gemm import deterministic_dot
+from .row_blocks import F32, F64, SMALL, is_half, in_place_if_short, ones, refuse, row_dots, row_sums, matvec
 
 # From this many elements a channel of one sample is a row of its own; shorter ones are worked on as one row of all
 # channels.
 LONG = 256
 
 
-def _wide(x):
+def _computable(x):
     """A contiguous array that kernels compute with: half precision as float32."""
     if x is None:
         return None
@@ -32,11 +32,11 @@ def _check(x, kernel):
         refuse(x, kernel)
 
 
-def _narrow(x, dtype):
+def _cast_result(x, dtype):
     return x if x is None or x.dtype == dtype else x.astype(dtype)
 
 
-def _like(x, shape):
+def _empty_rows_like(x, shape):
     """A new array of a shape, of its own memory so that it may become a gradient, and its rows as those of `x` are."""
     whole = np.empty(shape, x.dtype)
     return whole, whole.reshape(x.shape)
@@ -49,7 +49,7 @@ class _ColumnSums:
         self.parts = {}
 
     def add(self, start, block):
-        self.parts[start] = steady_dot(ones(block.shape[0], block.dtype), block)
+        self.parts[start] = deterministic_dot(ones(block.shape[0], block.dtype), block)
 
     def total(self, columns, dtype):
         if not self.parts:
@@ -63,7 +63,7 @@ class _ColumnSums:
 
 def _layer_norm(input, weight, bias, n_dims, eps):
     _check(input, "LayerNormKernelImpl")
-    x, weight, bias = _wide(input), _wide(weight), _wide(bias)
+    x, weight, bias = _computable(input), _computable(weight), _computable(bias)
     lead = x.shape[: x.ndim - n_dims]
     small = lead + (1,) * n_dims
     if x.size == 0:
@@ -77,32 +77,32 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         return out.reshape(input.shape), mean.reshape(small), rstd.reshape(small)
     out = np.empty_like(x)
     mean, rstd = np.empty((x.shape[0], 1), x.dtype), np.empty((x.shape[0], 1), x.dtype)
-    lines = Lines(columns, x.dtype, weight, bias)
+    lines = RowAffine(columns, x.dtype, weight, bias)
 
     def block(start, stop):
         rows, centre, inverse = x[start:stop], mean[start:stop, 0], rstd[start:stop, 0]
         rows = lines.laid(rows, out[start:stop])
-        plain = _variances(rows, centre, inverse)
+        plain = _mean_and_var(rows, centre, inverse)
         np.add(inverse, eps, out=inverse)
         np.sqrt(inverse, out=inverse)
         np.divide(1, inverse, out=inverse)
         if plain:
             lines.multiply_add(rows, inverse, centre * -inverse, out[start:stop])
         else:
-            lines.multiply_add(_centred(rows, centre), inverse, None, out[start:stop])
+            lines.multiply_add(_subtract_mean(rows, centre), inverse, None, out[start:stop])
 
-    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEWEST)
-    return _narrow(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
+    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES)
+    return _cast_result(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
 # Numbers of columns for which products of thin matrices serve (see `Lines`).
 SHORT = range(32, 640)
 # A variance is the mean of squares less the square of the mean where that is at most so many times the variance: the
 # difference has two bits less than its terms then.
-FAR = 4
+FAR_MEAN = 4
 
 
-def _variances(rows, mean, var):
+def _mean_and_var(rows, mean, var):
     """Write means and variances of rows; whether the means are near, measured by the variance: else what is computed
     with the rows has to be computed with them centred (`_centred`).
     """
@@ -111,21 +111,21 @@ def _variances(rows, mean, var):
     np.divide(row_dots(rows, rows), columns, out=var)
     square = np.multiply(mean, mean)
     np.subtract(var, square, out=var)
-    np.divide(square, FAR, out=square)
+    np.divide(square, FAR_MEAN, out=square)
     if (square <= var).all() and np.maximum.reduce(var) < math.inf:
         return True
     # What is left of the mean's rounding may be more than the variance: of rows of one large number that is nothing.
-    np.add(mean, row_sums(_centred(rows, mean))[:, 0] / columns, out=mean)
-    centred = _centred(rows, mean)
+    np.add(mean, row_sums(_subtract_mean(rows, mean))[:, 0] / columns, out=mean)
+    centred = _subtract_mean(rows, mean)
     np.divide(row_dots(centred, centred), columns, out=var)
     return False
 
 
-def _centred(rows, mean):
-    return np.subtract(rows, mean[:, None], out=buffer(0, rows.shape, rows.dtype))
+def _subtract_mean(rows, mean):
+    return np.subtract(rows, mean[:, None], out=scratch_buffer(0, rows.shape, rows.dtype))
 
 
-class Lines:
+class RowAffine:
     """Rows times a factor each and columns times a weight each, and vectors along rows or columns added to a matrix.
 
     For short rows the factors of all elements are a product of two thin matrices, and so is what is added, which BLAS
@@ -137,14 +137,14 @@ class Lines:
         self.weight, self.bias = weight, bias
         self.factors: Any = None
         self.terms: Any = None
-        if weight is not None and columns in SHORT and product_function(dtype) is not None:
+        if weight is not None and columns in SHORT and gemm_function(dtype) is not None:
             self.factors, self.terms = np.zeros((2, columns), dtype), np.zeros((2, columns), dtype)
             self.factors[0] = self.terms[0] = weight
             self.terms[1] = 0 if bias is None else bias
 
     def laid(self, rows, out):
         """The rows, in `out` where `multiply_add` goes over them there."""
-        return rows if self.factors is not None else near(rows, out)
+        return rows if self.factors is not None else in_place_if_short(rows, out)
 
     def multiply(self, rows, by, out):
         """out = rows * by * weight; `by` is a vector over rows."""
@@ -163,7 +163,7 @@ class Lines:
             left = _pairs(np.zeros_like(by) if shift is None else shift, 1)
             first, second, third = (a.__array_interface__["data"][0] for a in (left, self.terms, out))
             columns = out.shape[1]
-            gemm: Any = product_function(out.dtype)
+            gemm: Any = gemm_function(out.dtype)
             gemm(False, len(out), columns, 2, first, 2, second, columns, 1.0, third, columns)
             return
         np.multiply(rows, by[:, None], out=out)
@@ -205,12 +205,12 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         return tuple(
             np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape, shape), needs, strict=True)
         )
-    grad, x = _wide(grad).reshape(-1, columns), _wide(input).reshape(-1, columns)
-    weight = None if weight is None else _wide(weight).reshape(columns)
+    grad, x = _computable(grad).reshape(-1, columns), _computable(input).reshape(-1, columns)
+    weight = None if weight is None else _computable(weight).reshape(columns)
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
-    whole, out = _like(x, input.shape) if needs[0] else (None, None)
+    whole, out = _empty_rows_like(x, input.shape) if needs[0] else (None, None)
     weight_sums, bias_sums = _ColumnSums(), _ColumnSums()
-    lines = Lines(columns, x.dtype, weight)
+    lines = RowAffine(columns, x.dtype, weight)
     one = ones(columns, x.dtype) if weight is None else weight
 
     def block(start, stop):
@@ -219,20 +219,20 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         g, rows, inverse, centre = grad[start:stop], x[start:stop], rstd[start:stop], mean[start:stop]
         distance = np.multiply(centre, inverse)
         result = None if out is None else out[start:stop]
-        if (np.multiply(distance, distance) <= FAR).all():
-            rows = rows if result is None else near(rows, result)
+        if (np.multiply(distance, distance) <= FAR_MEAN).all():
+            rows = rows if result is None else in_place_if_short(rows, result)
         else:
-            rows, centre, distance = _centred(rows, centre), np.zeros_like(centre), np.zeros_like(distance)
-        product = np.multiply(g, rows, out=buffer(1, g.shape, g.dtype))
+            rows, centre, distance = _subtract_mean(rows, centre), np.zeros_like(centre), np.zeros_like(distance)
+        product = np.multiply(g, rows, out=scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product) - np.dot(distance, g)
         if needs[2]:
             bias_sums.parts[start] = np.dot(ones(stop - start, x.dtype), g)
         if result is None:
             return
-        average = times_vector(g, one)
+        average = matvec(g, one)
         average /= columns
-        projection = times_vector(product, one)
+        projection = matvec(product, one)
         projection /= columns
         projection -= average * centre
         projection *= -inverse * inverse * inverse
@@ -241,11 +241,11 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         lines.multiply(g, inverse, product)
         np.add(result, product, out=result)
 
-    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEW)
+    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
     return (
-        _narrow(whole, dtype),
-        _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
-        _narrow(bias_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[2] else None,
+        _cast_result(whole, dtype),
+        _cast_result(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
+        _cast_result(bias_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[2] else None,
     )
 
 
@@ -254,7 +254,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
 
 def _rms_norm(input, weight, n_dims, eps):
     _check(input, "rms_norm")
-    x, weight = _wide(input), _wide(weight)
+    x, weight = _computable(input), _computable(weight)
     small = x.shape[: x.ndim - n_dims] + (1,) * n_dims
     if x.size == 0:
         return np.empty(input.shape, input.dtype), np.zeros(small, x.dtype)
@@ -262,7 +262,7 @@ def _rms_norm(input, weight, n_dims, eps):
     x = x.reshape(-1, columns)
     weight = None if weight is None else weight.reshape(columns)
     out, rstd = np.empty_like(x), np.empty((x.shape[0], 1), x.dtype)
-    lines = Lines(columns, x.dtype, weight)
+    lines = RowAffine(columns, x.dtype, weight)
 
     def block(start, stop):
         rows, inverse = x[start:stop], rstd[start:stop, 0]
@@ -272,8 +272,8 @@ def _rms_norm(input, weight, n_dims, eps):
         np.divide(1, inverse, out=inverse)
         lines.multiply(rows, inverse, out[start:stop])
 
-    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEWEST)
-    return _narrow(out.reshape(input.shape), input.dtype), rstd.reshape(small)
+    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES)
+    return _cast_result(out.reshape(input.shape), input.dtype), rstd.reshape(small)
 
 
 def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
@@ -282,39 +282,39 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
     columns = math.prod(shape)
     if input.size == 0:
         return tuple(np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape), needs, strict=True))
-    grad, x = _wide(grad).reshape(-1, columns), _wide(input).reshape(-1, columns)
-    weight = None if weight is None else _wide(weight).reshape(columns)
+    grad, x = _computable(grad).reshape(-1, columns), _computable(input).reshape(-1, columns)
+    weight = None if weight is None else _computable(weight).reshape(columns)
     rstd = rstd.reshape(-1)
-    whole, out = _like(x, input.shape) if needs[0] else (None, None)
-    weight_sums, lines = _ColumnSums(), Lines(columns, x.dtype, weight)
+    whole, out = _empty_rows_like(x, input.shape) if needs[0] else (None, None)
+    weight_sums, lines = _ColumnSums(), RowAffine(columns, x.dtype, weight)
 
     def block(start, stop):
         # With s = 1 / (root mean square): gx = s g w - x s^3 mean(g w x).
         g, rows, inverse = grad[start:stop], x[start:stop], rstd[start:stop]
         result = None if out is None else out[start:stop]
-        rows = rows if result is None else near(rows, result)
-        product = np.multiply(g, rows, out=buffer(1, g.shape, g.dtype))
+        rows = rows if result is None else in_place_if_short(rows, result)
+        product = np.multiply(g, rows, out=scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product)
         if result is None:
             return
-        projection = times_vector(product, ones(columns, x.dtype) if weight is None else weight)
+        projection = matvec(product, ones(columns, x.dtype) if weight is None else weight)
         projection *= -inverse * inverse * inverse / columns
         np.multiply(rows, projection[:, None], out=result)
         lines.multiply(g, inverse, product)
         np.add(result, product, out=result)
 
-    blocks.run(block, *x.shape, blocks.ROWS_BLOCK, blocks.WORTH_OF_FEW)
+    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
     return (
-        _narrow(whole, dtype),
-        _narrow(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
+        _cast_result(whole, dtype),
+        _cast_result(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
     )
 
 
 # --- batch norm -----------------------------------------------------------------------------------
 
 
-class _Channels:
+class _ChannelLayout:
     """An array (N, C, ...) as contiguous rows, with a vector over channels laid along them.
 
     Long channels are rows of their own, (N * C, L), and short ones lie in one row a sample, (N, C * L): so every inner
@@ -330,10 +330,10 @@ class _Channels:
         )
         self.count = self.samples * self.length
         # A pass over so little takes no longer than waking another thread.
-        self.block = blocks.LARGEST_BLOCK if math.prod(self.rows) <= blocks.LARGEST_BLOCK else 0
+        self.block = cache_blocking.LARGEST_BLOCK if math.prod(self.rows) <= cache_blocking.LARGEST_BLOCK else 0
 
     def run(self, body):
-        blocks.run(body, *self.rows, self.block)
+        cache_blocking.run_blocks(body, *self.rows, self.block)
 
     def spread(self, vector):
         """A vector over channels, shaped to broadcast against rows: (rows, 1), or (columns,)."""
@@ -367,8 +367,8 @@ def _batch_norm_train(input, weight, bias, eps):
     _check(input, "batch_norm")
     if 0 < input.size <= SMALL and not is_half(input.dtype):
         return _small_batch_norm(input, weight, bias, eps)
-    x, weight, bias = _wide(input), _wide(weight), _wide(bias)
-    layout, dtype = _Channels(x.shape), x.dtype
+    x, weight, bias = _computable(input), _computable(weight), _computable(bias)
+    layout, dtype = _ChannelLayout(x.shape), x.dtype
     if x.size == 0:
         nothing = np.full(layout.channels, np.nan, dtype)
         return np.empty(input.shape, input.dtype), nothing, nothing
@@ -379,7 +379,7 @@ def _batch_norm_train(input, weight, bias, eps):
     centre, squares = layout.spread(mean), layout.sums(dtype)
 
     def add_squares(start, stop):
-        centred = buffer(0, (stop - start, x.shape[1]), dtype)
+        centred = scratch_buffer(0, (stop - start, x.shape[1]), dtype)
         np.subtract(x[start:stop], layout.part(centre, start, stop), out=centred)
         layout.add_products(squares, start, stop, centred, centred, centred)
 
@@ -392,7 +392,7 @@ def _batch_norm_train(input, weight, bias, eps):
     if bias is not None:
         shift += bias
     out = _affine_rows(x, scale, shift, layout)
-    return _narrow(out.reshape(input.shape), input.dtype), _narrow(mean, input.dtype), _narrow(var, input.dtype)
+    return _cast_result(out.reshape(input.shape), input.dtype), _cast_result(mean, input.dtype), _cast_result(var, input.dtype)
 
 
 def _moving_average_(target, new, keep, take):
@@ -425,7 +425,7 @@ def _affine_rows(x, scale, shift, layout):
 
     def block(start, stop):
         result = out[start:stop]
-        np.multiply(near(x[start:stop], result), layout.part(scale, start, stop), out=result)
+        np.multiply(in_place_if_short(x[start:stop], result), layout.part(scale, start, stop), out=result)
         np.add(result, layout.part(shift, start, stop), out=result)
 
     layout.run(block)
@@ -438,24 +438,24 @@ def _channel_affine(input, scale, shift):
         return input * scale.reshape(shape) + shift.reshape(shape)
     if input.size == 0:
         return input.copy()
-    x = _wide(input)
-    layout = _Channels(x.shape)
-    out = _affine_rows(x.reshape(layout.rows), _wide(scale), _wide(shift), layout)
-    return _narrow(out.reshape(input.shape), input.dtype)
+    x = _computable(input)
+    layout = _ChannelLayout(x.shape)
+    out = _affine_rows(x.reshape(layout.rows), _computable(scale), _computable(shift), layout)
+    return _cast_result(out.reshape(input.shape), input.dtype)
 
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     given = input.dtype
     if 0 < input.size <= SMALL and not is_half(given):
         return _small_batch_norm_backward(grad, input, weight, mean, var, eps, needs)
-    layout = _Channels(input.shape)
+    layout = _ChannelLayout(input.shape)
     if input.size == 0:
         channels = (layout.channels,)
         return tuple(
             np.zeros(s, given) if need else None
             for s, need in zip((input.shape, channels, channels), needs, strict=True)
         )
-    grad, x, weight, mean, var = (_wide(a) for a in (grad, input, weight, mean, var))
+    grad, x, weight, mean, var = (_computable(a) for a in (grad, input, weight, mean, var))
     dtype = x.dtype
     grad, x = grad.reshape(layout.rows), x.reshape(layout.rows)
     rstd = 1 / np.sqrt(var + dtype.type(eps))
@@ -463,7 +463,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
 
     def add(start, stop):
         g = grad[start:stop]
-        centred = buffer(0, g.shape, dtype)
+        centred = scratch_buffer(0, g.shape, dtype)
         np.subtract(x[start:stop], layout.part(centre, start, stop), out=centred)
         layout.add(totals, start, stop, g)
         layout.add_products(products, start, stop, g, centred, centred)
@@ -476,11 +476,11 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         of_grad = rstd if weight is None else rstd * weight
         of_x = -rstd * product / layout.count
         constant = -total / layout.count - of_x * mean
-        out = _lines(grad, x, of_grad, of_x, constant, layout, input.shape)
+        out = _channel_combination(grad, x, of_grad, of_x, constant, layout, input.shape)
     return (
-        _narrow(out, given),
-        _narrow(product, given) if needs[1] else None,
-        _narrow(total, given) if needs[2] else None,
+        _cast_result(out, given),
+        _cast_result(product, given) if needs[1] else None,
+        _cast_result(total, given) if needs[2] else None,
     )
 
 
@@ -503,14 +503,14 @@ def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
     return out, product if needs[1] else None, total if needs[2] else None
 
 
-def _lines(grad, x, of_grad, of_x, constant, layout, shape):
+def _channel_combination(grad, x, of_grad, of_x, constant, layout, shape):
     """(x * of_x + grad + constant) * of_grad as an array of a shape; the factors are vectors over channels."""
-    whole, out = _like(x, shape)
+    whole, out = _empty_rows_like(x, shape)
     of_grad, of_x, constant = (layout.spread(v) for v in (of_grad, of_x, constant))
 
     def block(start, stop):
         result, part = out[start:stop], layout.part
-        np.multiply(near(x[start:stop], result), part(of_x, start, stop), out=result)
+        np.multiply(in_place_if_short(x[start:stop], result), part(of_x, start, stop), out=result)
         np.add(result, grad[start:stop], out=result)
         np.add(result, part(constant, start, stop), out=result)
         np.multiply(result, part(of_grad, start, stop), out=result)

@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from . import blocks
+from . import cache_blocking
 
 # Parameters of so many elements together are gathered. Of larger ones a thread takes so many elements at a time: with
 # fewer the threads wait for each other's Python (half as many took 1.4 times as long).
-_GATHERED_TOGETHER, _PART = 1 << 16, 1 << 17
+_MAX_SIZE_TO_CONCAT, _PART = 1 << 16, 1 << 17
 
 
 def _scratch(cache, params):
@@ -31,17 +31,17 @@ def _scratch(cache, params):
     return found
 
 
-def _numbers(params, *values):
+def _as_0d(params, *values):
     """Numbers as arrays without dimensions: NumPy takes them in half the time that Python's cost it."""
     dtype = params[0].dtype
     return [np.array(value, dtype) for value in values]
 
 
-def _constants(cache, params, *values):
+def _cached_0d(cache, params, *values):
     """The same of numbers that seldom change, kept between steps."""
     found = cache.get("constants")
     if found is None or found[0] != values:
-        found = cache["constants"] = values, _numbers(params, *values)
+        found = cache["constants"] = values, _as_0d(params, *values)
     return found[1]
 
 
@@ -51,7 +51,7 @@ def _step(params, grads, states, cache, math_of_block, wants_params, shrink=None
     The scratch may be the gradient itself, which else is only read. `parameter` is None unless `wants_params`. Large
     parameters are multiplied by the number `shrink` before, where it is given, and their block is told of none.
     """
-    if len(params) == 1 or sum([param.size for param in params]) > _GATHERED_TOGETHER:
+    if len(params) == 1 or sum([param.size for param in params]) > _MAX_SIZE_TO_CONCAT:
         _step_in_parts(params, grads, states, math_of_block, shrink)
         return
     gathered, update, parts = _scratch(cache, params)
@@ -75,14 +75,14 @@ def _step_in_parts(params, grads, states, math_of_block, shrink):
 
     def body(param, grad, place):
         size = param.size
-        scratch, update = blocks.buffer(0, (size,), param.dtype), blocks.buffer(1, (size,), param.dtype)
+        scratch, update = cache_blocking.scratch_buffer(0, (size,), param.dtype), cache_blocking.scratch_buffer(1, (size,), param.dtype)
         here = [None if state is None else state[place : place + size] for state in states]
         result = math_of_block(grad, scratch, update, *here, param if shrink is None else None)
         if shrink is not None:
             np.multiply(param, shrink, out=param)
         np.subtract(param, result, out=param)
 
-    blocks.share(body, parts)
+    cache_blocking.parallel_for(body, parts)
 
 
 def _fused_adam(
@@ -103,11 +103,11 @@ def _fused_adam(
     grad_scale,
     found_inf,
 ):
-    if _left_out(grads, grad_scale, found_inf):
+    if _unscale_or_skip(grads, grad_scale, found_inf):
         return
     correction = math.sqrt(1 - beta2**step)
-    size, floor = _numbers(params, lr * correction / (1 - beta1**step), eps * correction)
-    decay, new, keep_square, new_square = _constants(
+    size, floor = _as_0d(params, lr * correction / (1 - beta1**step), eps * correction)
+    decay, new, keep_square, new_square = _cached_0d(
         cache, params, lr * weight_decay if decoupled else weight_decay, 1 - beta1, beta2, 1 - beta2
     )
 
@@ -155,10 +155,10 @@ def _fused_sgd(
     grad_scale,
     found_inf,
 ):
-    if _left_out(grads, grad_scale, found_inf):
+    if _unscale_or_skip(grads, grad_scale, found_inf):
         return
 
-    rate, decay, keep, new = _constants(cache, params, lr, weight_decay, momentum, 1 - dampening)
+    rate, decay, keep, new = _cached_0d(cache, params, lr, weight_decay, momentum, 1 - dampening)
 
     def block(g, s, u, buffer, p):
         if maximize:
@@ -188,7 +188,7 @@ def _fused_sgd(
 def _fused_rmsprop(
     params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
 ):
-    rate, decay, keep, new, floor, speed = _constants(cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
+    rate, decay, keep, new, floor, speed = _cached_0d(cache, params, lr, weight_decay, alpha, 1 - alpha, eps, momentum)
 
     def block(g, s, u, square, mean, buffer, p):
         if maximize:
@@ -220,9 +220,9 @@ def _fused_rmsprop(
 
 
 def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_decay, maximize, grad_scale, found_inf):
-    if _left_out(grads, grad_scale, found_inf):
+    if _unscale_or_skip(grads, grad_scale, found_inf):
         return
-    rate, decay, floor = _numbers(params, lr / (1 + (step - 1) * lr_decay), weight_decay, eps)
+    rate, decay, floor = _as_0d(params, lr / (1 + (step - 1) * lr_decay), weight_decay, eps)
 
     def block(g, s, u, total, p):
         if maximize:
@@ -240,7 +240,7 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
     _step(params, grads, (sum,), cache, block, weight_decay != 0)
 
 
-def _left_out(grads, grad_scale, found_inf):
+def _unscale_or_skip(grads, grad_scale, found_inf):
     """Whether a gradient scaler leaves the step out; else the gradients are divided by its scale."""
     if found_inf is not None and found_inf.item() != 0:
         return True
@@ -252,24 +252,24 @@ def _left_out(grads, grad_scale, found_inf):
 
 def _unscale_homogeneous(grads, found_inf, inv_scale):
     factor = inv_scale.item()
-    small = [grad for grad in grads if grad.size <= _GATHERED]
+    small = [grad for grad in grads if grad.size <= _MAX_UNSCALE_SIZE_TO_CONCAT]
     if small and not _all_finite(np.concatenate(small, axis=None)):
         found_inf.fill(1)
     if factor != 1:
         _scale(small, factor)
     for grad in grads if len(small) < len(grads) else ():
-        if grad.size > _GATHERED and not _unscale_large(grad, factor):
+        if grad.size > _MAX_UNSCALE_SIZE_TO_CONCAT and not _unscale_large(grad, factor):
             found_inf.fill(1)
 
 
 # Gradients of at most this many elements are looked at together: a call for each costs more than a copy.
-_GATHERED = 1 << 12
+_MAX_UNSCALE_SIZE_TO_CONCAT = 1 << 12
 
 
 def _unscale_large(grad, factor):
     """Scale a gradient; returns whether all of it was finite."""
     flat, wrong = grad.reshape(-1), []
-    if flat.size <= blocks.SMALL or not grad.flags.c_contiguous:
+    if flat.size <= cache_blocking.SMALL or not grad.flags.c_contiguous:
         finite = _all_finite(flat)
         if factor != 1:
             _scale([grad], factor)
@@ -282,7 +282,7 @@ def _unscale_large(grad, factor):
         if factor != 1:
             _scale([block], factor)
 
-    blocks.run(body, flat.size, 1)
+    cache_blocking.run_blocks(body, flat.size, 1)
     return not wrong
 
 

@@ -13,11 +13,11 @@ from torchlite_array.pointwise import sigmoid as plain_sigmoid
 from torchlite_array.special import erf as plain_erf
 from torchlite_array.special import erf_float32
 
-from .blocks import LARGEST_BLOCK, SMALL, buffer, elementwise, run
-from .parts import in_parts
+from .cache_blocking import LARGEST_BLOCK, SMALL, scratch_buffer, elementwise, run_blocks
+from .partitioning import elementwise_parts
 
 # Below this the calls cost more than the passes.
-FEW = 1 << 12
+SMALL_SIZE = 1 << 12
 _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 _ERF_BLOCK = 1 << 15
 
@@ -57,47 +57,47 @@ def erf(input):
     x, out = input.reshape(-1), np.empty(input.size, np.float32)
 
     def body(start, stop):
-        erf_float32(x[start:stop], out[start:stop], [buffer(slot, (stop - start,), np.float32) for slot in range(3)])
+        erf_float32(x[start:stop], out[start:stop], [scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)])
 
-    run(body, x.size, 1, _ERF_BLOCK)
+    run_blocks(body, x.size, 1, _ERF_BLOCK)
     return out.reshape(input.shape)
 
 
-def _by_bits(out, condition, x, y):
+def _select_bits(out, condition, x, y):
     """x where condition, else y, by bits: a branch for each element, as `np.where` takes one, costs six times as much
     on a mask without order.
     """
-    mask = buffer(0, out.shape, out.dtype)
+    mask = scratch_buffer(0, out.shape, out.dtype)
     np.negative(condition, out=mask)
     np.bitwise_xor(x, y, out=out)
     np.bitwise_and(out, mask, out=out)
     np.bitwise_xor(out, y, out=out)
 
 
-def _keep(out, condition, x):
+def _select_or_zero(out, condition, x):
     """x where condition, else zero."""
     np.negative(condition, out=out)
     np.bitwise_and(out, x, out=out)
 
 
-def _drop(out, condition, x):
+def _zero_where(out, condition, x):
     """Zero where condition, else x."""
     np.subtract(condition, 1, out=out)
     np.bitwise_and(out, x, out=out)
 
 
-def _by_number(out, condition, x, number):
+def _select_or_scalar(out, condition, x, number):
     """x where condition, else a number, given by its bits."""
-    difference = buffer(0, out.shape, out.dtype)
+    difference = scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.negative(condition, out=out)
     np.bitwise_and(out, difference, out=out)
     np.bitwise_xor(out, number, out=out)
 
 
-def _unless_number(out, condition, x, number):
+def _scalar_where(out, condition, x, number):
     """A number where condition, else x."""
-    difference = buffer(0, out.shape, out.dtype)
+    difference = scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.subtract(condition, 1, out=out)
     np.bitwise_and(out, difference, out=out)
@@ -105,7 +105,7 @@ def _unless_number(out, condition, x, number):
 
 
 def _where(condition, input, other):
-    if condition.size < FEW or condition.dtype.kind != "b":
+    if condition.size < SMALL_SIZE or condition.dtype.kind != "b":
         return plain_where(condition, input, other)
     first, second = (isinstance(a, np.ndarray) and a.ndim > 0 for a in (input, other))
     array = input if first else other
@@ -113,23 +113,23 @@ def _where(condition, input, other):
         return plain_where(condition, input, other)
     bits = _BITS[array.dtype.itemsize]
     if first and second:
-        if other.dtype != input.dtype or not _row_major([condition, input, other]):
+        if other.dtype != input.dtype or not _are_row_major([condition, input, other]):
             return plain_where(condition, input, other)
-        return _chosen(_by_bits, condition, [input.view(bits), other.view(bits)], bits).view(array.dtype)
+        return _select_blockwise(_select_bits, condition, [input.view(bits), other.view(bits)], bits).view(array.dtype)
     number = other if first else input
-    if not _row_major([condition, array]):
+    if not _are_row_major([condition, array]):
         return plain_where(condition, input, other)
     if _is_zero(number):
-        return _chosen(_keep if first else _drop, condition, [array.view(bits)], bits).view(array.dtype)
+        return _select_blockwise(_select_or_zero if first else _zero_where, condition, [array.view(bits)], bits).view(array.dtype)
     if not isinstance(number, (np.ndarray, np.generic)) or number.dtype != array.dtype:
         if array.dtype.kind != "f" or number.__class__ not in (int, float):
             return plain_where(condition, input, other)
         number = np.asarray(number).astype(array.dtype)
     held = np.asarray(number).view(bits)
-    return _chosen(_by_number if first else _unless_number, condition, [array.view(bits), held], bits).view(array.dtype)
+    return _select_blockwise(_select_or_scalar if first else _scalar_where, condition, [array.view(bits), held], bits).view(array.dtype)
 
 
-def _row_major(arrays):
+def _are_row_major(arrays):
     """Whether arrays are row-major, so that what they broadcast to is."""
     return all(a.ndim and a.flags.c_contiguous for a in arrays)
 
@@ -138,13 +138,13 @@ def _is_zero(number):
     return number.__class__ in (int, float) and number == 0 and math.copysign(1, number) > 0
 
 
-def _chosen(body, condition, operands, bits):
+def _select_blockwise(body, condition, operands, bits):
     """A new array of integers of so many bits, which `body(out, mask, *operands)` fills block by block."""
     mask = condition.view(np.int8)
     shape = np.broadcast_shapes(mask.shape, *[a.shape for a in operands])
     out = np.empty(shape, bits)
     if out.size:
-        in_parts(body, out, (mask, *operands), LARGEST_BLOCK)
+        elementwise_parts(body, out, (mask, *operands), LARGEST_BLOCK)
     return out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchlite_array import pooling as shared
 
-from .blocks import run
+from .cache_blocking import run_blocks
 
 # Elements below which a kernel runs in one piece, and of one block.
 _SMALL, _BLOCK = 1 << 19, 1 << 17
@@ -32,7 +32,7 @@ def _by_planes(kernel, count, arrays, *arguments):
     def body(start, stop):
         into[start:stop] = kernel(*(a[start:stop] for a in flat), *arguments)
 
-    run(body, planes, largest // planes, _BLOCK)
+    run_blocks(body, planes, largest // planes, _BLOCK)
     return out
 
 

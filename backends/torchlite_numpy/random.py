@@ -17,14 +17,14 @@ import math
 import numpy as np
 
 from .mt19937 import WORDS, Engine
-from .random_normals import (
+from .normal_deviates import (
     LOW21,
     SCALAR_LIMIT,
     SCALE24,
-    ahead,
+    buffered_normals,
     block_normals,
     block_normals_double,
-    doubles,
+    uniform_doubles,
     serial_normals,
 )
 
@@ -36,14 +36,14 @@ STEPS = 1 << 14  # exchanges made at once
 WIDE = 1 << 28  # spans from here on take a 64-bit draw each
 
 
-def _split(x):
+def _veltkamp_split(x):
     """A double as the sum of two of 26 bits (Veltkamp)."""
     c = x * 134217729.0
     high = c - (c - x)
     return high, x - high
 
 
-def _fused(x, factor: float, term: float):
+def _fma(x, factor: float, term: float):
     """x * factor + term in float64 with one rounding, as PyTorch's compiled loops do.
 
     The product's error (Dekker) and the sum's (Knuth) are added back.
@@ -51,14 +51,14 @@ def _fused(x, factor: float, term: float):
     product = x * factor
     if not (math.isfinite(factor) and math.isfinite(term)):
         return product + term
-    (xh, xl), (fh, fl) = _split(x), _split(factor)
+    (xh, xl), (fh, fl) = _veltkamp_split(x), _veltkamp_split(factor)
     error = ((xh * fh - product) + xh * fl + xl * fh) + xl * fl
     total = product + term
     back = total - product
     return total + ((product - (total - back)) + (term - back) + error)
 
 
-def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
+def _fma_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
     """out = values * factor + term with one rounding to the dtype of `out` (float32, or a narrower one rounded from
     float32).
     """
@@ -71,7 +71,7 @@ def _scaled_into(out: np.ndarray, values: np.ndarray, factor: float, term: float
 
 
 @functools.lru_cache(maxsize=256)
-def _affine(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
+def _uniform_scale(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
     """Scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype where rounding can reach
     it, else None.
     """
@@ -92,7 +92,7 @@ def _random_uniform(size, dtype, low, high, generator: Engine):
                 _uniform_double(out.reshape(-1), float(low), float(high), generator)
         return out
     unit = low == 0 and high == 1 and kind is SINGLE
-    return _by_chunks(
+    return _draw_in_chunks(
         size, kind, generator, lambda count: _uniform_single(generator.words(count), unit, low, high, kind)
     )
 
@@ -103,7 +103,7 @@ def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
         out = bits.astype(SINGLE)
         out *= STEP
         return out
-    scale, start, end = _affine(low, high, kind)
+    scale, start, end = _uniform_scale(low, high, kind)
     values = bits * scale
     values += start
     out = values.astype(SINGLE)
@@ -117,11 +117,11 @@ def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
 def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine) -> None:
     for begin in range(0, out.size, CHUNK):
         part = out[begin : begin + CHUNK]
-        values = doubles(generator, part.size)
+        values = uniform_doubles(generator, part.size)
         if high - low == 1.0 and low == 0.0:
             part[...] = values
             continue
-        part[...] = _fused(values, high - low, low)
+        part[...] = _fma(values, high - low, low)
         part[part >= high] = low
 
 
@@ -132,27 +132,27 @@ def _random_normal(size, dtype, mean, std, serial, generator: Engine):
     narrow = kind.itemsize <= 4
     known = None
     if count % 16 == 0 and not serial and narrow and 0 < count <= WORDS:
-        known = ahead(generator, count)
+        known = buffered_normals(generator, count)
         if known is not None and mean == 0 and std == 1 and kind is SINGLE:
             return known.reshape(size).copy()
     out = np.empty(size, kind)
     flat = out.reshape(-1)
     mean, std = float(mean), float(std)
     if known is not None:
-        _scaled_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
+        _fma_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
     elif serial or count < 16:
         values = serial_normals(generator, count, flat.dtype is DOUBLE)
-        flat[...] = _narrowed(values if mean == 0.0 and std == 1.0 else _fused(values, std, mean), flat.dtype)
+        flat[...] = _round_to(values if mean == 0.0 and std == 1.0 else _fma(values, std, mean), flat.dtype)
     elif not narrow:
         values = block_normals_double(generator, count)
-        flat[...] = values if mean == 0.0 and std == 1.0 else _fused(values, std, mean)
+        flat[...] = values if mean == 0.0 and std == 1.0 else _fma(values, std, mean)
     else:
         std, mean = float(np.float32(std)), float(np.float32(mean))
-        block_normals(generator, flat, lambda values, part: _scaled_into(part, values, std, mean))
+        block_normals(generator, flat, lambda values, part: _fma_into(part, values, std, mean))
     return out
 
 
-def _narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _round_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Doubles on their way to `dtype`: the dtypes below float32 are rounded twice, as C's conversions do."""
     return values.astype(np.float32) if dtype.itemsize < 4 else values
 
@@ -203,11 +203,11 @@ def _random_permutation(size, dtype, generator: Engine):
         return np.array(entries, dtype.np)
     order, last = np.arange(n), np.full(n, -1)
     for start in range(0, n, STEPS):
-        _exchange(order, last, start, target[start : start + STEPS])
+        _swap_entries(order, last, start, target[start : start + STEPS])
     return order.astype(dtype.np, copy=False)
 
 
-def _exchange(order: np.ndarray, last: np.ndarray, start: int, target: np.ndarray) -> None:
+def _swap_entries(order: np.ndarray, last: np.ndarray, start: int, target: np.ndarray) -> None:
     """Exchange entry i with entry ``target[i - start] >= i``, for one i after the other from `start` on.
 
     Entry i ends with what lies at its target before step i: what the last step before i with the same target brought
@@ -245,16 +245,16 @@ def _exchange(order: np.ndarray, last: np.ndarray, start: int, target: np.ndarra
 
 
 @functools.lru_cache(maxsize=256)
-def _limit(p: float) -> tuple[np.uint32, np.uint32]:
+def _success_limit(p: float) -> tuple[np.uint32, np.uint32]:
     """The smallest integer not below p * 2**53, in two words."""
     high, low = divmod(math.ceil(p * 2.0**53), 1 << 32)
     return np.uint32(high), np.uint32(low)
 
 
-def _below(generator: Engine, count: int, p: float) -> np.ndarray:
+def _uniforms_below(generator: Engine, count: int, p: float) -> np.ndarray:
     """Where 53-bit uniforms lie below p. Nearly always the upper word tells."""
     words = generator.words(2 * count)
-    high, low = _limit(p)
+    high, low = _success_limit(p)
     upper = words[0::2] & LOW21
     below = upper < high
     if low:
@@ -265,23 +265,23 @@ def _below(generator: Engine, count: int, p: float) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=256)
-def _kept(p: float, dtype: np.dtype) -> np.generic:
+def _dropout_scale(p: float, dtype: np.dtype) -> np.generic:
     kind = np.float64 if dtype is DOUBLE else np.float32
     return (kind(1) / kind(1.0 - p)).astype(dtype)
 
 
 def _random_bernoulli(size, dtype, p, generator: Engine):
     """1 where a 53-bit uniform lies below `p`, else 0."""
-    return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, p))
+    return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, p))
 
 
 def _random_keep_mask(size, dtype, p, generator: Engine):
     """Dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
-    scale = _kept(p, dtype.np)
-    return _by_chunks(size, dtype.np, generator, lambda count: _below(generator, count, 1.0 - p) * scale)
+    scale = _dropout_scale(p, dtype.np)
+    return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, 1.0 - p) * scale)
 
 
-def _by_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
+def _draw_in_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
     """An array of what `draw(count)` gives for parts that stay in cache."""
     count = math.prod(size)
     if count <= CHUNK:
@@ -299,18 +299,18 @@ def _random_bernoulli_each(p, dtype, generator: Engine):
     if p.size and not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if p.dtype is DOUBLE:
-        uniform = doubles(generator, p.size)
+        uniform = uniform_doubles(generator, p.size)
     else:
         uniform = (generator.words(p.size) & 0xFFFFFF) * SCALE24
     return (uniform.reshape(p.shape) < p.astype(np.float64)).astype(dtype.np)
 
 
-def _finished(values: np.ndarray, size, dtype: np.dtype) -> np.ndarray:
+def _reshape_result(values: np.ndarray, size, dtype: np.dtype) -> np.ndarray:
     with np.errstate(over="ignore"):
-        return _narrowed(values, dtype).astype(dtype).reshape(size)
+        return _round_to(values, dtype).astype(dtype).reshape(size)
 
 
-def _by_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+def _apply_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """A few doubles by the C library's function, which PyTorch calls, where the result's dtype shows the difference to
     NumPy's own.
     """
@@ -320,31 +320,31 @@ def _by_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | None
 
 
 def _random_exponential(size, dtype, lambd, generator: Engine):
-    values = -doubles(generator, math.prod(size))
-    logs = _by_libm(math.log1p, values, dtype.np)
+    values = -uniform_doubles(generator, math.prod(size))
+    logs = _apply_libm(math.log1p, values, dtype.np)
     if logs is None:
         logs = np.log1p(values)
     logs *= -1.0 / float(lambd)
-    return _finished(logs, size, dtype.np)
+    return _reshape_result(logs, size, dtype.np)
 
 
 def _random_cauchy(size, dtype, median, sigma, generator: Engine):
-    angle = (doubles(generator, math.prod(size)) - 0.5) * math.pi
-    values = _by_libm(math.tan, angle, dtype.np)
-    return _finished(_fused(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np)
+    angle = (uniform_doubles(generator, math.prod(size)) - 0.5) * math.pi
+    values = _apply_libm(math.tan, angle, dtype.np)
+    return _reshape_result(_fma(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np)
 
 
 def _random_geometric(size, dtype, p, generator: Engine):
-    uniform = doubles(generator, math.prod(size))
+    uniform = uniform_doubles(generator, math.prod(size))
     with np.errstate(divide="ignore"):
-        return _finished(np.ceil(np.log(uniform) / math.log1p(-float(p))), size, dtype.np)
+        return _reshape_result(np.ceil(np.log(uniform) / math.log1p(-float(p))), size, dtype.np)
 
 
 def _random_log_normal(size, dtype, mean, std, generator: Engine):
-    values = _fused(serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean))
+    values = _fma(serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean))
     with np.errstate(over="ignore"):
-        result = _by_libm(_exp, values, dtype.np)
-        return _finished(np.exp(values) if result is None else result, size, dtype.np)
+        result = _apply_libm(_exp, values, dtype.np)
+        return _reshape_result(np.exp(values) if result is None else result, size, dtype.np)
 
 
 def _exp(x: float) -> float:
@@ -358,7 +358,7 @@ def _random_multinomial(weights, num_samples, generator: Engine):
     cumulative = np.cumsum(rows, axis=1, dtype=kind)
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
-    uniform = doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
+    uniform = uniform_doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
     out = [
         np.searchsorted(row, draws, side="left")
         for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)
@@ -372,5 +372,5 @@ def _random_slopes(input, lower, upper, generator: Engine):
     out = np.ones(input.shape, input.dtype)
     if input.dtype is not DOUBLE:
         lower, upper = float(np.float32(lower)), float(np.float32(upper))
-    out[drawn] = _fused(doubles(generator, int(np.count_nonzero(drawn))), upper - lower, lower)
+    out[drawn] = _fma(uniform_doubles(generator, int(np.count_nonzero(drawn))), upper - lower, lower)
     return out

@@ -6,8 +6,8 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .blocks import ROWS_BLOCK, WORTH, WORTH_OF_FEW, buffer
-from .rows import ZERO, exp_and_sums, near, refuse, row_dots, row_sums, rowwise
+from .cache_blocking import ROWS_BLOCK, MIN_SIZE, MIN_SIZE_FEW_PASSES, scratch_buffer
+from .row_blocks import ZERO, exp_and_sums, in_place_if_short, refuse, row_dots, row_sums, rowwise
 
 
 def _softmax_block(out, x, axis=-1):
@@ -22,12 +22,12 @@ def _softmax(input, dim):
             refuse(input, "softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.ones_like(input)
-    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * WORTH)
+    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE)
 
 
 def _softmax_backward_block(result, grad, out, axis=-1):
     if axis == -1:
-        grad = near(grad, result)
+        grad = in_place_if_short(grad, result)
         total = row_dots(grad, out)[..., None]
     else:
         total = row_sums(np.multiply(grad, out, out=result), axis)
@@ -40,11 +40,11 @@ def _softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=WORTH_OF_FEW)
+    return rowwise(_softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES)
 
 
 def _log_softmax_block(out, x, axis=-1):
-    total, shift = exp_and_sums(x, buffer(0, x.shape, x.dtype), axis)
+    total, shift = exp_and_sums(x, scratch_buffer(0, x.shape, x.dtype), axis)
     np.log(total, out=total)
     if shift is ZERO:
         np.subtract(x, total, out=out)
@@ -59,11 +59,11 @@ def _log_softmax(input, dim):
             refuse(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
-    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * WORTH)
+    return rowwise(_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE)
 
 
 def _log_softmax_backward_block(result, grad, out, axis=-1):
-    scratch = buffer(0, out.shape, out.dtype)
+    scratch = scratch_buffer(0, out.shape, out.dtype)
     np.exp(out, out=scratch)
     np.multiply(scratch, row_sums(grad, axis), out=scratch)
     np.subtract(grad, scratch, out=result)
@@ -75,5 +75,5 @@ def _log_softmax_backward(grad, out, dim):
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
     return rowwise(
-        _log_softmax_backward_block, "log_softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=WORTH_OF_FEW
+        _log_softmax_backward_block, "log_softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES
     )

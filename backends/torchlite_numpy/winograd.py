@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from .blas import product_function, transposing_copy
-from .blocks import buffer, share, sum_of_shares
+from .blas import gemm_function, transposing_copy
+from .cache_blocking import scratch_buffer, parallel_for, parallel_sum
 
 # Weights to the domain and, transposed, a weight's gradient back from it. Places are numbered (row, column).
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
-_TO = np.einsum("ai,bj->abij", _G, _G).reshape(16, 9)
+_WEIGHT_TRANSFORM = np.einsum("ai,bj->abij", _G, _G).reshape(16, 9)
 # Gradients' tiles are brought there but for a sign in their last row and column.
 _SIGN = np.array([1, 1, 1, -1])
-_BACK = _TO * np.outer(_SIGN, _SIGN).reshape(16, 1)
+_WEIGHT_GRAD_TRANSFORM = _WEIGHT_TRANSFORM * np.outer(_SIGN, _SIGN).reshape(16, 1)
 # Rows or columns of a tile to those of the domain: inputs, and gradients but for that sign. And outputs from there.
-_INPUT = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
-_GRADIENT = np.array([[1, 0], [1, 1], [1, -1], [0, 1]])
-_OUTPUT = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
+_INPUT_TRANSFORM = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
+_GRAD_TRANSFORM = np.array([[1, 0], [1, 1], [1, -1], [0, 1]])
+_OUTPUT_TRANSFORM = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 
 # What an input or output, and a weight, costs to be transformed, in multiplications of a matrix product (45 a ns on one
 # thread of Zen 4 with AVX-512). On two threads, forward and both gradients together, 128 channels of 16 images of 16x16
@@ -51,7 +51,7 @@ _SHARES = 4
 _SUM = 1 << 18
 
 
-def fits(plan, dtype) -> bool:
+def is_faster(plan, dtype) -> bool:
     """Whether this way is the faster one."""
     if (
         plan.kernel != (3, 3)
@@ -102,7 +102,7 @@ def _lines(x, plan, block):
     first, last, top, bottom = block
     images, channels = last - first, x.shape[1]
     (height, width), above = plan.size, plan.padding[0]
-    lines = buffer(0, (2 * (bottom - top) + 2, width, images, channels), x.dtype)
+    lines = scratch_buffer(0, (2 * (bottom - top) + 2, width, images, channels), x.dtype)
     begin, end = max(2 * top - above, 0), min(2 * bottom + 2 - above, height)
     at = begin + above - 2 * top
     lines[:at] = 0
@@ -124,7 +124,7 @@ def _overlapping(array, count, size):
     return np.ndarray(shape, array.dtype, array, 0, (*lead, 2 * row, row, last))
 
 
-def _combine(matrix, array, count, out):
+def _transform_axis(matrix, array, count, out):
     """Rows (..., places, n) of `array`, as many together as the matrix has columns and two apart, times the matrix:
     `out` (rows of the matrix, ..., count, n). A product with few rows is what NumPy does in one call, where sums take
     one each; two threads would wait for each other's Python between these.
@@ -133,38 +133,38 @@ def _combine(matrix, array, count, out):
     np.matmul(matrix, _overlapping(array, count, matrix.shape[1]), out=out.transpose(*range(1, out.ndim - 1), 0, -1))
 
 
-def _flat(array):
+def _merge_channels(array):
     """(..., images, channels) as (..., images * channels), without a copy."""
     *lead, images, channels = array.shape
     return array.reshape(*lead, images * channels)
 
 
-def _rows_combined(lines, left, wide):
+def _transform_input_rows(lines, left, wide):
     """A block's input rows combined to those of the domain, with zeros left and right: (4, rows of tiles, columns,
     images * channels).
     """
     height, width = lines.shape[:2]
     rows, run = height // 2 - 1, lines.shape[2] * lines.shape[3]
-    half = buffer(1, (4, rows, 2 * wide + 2, run), lines.dtype)
+    half = scratch_buffer(1, (4, rows, 2 * wide + 2, run), lines.dtype)
     half[:, :, :left] = 0
     half[:, :, left + width :] = 0
     inside = half.reshape(4, rows, -1)[:, :, left * run : (left + width) * run]
-    _combine(_INPUT, lines.reshape(height, -1), rows, inside)
+    _transform_axis(_INPUT_TRANSFORM, lines.reshape(height, -1), rows, inside)
     return half
 
 
-class _Outputs:
+class _OutputTiles:
     """A block's outputs, made of the products of the domain's rows."""
 
     def __init__(self, plan, block, filters, dtype):
         self.plan, self.block, self.wide = plan, block, -(-plan.out[1] // 2)
         first, last, top, bottom = block
         self.shape = bottom - top, self.wide, last - first, filters
-        self.half = buffer(4, (4, bottom - top, self.wide, 2, (last - first) * filters), dtype)
+        self.half = scratch_buffer(4, (4, bottom - top, self.wide, 2, (last - first) * filters), dtype)
 
     def add(self, row, products):
         """The products (4, rows of tiles, tiles, images, filters) of one row of the domain."""
-        np.matmul(_OUTPUT.astype(products.dtype), _flat(products).transpose(1, 2, 0, 3), out=self.half[row])
+        np.matmul(_OUTPUT_TRANSFORM.astype(products.dtype), _merge_channels(products).transpose(1, 2, 0, 3), out=self.half[row])
 
     def finish(self, bias, out):
         """Write them into `out`; whether all of them are finite."""
@@ -172,11 +172,11 @@ class _Outputs:
         rows, wide, images, filters = self.shape
         height, width = self.plan.out
         begin, end = 2 * top, min(2 * bottom, height)
-        lines = buffer(0, (2 * rows, 2 * wide, images, filters), out.dtype)
+        lines = scratch_buffer(0, (2 * rows, 2 * wide, images, filters), out.dtype)
         half = self.half.reshape(4, rows, -1).swapaxes(0, 1)
-        np.matmul(_OUTPUT.astype(out.dtype), half, out=lines.reshape(rows, 2, -1))
+        np.matmul(_OUTPUT_TRANSFORM.astype(out.dtype), half, out=lines.reshape(rows, 2, -1))
         if width < 2 * wide:
-            whole, lines = lines, buffer(1, (end - begin, width, images, filters), out.dtype)
+            whole, lines = lines, scratch_buffer(1, (end - begin, width, images, filters), out.dtype)
             np.copyto(lines, whole[: end - begin, :width])
         lines = lines[: end - begin]
         if bias is not None:
@@ -195,64 +195,64 @@ def _planes(first, second, dtype):
     return flat[:, : first * second].reshape(16, first, second)
 
 
-def _weights(weight, turned):
-    """The weights' domain (4, 4, channels, filters); `turned` is as in `correlate`."""
+def _transform_weight(weight, turned):
+    """The weights' domain (4, 4, channels, filters); `turned` is as in `conv_forward`."""
     filters, channels = weight.shape[:2]
     weight, dtype = np.ascontiguousarray(weight), weight.dtype
     if turned:
-        domain, to, matrix = _planes(filters, channels, dtype), _TO[:, ::-1].astype(dtype), weight.reshape(-1, 9)
+        domain, to, matrix = _planes(filters, channels, dtype), _WEIGHT_TRANSFORM[:, ::-1].astype(dtype), weight.reshape(-1, 9)
 
         def part(start, stop):
             np.matmul(to, matrix[start * channels : stop * channels].T, out=domain[:, start:stop].reshape(16, -1))
 
-        share(part, _cut(filters, channels))
+        parallel_for(part, _split_rows(filters, channels))
     else:
-        domain, to, turn = _planes(channels, filters, dtype), _TO.astype(dtype), transposing_copy(dtype)
+        domain, to, turn = _planes(channels, filters, dtype), _WEIGHT_TRANSFORM.astype(dtype), transposing_copy(dtype)
 
         def part(start, stop):
-            taps = buffer(0, (stop - start, 9, filters), dtype)
+            taps = scratch_buffer(0, (stop - start, 9, filters), dtype)
             turn(filters, 9 * (stop - start), _address(weight[:, start:]), 9 * channels, _address(taps), filters)
             np.matmul(to, taps, out=domain[:, start:stop].swapaxes(0, 1))
 
-        share(part, _cut(channels, filters))
+        parallel_for(part, _split_rows(channels, filters))
     return domain.reshape(4, 4, *domain.shape[1:])
 
 
-def _cut(rows, length):
+def _split_rows(rows, length):
     """(start, stop) of parts of rows of some length."""
     step = max(1, (1 << 14) // length)
     return [(i, min(i + step, rows)) for i in range(0, rows, step)]
 
 
-def correlate(x, weight, bias, plan, out, turned=False):
+def conv_forward(x, weight, bias, plan, out, turned=False):
     """The forward pass into `out`; False where something is not finite. `turned`: with the weight's kernels turned
     over and filters for channels, which is the gradient of the input.
     """
-    x, weights = np.ascontiguousarray(x), _weights(weight, turned)
+    x, weights = np.ascontiguousarray(x), _transform_weight(weight, turned)
     channels, filters = weights.shape[2:]
     tiles, dtype, finite = _Tiles(plan, _ROWS), x.dtype, []
     wide, left = tiles.wide, plan.padding[1]
     if 16 * tiles.high * wide * plan.batch * (channels + filters) <= _FEW:
-        _together(x, weights, bias, plan, tiles, out, finite)
+        _forward_all_images(x, weights, bias, plan, tiles, out, finite)
         return all(finite)
 
     def one(*block):
         first, last, top, bottom = block
         shape = (4, bottom - top, wide, last - first)
-        lines, outputs = _lines(x, plan, block), _Outputs(plan, block, filters, dtype)
-        domain, products = buffer(2, (*shape, channels), dtype), buffer(3, (*shape, filters), dtype)
-        half = _rows_combined(lines, left, wide)
+        lines, outputs = _lines(x, plan, block), _OutputTiles(plan, block, filters, dtype)
+        domain, products = scratch_buffer(2, (*shape, channels), dtype), scratch_buffer(3, (*shape, filters), dtype)
+        half = _transform_input_rows(lines, left, wide)
         for row in range(4):
-            _combine(_INPUT, half[row], wide, _flat(domain))
+            _transform_axis(_INPUT_TRANSFORM, half[row], wide, _merge_channels(domain))
             np.matmul(domain.reshape(4, -1, channels), weights[row], out=products.reshape(4, -1, filters))
             outputs.add(row, products)
         finite.append(outputs.finish(bias, out))
 
-    share(one, tiles.blocks())
+    parallel_for(one, tiles.blocks())
     return all(finite)
 
 
-def _together(x, weights, bias, plan, tiles, out, finite):
+def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
     """The same for all images at once: the threads share the 16 products."""
     channels, filters = weights.shape[2:]
     shape = (4, 4, tiles.high, tiles.wide, plan.batch)
@@ -261,32 +261,32 @@ def _together(x, weights, bias, plan, tiles, out, finite):
     blocks = [(0, plan.batch, top, min(top + rows, tiles.high)) for top in range(0, tiles.high, rows)]
 
     def before(*block):
-        half = _rows_combined(_lines(x, plan, block), plan.padding[1], tiles.wide)
+        half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
         for row in range(4):
-            _combine(_INPUT, half[row], tiles.wide, _flat(domain[row, :, block[2] : block[3]]))
+            _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(domain[row, :, block[2] : block[3]]))
 
     def multiply(row, column):
         a, b = (array[row, column : column + 2].reshape(2, -1, array.shape[-1]) for array in (domain, sums))
         np.matmul(a, weights[row, column : column + 2], out=b)
 
     def after(*block):
-        outputs = _Outputs(plan, block, filters, x.dtype)
+        outputs = _OutputTiles(plan, block, filters, x.dtype)
         for row in range(4):
             outputs.add(row, sums[row, :, block[2] : block[3]])
         finite.append(outputs.finish(bias, out))
 
-    share(before, blocks)
-    share(multiply, [(row, column) for row in range(4) for column in (0, 2)])
-    share(after, blocks)
+    parallel_for(before, blocks)
+    parallel_for(multiply, [(row, column) for row in range(4) for column in (0, 2)])
+    parallel_for(after, blocks)
 
 
-def _gradients(g, plan, block, wide, out):
+def _transform_grads(g, plan, block, wide, out):
     """The domain of a block's tiles of gradients into `out` (4, 4, rows of tiles, tiles, images, filters)."""
     first, last, top, bottom = block
     images, filters, rows = last - first, g.shape[1], bottom - top
     height, width = plan.out
     begin, end = 2 * top, min(2 * bottom, height)
-    lines = buffer(0, (2 * rows, 2 * wide, images, filters), g.dtype)
+    lines = scratch_buffer(0, (2 * rows, 2 * wide, images, filters), g.dtype)
     lines[end - begin :] = 0
     lines[:, width:] = 0
     turn = transposing_copy(g.dtype)
@@ -294,10 +294,10 @@ def _gradients(g, plan, block, wide, out):
     for row, count in ((begin, (end - begin) * width),) if whole else [(r, width) for r in range(begin, end)]:
         source, target = _address(g[first, :, row:]), _address(lines[row - begin :])
         turn(images * filters, count, source, height * width, target, images * filters)
-    half = buffer(1, (4, rows, 2 * wide, images * filters), g.dtype)
-    _combine(_GRADIENT, lines.reshape(2 * rows, -1), rows, half.reshape(4, rows, -1))
+    half = scratch_buffer(1, (4, rows, 2 * wide, images * filters), g.dtype)
+    _transform_axis(_GRAD_TRANSFORM, lines.reshape(2 * rows, -1), rows, half.reshape(4, rows, -1))
     for row in range(4):
-        _combine(_GRADIENT, half[row], wide, _flat(out[row]))
+        _transform_axis(_GRAD_TRANSFORM, half[row], wide, _merge_channels(out[row]))
 
 
 def weight_gradient(g, x, gradient, plan):
@@ -305,19 +305,19 @@ def weight_gradient(g, x, gradient, plan):
     filters, channels = gradient.shape[:2]
     g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
     if 16 * filters * channels <= _SUM:
-        total = _sum_by_blocks(g, x, gradient, plan)
+        total = _weight_grad_by_blocks(g, x, gradient, plan)
     else:
-        total = _sum_by_places(g, x, gradient, plan)
+        total = _weight_grad_by_places(g, x, gradient, plan)
     flat, result = total.reshape(16, -1), gradient.reshape(-1, 9)
-    back = _BACK.astype(x.dtype)
-    share(lambda a, b: np.matmul(flat[:, a:b].T, back, out=result[a:b]), _cut(len(result), 1))
+    back = _WEIGHT_GRAD_TRANSFORM.astype(x.dtype)
+    parallel_for(lambda a, b: np.matmul(flat[:, a:b].T, back, out=result[a:b]), _split_rows(len(result), 1))
     summed = result.reshape(-1)
     return bool(np.isfinite(summed.dot(summed)))
 
 
 def _multiply(grads, inputs, total, beta):
     """total = grads^T @ inputs + beta * total, place by place."""
-    gemm, length = product_function(total.dtype), grads[0].size // total.shape[1]
+    gemm, length = gemm_function(total.dtype), grads[0].size // total.shape[1]
     filters, channels = total.shape[1:]
     for a, b, c in zip(grads, inputs, total, strict=True):
         addresses = [_address(array) for array in (a, b, c)]
@@ -327,7 +327,7 @@ def _multiply(grads, inputs, total, beta):
         )
 
 
-def _sum_by_blocks(g, x, gradient, plan):
+def _weight_grad_by_blocks(g, x, gradient, plan):
     """The gradient's domain (16, filters, channels), where it is small: each share of the blocks has its own sum."""
     filters, channels = gradient.shape[:2]
     tiles, dtype = _Tiles(plan, _ROWS), x.dtype
@@ -337,18 +337,18 @@ def _sum_by_blocks(g, x, gradient, plan):
         for k, block in enumerate(blocks):
             first, last, top, bottom = block
             lead = (4, bottom - top, tiles.wide, last - first)
-            grads, inputs = buffer(2, (4, *lead, filters), dtype), buffer(3, (*lead, channels), dtype)
-            _gradients(g, plan, block, tiles.wide, grads)
-            half = _rows_combined(_lines(x, plan, block), plan.padding[1], tiles.wide)
+            grads, inputs = scratch_buffer(2, (4, *lead, filters), dtype), scratch_buffer(3, (*lead, channels), dtype)
+            _transform_grads(g, plan, block, tiles.wide, grads)
+            half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
             for row in range(4):
-                _combine(_INPUT, half[row], tiles.wide, _flat(inputs))
+                _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs))
                 _multiply(grads[row], inputs, total[4 * row : 4 * row + 4], float(k > 0))
         return total
 
-    return sum_of_shares(summed, tiles.blocks(), gradient.size)
+    return parallel_sum(summed, tiles.blocks(), gradient.size)
 
 
-def _sum_by_places(g, x, gradient, plan):
+def _weight_grad_by_places(g, x, gradient, plan):
     """The same where it is large: the threads share its places."""
     filters, channels = gradient.shape[:2]
     dtype = x.dtype
@@ -360,16 +360,16 @@ def _sum_by_places(g, x, gradient, plan):
 
         def before(a, b, first=first, last=last, top=top, inputs=inputs, grads=grads):
             block = (first, last, a, b)
-            _gradients(g, plan, block, tiles.wide, grads[:, :, a - top : b - top])
-            half = _rows_combined(_lines(x, plan, block), plan.padding[1], tiles.wide)
+            _transform_grads(g, plan, block, tiles.wide, grads[:, :, a - top : b - top])
+            half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
             for row in range(4):
-                _combine(_INPUT, half[row], tiles.wide, _flat(inputs[row, :, a - top : b - top]))
+                _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs[row, :, a - top : b - top]))
 
         def multiply(a, b, k=k, inputs=inputs, grads=grads):
             left, right = grads.reshape(16, *lead[2:], filters), inputs.reshape(16, *lead[2:], channels)
             _multiply(left[a:b], right[a:b], total[a:b], float(k > 0))
 
         step = max(1, (bottom - top) // _SHARES)
-        share(before, [(a, min(a + step, bottom)) for a in range(top, bottom, step)])
-        share(multiply, [(a, a + 2) for a in range(0, 16, 2)])
+        parallel_for(before, [(a, min(a + step, bottom)) for a in range(top, bottom, step)])
+        parallel_for(multiply, [(a, a + 2) for a in range(0, 16, 2)])
     return total

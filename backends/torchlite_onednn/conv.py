@@ -15,24 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import primitives as p
-from .cuts import DATA, FORWARD, WEIGHTS, Geometry, Piece, pieces
+from .conv_partition import DATA, FORWARD, WEIGHTS, ConvShape, Piece, pieces
 from .library import Library, OneDNNError
-from .primitives import Description, Operand, Primitive, Refused, Task
+from .primitives import MemoryDesc, Operand, Primitive, SlowImplementation, Task
 
-_KEPT = 512
-_ITEM = 4
+_MAX_CACHED_PLANS = 512
+_ITEMSIZE = 4
 Strides = tuple[int, ...]
 # The task of a piece, the offsets of its operands in bytes, and whether it gets the weights laid out.
 _Item = tuple[Task, tuple[int, ...], bool]
 
 
-class _Planned(NamedTuple):
+class _ConvPlan(NamedTuple):
     """A pass over arrays of some shapes and strides: its pieces, and what lays the weights out for all of them. Of the
     weights' gradient `shares` tells how many sums it has.
     """
 
     tasks: list[_Item]
-    readied: p.Readied | None
+    weight_reorder: p.WeightReorder | None
     shares: int
 
 
@@ -40,7 +40,7 @@ def _channels_last(array: np.ndarray) -> bool:
     """Whether channels lie innermost and nothing between, and not row-major as well."""
     if array.flags.c_contiguous or array.ndim < 3:
         return False
-    step = _ITEM
+    step = _ITEMSIZE
     for axis in (1, *range(array.ndim - 1, 1, -1), 0):
         if array.shape[axis] > 1 and array.strides[axis] != step:
             return False
@@ -48,13 +48,13 @@ def _channels_last(array: np.ndarray) -> bool:
     return True
 
 
-def _plain(array: np.ndarray) -> np.ndarray:
+def _readable(array: np.ndarray) -> np.ndarray:
     """The array itself where oneDNN reads it fast, else a copy."""
     return array if array.flags.c_contiguous or _channels_last(array) else np.ascontiguousarray(array)
 
 
-def _in_elements(strides: Sequence[int]) -> Strides:
-    return tuple(s // _ITEM for s in strides)
+def _element_strides(strides: Sequence[int]) -> Strides:
+    return tuple(s // _ITEMSIZE for s in strides)
 
 
 class Convolutions:
@@ -64,48 +64,48 @@ class Convolutions:
 
     def __init__(self, library: Library, share: Callable[..., None], scratch: p.Scratch):
         self.library, self._share, self._scratch = library, share, scratch
-        self._planned = functools.lru_cache(_KEPT)(self._plan)
-        self._task = functools.lru_cache(_KEPT)(self._make)
+        self._planned = functools.lru_cache(_MAX_CACHED_PLANS)(self._plan)
+        self._task = functools.lru_cache(_MAX_CACHED_PLANS)(self._make)
 
-    def forward(self, g: Geometry, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
+    def forward(self, g: ConvShape, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
         """The convolution of `x` (batch, channels, *size), (batch, filters, *out); None where oneDNN is slow at it."""
-        x, weight = _plain(x), np.ascontiguousarray(weight)
+        x, weight = _readable(x), np.ascontiguousarray(weight)
         last = _channels_last(x)
         out = _empty((g.batch, g.filters, *g.out), last)
         operands = [x, weight, out] if bias is None else [x, weight, out, np.ascontiguousarray(bias)]
         return out if self._run(FORWARD, g, operands, last, 1) else None
 
-    def input_gradient(self, g: Geometry, grad: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
+    def input_gradient(self, g: ConvShape, grad: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
         """What `grad` (batch, filters, *out) sends to the input, (batch, channels, *size)."""
-        grad, weight = _plain(grad), np.ascontiguousarray(weight)
+        grad, weight = _readable(grad), np.ascontiguousarray(weight)
         last = _channels_last(grad)
         out = _empty((g.batch, g.channels, *g.size), last)
         return out if self._run(DATA, g, [out, weight, grad], last, 1) else None
 
-    def weight_gradient(self, g: Geometry, grad: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+    def weight_gradient(self, g: ConvShape, grad: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """What `grad` sends to the weight, (filters, channels / groups, *kernel)."""
-        grad, x = _plain(grad), _plain(x)
+        grad, x = _readable(grad), _readable(x)
         last = _channels_last(grad) and _channels_last(x)
         shape = (g.filters, g.channels // g.groups, *g.kernel)
-        planned = self._planned(WEIGHTS, g, _in_elements(x.strides), _in_elements(grad.strides), False, last)
+        planned = self._planned(WEIGHTS, g, _element_strides(x.strides), _element_strides(grad.strides), False, last)
         if planned is None:
             return None
         sums = np.empty((planned.shares, *shape), np.float32)
         self._run(WEIGHTS, g, [x, sums, grad], last, planned.shares)
         return sums[0] if planned.shares == 1 else np.add.reduce(sums, 0)
 
-    def _run(self, kind: str, g: Geometry, operands: Sequence[np.ndarray], last: bool, shares: int) -> bool:
+    def _run(self, kind: str, g: ConvShape, operands: Sequence[np.ndarray], last: bool, shares: int) -> bool:
         """Compute one pass, from and into (source, weight, target, perhaps bias). False where oneDNN is slow at it."""
         source, _, target = operands[:3]
-        strides = _in_elements(source.strides), _in_elements(target.strides)
+        strides = _element_strides(source.strides), _element_strides(target.strides)
         planned = self._planned(kind, g, *strides, len(operands) > 3, last)
         if planned is None:
             return False
         alone, plain = self.library.alone, [p.address_of(a) for a in operands]
         laid, held = plain, None
-        if planned.readied is not None:
+        if planned.weight_reorder is not None:
             laid = plain.copy()
-            held, laid[1] = alone(planned.readied.run, plain[1])
+            held, laid[1] = alone(planned.weight_reorder.run, plain[1])
 
         def one(task: Task, offsets: tuple[int, ...], ready: bool) -> None:
             alone(task.run, [a + o for a, o in zip(laid if ready else plain, offsets, strict=True)])
@@ -115,19 +115,19 @@ class Convolutions:
         return True
 
     def _plan(
-        self, kind: str, g: Geometry, source: Strides, target: Strides, bias: bool, last: bool
-    ) -> _Planned | None:
+        self, kind: str, g: ConvShape, source: Strides, target: Strides, bias: bool, last: bool
+    ) -> _ConvPlan | None:
         for by_images_alone in (False, True):
             try:
                 cut = pieces(g, kind, by_images_alone)
                 return self.library.alone(self._pieces, kind, g, cut, source, target, bias, last)
-            except Refused:
+            except SlowImplementation:
                 continue
         return None
 
     def _pieces(
-        self, kind: str, g: Geometry, cut: list[Piece], source: Strides, target: Strides, bias: bool, last: bool
-    ) -> _Planned:
+        self, kind: str, g: ConvShape, cut: list[Piece], source: Strides, target: Strides, bias: bool, last: bool
+    ) -> _ConvPlan:
         per_group = g.channels // g.groups
         taps = math.prod(g.kernel)
         # Pieces of other images and rows have a sum of their own.
@@ -137,9 +137,9 @@ class Convolutions:
         whole = whole and cut[0].channels == cut[-1].channels
         tasks: list[_Item] = []
         for piece in cut:
-            arguments = (kind, g, _shape_of(piece), source, target, bias, last)
+            arguments = (kind, g, _normalize_piece(piece), source, target, bias, last)
             task, ready = self._task(*arguments, whole), whole
-            if whole and tasks and not task.takes_as(tasks[0][0], 1):
+            if whole and tasks and not task.has_same_layout(tasks[0][0], 1):
                 task, ready = self._task(*arguments, False), False
             row = (piece.filters[0] * per_group + (piece.channels[0] if g.groups == 1 else 0)) * taps
             offsets = [
@@ -149,11 +149,11 @@ class Convolutions:
             ]
             if bias:
                 offsets.append(piece.filters[0])
-            tasks.append((task, tuple(_ITEM * o for o in offsets), ready))
-        return _Planned(tasks, tasks[0][0].readied(1) if whole else None, len(sums) or 1)
+            tasks.append((task, tuple(_ITEMSIZE * o for o in offsets), ready))
+        return _ConvPlan(tasks, tasks[0][0].weight_reorder(1) if whole else None, len(sums) or 1)
 
     def _make(
-        self, kind: str, g: Geometry, piece: Piece, source: Strides, target: Strides, bias: bool, last: bool,
+        self, kind: str, g: ConvShape, piece: Piece, source: Strides, target: Strides, bias: bool, last: bool,
         ready: bool,
     ) -> Task:  # fmt: skip
         """The task of a piece, of which the lengths of its ranges matter alone."""
@@ -173,10 +173,10 @@ class Convolutions:
             (n, filters, piece.target_rows[1], *g.out[1:]),
         )
         plain = [
-            Description(library, s, _dense(s, t)) for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
+            MemoryDesc(library, s, _dense_strides(s, t)) for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
         ]
-        free = [Description(library, s) for s in shapes]
-        extra = Description(library, (filters,), (1,)) if bias else None
+        free = [MemoryDesc(library, s) for s in shapes]
+        extra = MemoryDesc(library, (filters,), (1,)) if bias else None
         made = self._primitive(kind, g, piece, plain if last else free, free, extra)
         which = {
             FORWARD: (p.SOURCE, p.WEIGHTS, p.TARGET),
@@ -189,8 +189,8 @@ class Convolutions:
         return Task(library, self._scratch, made, operands)
 
     def _primitive(
-        self, kind: str, g: Geometry, piece: Piece, outer: list[Description], free: list[Description],
-        bias: Description | None,
+        self, kind: str, g: ConvShape, piece: Piece, outer: list[MemoryDesc], free: list[MemoryDesc],
+        bias: MemoryDesc | None,
     ) -> Primitive:  # fmt: skip
         """The primitive of a piece, with images as they lie in `outer` if that is fast, else as oneDNN likes them.
         Refused where neither is.
@@ -207,10 +207,10 @@ class Convolutions:
             if p.is_fast(self.library, description):
                 return Primitive(self.library, description)
             self.library.call("primitive_desc_destroy", description)
-        raise Refused
+        raise SlowImplementation
 
     def _description(
-        self, kind: str, source: Description, weight: Description, target: Description, bias: Description | None,
+        self, kind: str, source: MemoryDesc, weight: MemoryDesc, target: MemoryDesc, bias: MemoryDesc | None,
         geometry: list[Any],
     ) -> int:  # fmt: skip
         library, direct, training = self.library, 1, 64
@@ -236,14 +236,14 @@ def _empty(shape: tuple[int, ...], last: bool) -> np.ndarray:
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), np.float32), -1, 1)
 
 
-def _shape_of(piece: Piece) -> Piece:
+def _normalize_piece(piece: Piece) -> Piece:
     """The piece moved to the beginning: what its task depends on."""
     images, source, target, low, high, channels, filters, groups = piece
     moved = [(0, b - a) for a, b in (images, source, target, channels, filters)]
     return Piece(moved[0], moved[1], moved[2], low, high, moved[3], moved[4], groups)
 
 
-def _dense(shape: Sequence[int], strides: Strides) -> Strides:
+def _dense_strides(shape: Sequence[int], strides: Strides) -> Strides:
     """The strides, of a single image as if nothing followed it: it may then lie as oneDNN wants it."""
     if shape[0] != 1:
         return strides

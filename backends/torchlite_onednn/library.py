@@ -1,7 +1,7 @@
 """oneDNN's library: where it is found, the functions of its C API of version 3 that are used, its errors in words.
 
 Whatever threads the library was built for, one call computes with the calling thread alone: work is cut by shapes over
-the threads that all kernels of the CPU share (`torchlite_numpy.blocks`), so that nothing spins, results do not depend
+the threads that all kernels of the CPU share (`torchlite_numpy.cache_blocking`), so that nothing spins, results do not depend
 on how many threads there are, and forked children compute as their parents do.
 """
 
@@ -86,7 +86,7 @@ _SIGNATURES: dict[str, tuple] = {
 }  # fmt: skip
 
 
-class Found(NamedTuple):
+class LibraryStatus(NamedTuple):
     """The library that serves, or why none does."""
 
     library: Library | None
@@ -111,7 +111,7 @@ class Library:
         equal.argtypes, equal.restype = (_handle, _handle), _int
         size.argtypes, size.restype = (_handle,), _size
         self.same_description, self.description_bytes = equal, size
-        self._get_threads, self._set_threads = _controls(quick, version.cpu_runtime)
+        self._get_threads, self._set_threads = _openmp_controls(quick, version.cpu_runtime)
         # Plans are kept by us; the library's own store of them has a lock, which a forked child could find taken.
         self.call("set_primitive_cache_capacity", 0)
         self.engine = self.make("engine_create", 1, 0)
@@ -143,7 +143,7 @@ class Library:
             self._set_threads(before)
 
 
-def _controls(dll: Any, runtime: int) -> tuple[Any, Any]:
+def _openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
     """Functions that get and set how many threads a call from this thread uses. They are looked for in the library and
     what it needs, which is the OpenMP runtime that it loaded and no other one.
     """
@@ -164,7 +164,7 @@ def _controls(dll: Any, runtime: int) -> tuple[Any, Any]:
     return get_concurrency, put
 
 
-def _places() -> list[str]:
+def _candidate_paths() -> list[str]:
     """Where the library may lie: where wheels and conda put it, then wherever the system's loader looks."""
     prefixes = [sys.prefix, os.environ.get("CONDA_PREFIX", ""), sys.base_prefix, site.getuserbase()]
     folders = dict.fromkeys(os.path.join(prefix, _FOLDER) for prefix in prefixes if prefix)
@@ -172,7 +172,7 @@ def _places() -> list[str]:
     return [path for path in paths if os.path.exists(path)] + list(_NAMES)
 
 
-def _open(path: str) -> Library:
+def _load_library(path: str) -> Library:
     """The library in a file. OSError if it cannot be loaded, and says why it will not do."""
     dll = ctypes.CDLL(path)
     if not hasattr(dll, "dnnl_version"):
@@ -193,16 +193,16 @@ def _open(path: str) -> Library:
 
 
 @functools.cache
-def found() -> Found:
+def find_library() -> LibraryStatus:
     """The library of this process, looked for once: `TORCHLITE_ONEDNN` names its file, or "0" to do without."""
     asked = os.environ.get("TORCHLITE_ONEDNN", "")
     if asked == "0":
-        return Found(None, "switched off by TORCHLITE_ONEDNN=0")
+        return LibraryStatus(None, "switched off by TORCHLITE_ONEDNN=0")
     reasons = []
-    for path in [asked] if asked else _places():
+    for path in [asked] if asked else _candidate_paths():
         try:
-            return Found(_open(path), "")
+            return LibraryStatus(_load_library(path), "")
         except OSError as error:
             if os.path.sep in path:
                 reasons.append(str(error))
-    return Found(None, "; ".join([*reasons, f"not found: {INSTALL}"] if not asked else reasons))
+    return LibraryStatus(None, "; ".join([*reasons, f"not found: {INSTALL}"] if not asked else reasons))

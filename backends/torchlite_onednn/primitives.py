@@ -15,18 +15,18 @@ F32 = 3
 # Which operand of a primitive an argument is, and the question for its description.
 SOURCE, TARGET, WEIGHTS, BIAS = 1, 17, 33, 41
 D_SOURCE, D_TARGET, D_WEIGHTS, D_BIAS = 129, 145, 161, 169
-_QUESTIONS = {SOURCE: 129, D_SOURCE: 130, WEIGHTS: 131, D_WEIGHTS: 132, TARGET: 133, D_TARGET: 134}
+_QUERIES = {SOURCE: 129, D_SOURCE: 130, WEIGHTS: 131, D_WEIGHTS: 132, TARGET: 133, D_TARGET: 134}
 _RESULTS = (TARGET, D_SOURCE, D_WEIGHTS, D_BIAS)
 _SCRATCH, _SCRATCH_QUESTION, _NAME_QUESTION = 80, 136, 8
 # Ways of computing that are slower than NumPy's, by how oneDNN calls them.
-_SLOW = ("ref", "gemm", "simple")
+_SLOW_IMPLEMENTATIONS = ("ref", "gemm", "simple")
 _ALIGNED = 64
 # Bytes of scratch memory that the calling thread keeps, by their number: an array.
 Scratch = Callable[[int, int], Any]
 _SLOT, _SLOT_OF_READIED = 20, 21
 
 
-class Refused(Exception):
+class SlowImplementation(Exception):
     """oneDNN computes this by none of its fast ways."""
 
 
@@ -39,7 +39,7 @@ def integers(values: Sequence[int]) -> Any:
     return (ctypes.c_int64 * len(values))(*values)
 
 
-class Description:
+class MemoryDesc:
     """How an operand lies in memory: its shape and strides in elements, or whatever the primitive likes best."""
 
     def __init__(self, library: Library, shape: Sequence[int], strides: Sequence[int] | None = None):
@@ -60,12 +60,12 @@ class Primitive:
     def __init__(self, library: Library, description: int):
         self._library, self.description = library, description
         self.handle = library.make("primitive_create", description)
-        scratch = self.layout(_SCRATCH)
+        scratch = self.query_memory_desc(_SCRATCH)
         self.scratch = library.description_bytes(scratch) if scratch else 0
 
-    def layout(self, which: int) -> int:
+    def query_memory_desc(self, which: int) -> int:
         """The description of an operand."""
-        return _asked(self._library, self.description, _QUESTIONS.get(which, _SCRATCH_QUESTION))
+        return _query(self._library, self.description, _QUERIES.get(which, _SCRATCH_QUESTION))
 
     def __del__(self):
         if hasattr(self, "handle"):
@@ -73,13 +73,13 @@ class Primitive:
         self._library.call("primitive_desc_destroy", self.description)
 
 
-def _asked(library: Library, description: int, question: int) -> int:
+def _query(library: Library, description: int, question: int) -> int:
     found = ctypes.c_void_p()
     library.call("primitive_desc_query", description, question, 0, ctypes.byref(found))
     return found.value or 0
 
 
-def name_of(library: Library, description: int) -> str:
+def implementation_name(library: Library, description: int) -> str:
     """How oneDNN would compute it, in its own words: "jit:avx512_core", "ref:any" …"""
     found = ctypes.c_char_p()
     library.call("primitive_desc_query", description, _NAME_QUESTION, 0, ctypes.byref(found))
@@ -87,7 +87,7 @@ def name_of(library: Library, description: int) -> str:
 
 
 def is_fast(library: Library, description: int) -> bool:
-    return not any(part in _SLOW for part in name_of(library, description).split(":"))
+    return not any(part in _SLOW_IMPLEMENTATIONS for part in implementation_name(library, description).split(":"))
 
 
 class _Launch:
@@ -123,7 +123,7 @@ class Operand:
     laid out already as the primitive wants it (`ready`).
     """
 
-    def __init__(self, which: int, plain: Description, ready: bool = False):
+    def __init__(self, which: int, plain: MemoryDesc, ready: bool = False):
         self.which, self.plain, self.ready = which, plain, ready
 
 
@@ -144,7 +144,7 @@ class Task:
         self._layouts: list[tuple[int, int]] = []
         for place, operand in enumerate(self._operands):
             plain = operand.plain.handle
-            wanted = primitive.layout(operand.which) if operand.which in _QUESTIONS else plain
+            wanted = primitive.query_memory_desc(operand.which) if operand.which in _QUERIES else plain
             self._layouts.append((operand.which, wanted))
             if operand.ready or library.same_description(plain, wanted):
                 self._offsets.append(-1)
@@ -156,7 +156,7 @@ class Task:
         inner = max((p.scratch for _, p in self._before + self._behind), default=0)
         self._scratch = self._more(max(inner, primitive.scratch))
         if primitive.scratch:
-            self._layouts.append((_SCRATCH, primitive.layout(_SCRATCH)))
+            self._layouts.append((_SCRATCH, primitive.query_memory_desc(_SCRATCH)))
 
     def _more(self, count: int) -> int:
         """The offset of so many more bytes of scratch memory."""
@@ -170,7 +170,7 @@ class Task:
         def reordering(place: int, reorder: Primitive, back: bool) -> _Launch:
             plain, wanted = self._operands[place].plain.handle, layouts[place][1]
             both = [(SOURCE, wanted), (TARGET, plain)] if back else [(SOURCE, plain), (TARGET, wanted)]
-            scratch = [(_SCRATCH, reorder.layout(_SCRATCH))] if reorder.scratch else []
+            scratch = [(_SCRATCH, reorder.query_memory_desc(_SCRATCH))] if reorder.scratch else []
             return _Launch(library, reorder, both + scratch)
 
         return (
@@ -201,24 +201,24 @@ class Task:
         for launch, (place, _) in zip(behind, self._behind, strict=True):
             launch.run([inside[place], addresses[place], scratch][: len(launch.memories)])
 
-    def takes_as(self, other: Task, place: int) -> bool:
+    def has_same_layout(self, other: Task, place: int) -> bool:
         """Whether it wants the operand at a place laid out as another task does."""
         return bool(self._library.same_description(self._layouts[place][1], other._layouts[place][1]))
 
-    def readied(self, place: int) -> Readied | None:
+    def weight_reorder(self, place: int) -> WeightReorder | None:
         """What lays out the operand at a place for all runs of a task that is given it ready. None where it already
         lies so.
         """
         operand, (_, wanted) = self._operands[place], self._layouts[place]
         if self._library.same_description(operand.plain.handle, wanted):
             return None
-        return Readied(self, self._library, self._memory, operand.plain, wanted)
+        return WeightReorder(self, self._library, self._memory, operand.plain, wanted)
 
 
-class Readied:
+class WeightReorder:
     """Lays an operand out for a primitive, into scratch memory of the calling thread."""
 
-    def __init__(self, owner: Task, library: Library, scratch: Scratch, plain: Description, wanted: int):
+    def __init__(self, owner: Task, library: Library, scratch: Scratch, plain: MemoryDesc, wanted: int):
         self._owner = owner  # has the description `wanted`
         self._memory = scratch
         self._bytes = library.description_bytes(wanted)
@@ -234,7 +234,7 @@ class Readied:
         try:
             launch = self._idle.pop()
         except IndexError:
-            more = [(_SCRATCH, self._reorder.layout(_SCRATCH))] if scratch else []
+            more = [(_SCRATCH, self._reorder.query_memory_desc(_SCRATCH))] if scratch else []
             both = [(SOURCE, self._plain.handle), (TARGET, self._wanted)]
             launch = _Launch(self._library, self._reorder, both + more)
         after = base + -(-self._bytes // _ALIGNED) * _ALIGNED

@@ -22,32 +22,32 @@ class OpenCLBackend(DeviceBackend):
             device.end()
 
     def why_not(self) -> str:
-        from . import drivers
+        from . import driver_discovery
 
-        return drivers.why_not()
+        return driver_discovery.why_not()
 
     def device_count(self) -> int:
-        from . import drivers
+        from . import driver_discovery
 
-        return len(drivers.usable())
+        return len(driver_discovery.usable_devices())
 
     def device(self, index: int) -> Any:
         """The Device of an index, made when first asked for."""
         with self._lock:
             if index not in self._devices:
                 from .device import Device
-                from .drivers import devices
+                from .driver_discovery import devices
 
                 self._devices.setdefault(index, Device(index, devices()[index]))
             return self._devices[index]
 
     def runtime(self, index: int) -> Any:
         """One device as `torch.opencl` asks for it."""
-        from .runtime import Runtime
+        from .device_api import DeviceAPI
 
         with self._lock:
             if index not in self._runtimes:
-                self._runtimes.setdefault(index, Runtime(self.device(index)))
+                self._runtimes.setdefault(index, DeviceAPI(self.device(index)))
             return self._runtimes[index]
 
     def records(self, mode: str) -> bool:
@@ -55,46 +55,46 @@ class OpenCLBackend(DeviceBackend):
 
     def recorded(self, index: int, function: Any, given: tuple, mode: str) -> Any:
         """What a function of arrays starts on a device; see `torchlite._dispatch.backend.Backend`."""
-        from .launches import recorded
+        from .command_buffer import record_function
 
-        return recorded(self.device(index), function, given, mode)
+        return record_function(self.device(index), function, given, mode)
 
     def fused_matmul(self, name: str, then: str) -> Any:
         """The kernel of a product and the elementwise op behind it; see `torchlite._dispatch.backend.Backend`."""
-        from torchlite_device.nn.conv import with_op
+        from torchlite_device.nn.conv import kernel_with_epilogue
 
-        return with_op(name, then)
+        return kernel_with_epilogue(name, then)
 
     def consume_last_use(self, kernel: Any) -> Any:
         """A kernel whose first array nobody reads later; see `torchlite._dispatch.backend.Backend`."""
 
         def run(x: Any, *args: Any, **kwargs: Any) -> Any:
             waiting = x.device.waiting
-            waiting.dying = x
+            waiting.owner_to_drop = x
             try:
                 return kernel(x, *args, **kwargs)
             finally:
-                waiting.dying = None
+                waiting.owner_to_drop = None
 
         return run
 
     def describe(self, index: int) -> str:
         """One line about a device."""
-        from . import drivers
+        from . import driver_discovery
 
-        return drivers.describe(index)
+        return driver_discovery.describe(index)
 
-    def for_others(self, index: int, folder: str) -> dict[str, str]:
+    def icd_environment(self, index: int, folder: str) -> dict[str, str]:
         """Variables under which another program finds the driver of a device; `folder` keeps a file for it."""
-        from . import drivers
+        from . import driver_discovery
 
-        return drivers.for_others(index, folder)
+        return driver_discovery.icd_environment(index, folder)
 
     def problems(self) -> list[str]:
         """A sentence for each driver or device that is left out."""
-        from . import drivers
+        from . import driver_discovery
 
-        return drivers.problems()
+        return driver_discovery.problems()
 
     def from_dlpack(self, exporter: Any) -> Any:
         raise NotImplementedError(

@@ -15,21 +15,21 @@ import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd_range_kernel
 
-from torchlite_device.machinery import binaries, forks
-from torchlite_device.machinery import device as shared
-from torchlite_device.machinery.device import numbered, pack_offset
-from torchlite_kernels.preamble import OPENCL, types
+from torchlite_device.core import program_cache, fork_guard
+from torchlite_device.core import device as shared
+from torchlite_device.core.device import with_line_numbers, pack_offset
+from torchlite_kernels.preamble import OPENCL, dtype_macros
 
-from . import trial
-from .memory import Memory
+from . import driver_probe
+from .allocator import Allocator
 
-_WAITING = 32
+_MAX_PENDING_UPLOADS = 32
 _BYTE: Any = np.uint8
 _DONE = cl.command_execution_status.COMPLETE
 
 
-class Function:
-    """A kernel on PyOpenCL; see `torchlite_device.machinery.device.Function`."""
+class OpenCLFunction:
+    """A kernel on PyOpenCL; see `torchlite_device.core.device.Function`."""
 
     __slots__ = ("device", "kernel", "name", "signature", "_enqueue", "_packers", "_lock")
 
@@ -87,14 +87,14 @@ class Device(shared.Device):
 
     def __init__(self, index: int, cl_device: Any):
         super().__init__(index)
-        forks.watch(Device, "OpenCL", ("context", "queue", "memory", "allocate"))
+        fork_guard.refuse_after_fork(Device, "OpenCL", ("context", "queue", "memory", "allocate"))
         self._process = os.getpid()
         self.cl_device = cl_device
         self.name = cl_device.name.strip()
         self.context = cl.Context([cl_device])
         self._queue = cl.CommandQueue(self.context)
         self.is_cpu = bool(cl_device.type & cl.device_type.CPU)
-        self.memory = Memory(self)
+        self.memory = Allocator(self)
         self.allocate = self.memory.allocate
         self.fp64 = bool(cl_device.double_fp_config)
         self.long_atomics = "cl_khr_int64_base_atomics" in cl_device.extensions
@@ -125,18 +125,18 @@ class Device(shared.Device):
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return OPENCL + types(widths, **typed)
+        return OPENCL + dtype_macros(widths, **typed)
 
-    def kernel(self, program: Any, name: str, signature: str) -> Function:
-        return Function(self, trial.kernel(program, name), signature)
+    def kernel(self, program: Any, name: str, signature: str) -> OpenCLFunction:
+        return OpenCLFunction(self, driver_probe.get_kernel(program, name), signature)
 
-    def place_of(self, text: str) -> Path:
-        return binaries.folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+    def cache_path(self, text: str) -> Path:
+        return program_cache.program_folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
 
     def build(self, text: str) -> Any:
         """A built program, from the disk where it was built before for this device and driver."""
-        path = self.place_of(text)
-        binary = binaries.load(path)
+        path = self.cache_path(text)
+        binary = program_cache.load(path)
         if binary is not None:
             with contextlib.suppress(ValueError, cl.Error):
                 program = cl._cl._Program(self.context, [self.cl_device], [binary])
@@ -148,11 +148,11 @@ class Device(shared.Device):
         except cl.Error as error:
             log = program.get_build_info(self.cl_device, cl.program_build_info.LOG)
             raise RuntimeError(
-                f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{numbered(text)}"
+                f"opencl:{self.index} ({self.name}) could not build a kernel: {error}\n{log}\n{with_line_numbers(text)}"
             ) from error
-        if binaries.kept():
+        if program_cache.is_enabled():
             built: Any = program.get_info(cl.program_info.BINARIES)
-            binaries.store(path, built[0])
+            program_cache.store(path, built[0])
         return program
 
     # -- memory --
@@ -174,7 +174,7 @@ class Device(shared.Device):
         """Forget the uploads that are over, and wait for the oldest when there are many."""
         uploads = self._uploads
         with contextlib.suppress(IndexError):  # none left: another thread was first
-            while len(uploads) > _WAITING or uploads[0].command_execution_status == _DONE:
+            while len(uploads) > _MAX_PENDING_UPLOADS or uploads[0].command_execution_status == _DONE:
                 uploads.popleft().wait()
 
     def map(self, buffer: Any, start: int, nbytes: int, write: bool) -> Any:

@@ -10,13 +10,13 @@ import torchlite as torch
 @pytest.fixture(params=["as it is", "as a GPU"])
 def any_form(request, opencl):
     """The device, and again with the kernels that a GPU would be given."""
-    from torchlite_device.machinery.device import Kept
+    from torchlite_device.core.device import BoundedCache
 
     state = torch.ones(1, device=opencl)._data.device
     before = state.is_cpu, state.plans, state._kept
     if request.param == "as a GPU":
         if not state.is_cpu:
             pytest.skip("it is one")
-        state.is_cpu, state.plans, state._kept = False, Kept(20000), {}
+        state.is_cpu, state.plans, state._kept = False, BoundedCache(20000), {}
     yield opencl
     state.is_cpu, state.plans, state._kept = before

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torchlite._settings import thread_count
-from torchlite_numpy import blocks
+from torchlite_numpy import cache_blocking
 from torchlite_numpy.activation import relu
 
 
@@ -27,33 +27,33 @@ def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, w
         elif not finished.is_set():
             assert started.wait(20)
             if within == "run":
-                blocks.run(note, 8, blocks.SMALL)
+                cache_blocking.run_blocks(note, 8, cache_blocking.SMALL)
             else:
-                blocks.share(note, [(k,) for k in range(8)])
+                cache_blocking.parallel_for(note, [(k,) for k in range(8)])
             finished.set()
 
     if outside == "run":
-        blocks.run(body, 4, blocks.SMALL)
+        cache_blocking.run_blocks(body, 4, cache_blocking.SMALL)
     else:
-        blocks.share(body, [(k,) for k in range(4)])
+        cache_blocking.parallel_for(body, [(k,) for k in range(4)])
     assert waited and all(waited)
     assert inner and set(inner) == {main}
-    assert not getattr(blocks._local, "is_worker", False)
+    assert not getattr(cache_blocking._local, "is_worker", False)
 
 
 @pytest.mark.parametrize("how", ["run", "share"])
 def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
     monkeypatch.setattr(thread_count, "_count", 2)
-    count = max(1, blocks._workers.count)
+    count = max(1, cache_blocking._workers.count)
     begun, hold = threading.Barrier(count + 1), threading.Event()
-    busy = blocks._workers.submit(lambda: (begun.wait(20), hold.wait(20)), count)
+    busy = cache_blocking._workers.submit(lambda: (begun.wait(20), hold.wait(20)), count)
     begun.wait(20)  # every worker is at work, and stays so
     seen = []
     try:
         if how == "run":
-            blocks.run(lambda start, stop: seen.append(threading.current_thread()), 8, blocks.SMALL)
+            cache_blocking.run_blocks(lambda start, stop: seen.append(threading.current_thread()), 8, cache_blocking.SMALL)
         else:
-            blocks.share(lambda k: seen.append(threading.current_thread()), [(k,) for k in range(8)])
+            cache_blocking.parallel_for(lambda k: seen.append(threading.current_thread()), [(k,) for k in range(8)])
         assert not hold.is_set()
     finally:
         hold.set()
@@ -73,27 +73,27 @@ def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
             raise KeyError(k)
 
     with pytest.raises(KeyError):
-        blocks.share(body, [(k,) for k in range(4)])
+        cache_blocking.parallel_for(body, [(k,) for k in range(4)])
     done = []
-    blocks.share(done.append, [(k,) for k in range(4)])  # and the threads go on working
+    cache_blocking.parallel_for(done.append, [(k,) for k in range(4)])  # and the threads go on working
     assert sorted(done) == [0, 1, 2, 3]
 
 
 def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
-    submitted, submit = [], blocks._workers.submit
-    monkeypatch.setattr(blocks._workers, "submit", lambda *task: submitted.append(task) or submit(*task))
+    submitted, submit = [], cache_blocking._workers.submit
+    monkeypatch.setattr(cache_blocking._workers, "submit", lambda *task: submitted.append(task) or submit(*task))
     done = []
-    for rows, worth in ((1024, 1 << 20), (2048, 1 << 20), (128, blocks.WORTH), (129, blocks.WORTH)):
+    for rows, worth in ((1024, 1 << 20), (2048, 1 << 20), (128, cache_blocking.MIN_SIZE), (129, cache_blocking.MIN_SIZE)):
         before, done[:] = len(submitted), []
-        blocks.run(lambda start, stop: done.extend(range(start, stop)), rows, 1024, 1 << 16, worth)
+        cache_blocking.run_blocks(lambda start, stop: done.extend(range(start, stop)), rows, 1024, 1 << 16, worth)
         assert sorted(done) == list(range(rows))
         assert len(submitted) - before == (rows * 1024 > worth)
 
 
 def test_blocks_that_run_alone_have_blas_to_themselves(monkeypatch):
     entered = []
-    blocks.run(lambda start, stop: entered.append(bool(blocks.single_threaded._entered)), 2, blocks.SMALL)
+    cache_blocking.run_blocks(lambda start, stop: entered.append(bool(cache_blocking.single_threaded._entered)), 2, cache_blocking.SMALL)
     assert len(entered) == 2 and all(entered)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import build
+from torchlite_cc import program_build
 from torchlite_cc.device import Device
 from torchlite_device.backend import kernels_of
-from torchlite_device.machinery.device import NotBuiltError
-from torchlite_kernels.c_programs import kernel_names, translated
+from torchlite_device.core.device import NotBuiltError
+from torchlite_kernels.opencl_to_cpp import kernel_names, translate_vectors
 
-compiled = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+compiled = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
 
 # -- texts --
@@ -45,7 +45,7 @@ compiled = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
     ],
 )  # fmt: skip
 def test_translated(text, expected):
-    assert translated(text) == expected
+    assert translate_vectors(text) == expected
 
 
 def test_kernel_names():
@@ -189,7 +189,7 @@ def test_threads_of_the_user(engine, kernels, rng):
 
 @compiled
 def test_a_bad_index_is_an_error(engine, kernels):
-    from torchlite_device.machinery.checks import raise_pending
+    from torchlite_device.core.device_asserts import raise_pending
 
     x, bad = np.ones((4, 5), np.float32), np.full((4, 2), 7)
     with pytest.raises(RuntimeError, match="index 7 is out of bounds for dimension 1 with size 5"):
@@ -211,7 +211,7 @@ KERNEL void turned(OUT(int, out), const int n) {
 
 @compiled
 def test_items_that_share_memory_run_in_groups_of_one(engine):
-    from torchlite_device.machinery.array import empty
+    from torchlite_device.core.array import empty
 
     function, out = engine.function(_SHARING, "turned", "pi"), empty(engine, (4,), "i32")
     function((4,), (1,), out, 4)
@@ -262,34 +262,34 @@ def test_without_a_compiler(tmp_path):
 def test_an_unknown_sanitizer_is_refused(monkeypatch):
     monkeypatch.setenv("TORCHLITE_CC_SANITIZE", "memory")
     with pytest.raises(ValueError, match="use one of address, undefined"):
-        build.sanitizer()
+        program_build.sanitizer()
 
 
 @compiled
 def test_building_in_advance(tmp_path, monkeypatch):
-    from torchlite_cc import prepare
+    from torchlite_cc import prebuild
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     x, told = np.ones((64, 64), np.float32), []
 
     def run():
-        noted = prepare.engine.device()
+        noted = prebuild.engine.device()
         kernels_of(noted)["neg"](noted.wrap(x))
         kernels_of(noted)["neg"](noted.wrap(x.T))
 
-    texts = prepare.programs_of(run)
+    texts = prebuild.record_programs(run)
     assert len(texts) == 2
-    build.prepared.cache_clear()
+    program_build.is_prebuilt.cache_clear()
     try:
-        assert not build.prepared()
-        assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
+        assert not program_build.is_prebuilt()
+        assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
         assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]  # and those of threads and convolutions
-        assert prepare.build_all(texts, lambda done, of: told.append((done, of))) == []
+        assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
         assert len(told) == 4
-        build.prepared.cache_clear()
-        assert build.prepared()
+        program_build.is_prebuilt.cache_clear()
+        assert program_build.is_prebuilt()
     finally:
-        build.prepared.cache_clear()
+        program_build.is_prebuilt.cache_clear()
     ready = Device(0, may_build=False)
     assert ready.sharing is not None
     assert ready.unwrap(kernels_of(ready)["neg"](ready.wrap(x)))[0, 0] == -1
@@ -310,7 +310,7 @@ KERNEL void found(IN(float, x), OUT(int, out), const int n) {
 
 @compiled
 def test_whether_any_element_is_set(engine):
-    from torchlite_device.machinery.array import empty
+    from torchlite_device.core.array import empty
 
     x = -np.ones((17, 16), np.float32)
     x[np.arange(16), np.arange(16)] = 1

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_channels
+from torchlite_cc import program_build, native_batch_norm
 from torchlite_cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 SHAPES = (2, 5, 4), (3, 7, 7, 7), (8, 33, 4, 4), (2, 3, 67, 61), (1, 2, 200, 301), (40, 6, 5, 5)
 
 
@@ -39,7 +39,7 @@ def _column(v, x):
 def test_train_and_backward(engine, numbers, shape, affine, offset):
     x, grad = numbers(*shape) + np.float32(offset), numbers(*shape)
     weight, bias = (numbers(shape[1]), numbers(shape[1])) if affine else (None, None)
-    out, mean, var = native_channels.batch_norm_train(engine, x, weight, bias, 1e-5)
+    out, mean, var = native_batch_norm.batch_norm_train(engine, x, weight, bias, 1e-5)
     wide, axes = x.astype("f8"), _over(x)
     np.testing.assert_allclose(mean, wide.mean(axes), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(var, wide.var(axes), rtol=1e-4)
@@ -50,7 +50,7 @@ def test_train_and_backward(engine, numbers, shape, affine, offset):
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4 * max(1, offset / 10))
 
     needs = True, affine, affine
-    of_x, of_weight, of_bias = native_channels.batch_norm_backward(engine, grad, x, weight, mean, var, 1e-5, needs)
+    of_x, of_weight, of_bias = native_batch_norm.batch_norm_backward(engine, grad, x, weight, mean, var, 1e-5, needs)
     g = grad.astype("f8")
     wanted = scale * rstd * (
         g - _column(g.mean(axes), x) - normalised * _column((g * normalised).mean(axes), x)
@@ -59,7 +59,7 @@ def test_train_and_backward(engine, numbers, shape, affine, offset):
     if affine:
         np.testing.assert_allclose(of_weight, (g * normalised).sum(axes), rtol=1e-3, atol=2e-2)
         np.testing.assert_allclose(of_bias, g.sum(axes), rtol=1e-4, atol=1e-3)
-    alone = native_channels.batch_norm_backward(engine, grad, x, weight, mean, var, 1e-5, (False, True, False))
+    alone = native_batch_norm.batch_norm_backward(engine, grad, x, weight, mean, var, 1e-5, (False, True, False))
     assert alone[0] is None and alone[2] is None and np.array_equal(alone[1], of_weight if affine else alone[1])
 
 
@@ -71,7 +71,7 @@ def test_eval(engine, numbers, shape, limits):
     with np.errstate(invalid="ignore"):
         scale = _column(weight, x) / np.sqrt(_column(var, x) + 1e-3)
         expected = np.clip((x - _column(mean, x)) * scale + _column(bias, x), *limits)
-    found = native_channels.batch_norm_eval(engine, x, weight, bias, mean, var, 1e-3, *limits)
+    found = native_batch_norm.batch_norm_eval(engine, x, weight, bias, mean, var, 1e-3, *limits)
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
 
 
@@ -80,18 +80,18 @@ def test_limits(engine, numbers, count):
     memory = numbers(count + 3)
     x, grad = memory[3:], numbers(count)  # where stores begin does not depend on what is read
     x[count // 2] = math.nan
-    found = native_channels.hardtanh(engine, x, -0.5, 0.5)
+    found = native_batch_norm.hardtanh(engine, x, -0.5, 0.5)
     np.testing.assert_array_equal(found, np.clip(x, np.float32(-0.5), np.float32(0.5)))
-    found = native_channels.hardtanh_backward(engine, grad, x, -0.5, 0.5)
+    found = native_batch_norm.hardtanh_backward(engine, grad, x, -0.5, 0.5)
     np.testing.assert_array_equal(found, np.where((x > -0.5) & (x < 0.5), grad, 0))
-    found = native_channels.relu_backward(engine, grad, x)
+    found = native_batch_norm.relu_backward(engine, grad, x)
     np.testing.assert_array_equal(found, np.where(x <= 0, 0, grad))
 
 
 def test_what_others_compute(engine, numbers):
     x, v = numbers(4, 6, 5, 5), numbers(6)
-    assert native_channels.batch_norm_train(engine, x.transpose(0, 1, 3, 2), v, v, 1e-5) is None
-    assert native_channels.batch_norm_train(engine, x.astype("f8"), v.astype("f8"), None, 1e-5) is None
-    assert native_channels.batch_norm_train(engine, x[:, :, 0, :2].copy(), v, v, 1e-5) is None
-    assert native_channels.hardtanh(engine, x, 1.0, -1.0) is None
-    assert native_channels.hardtanh_backward(engine, x[:1], x, -1.0, 1.0) is None
+    assert native_batch_norm.batch_norm_train(engine, x.transpose(0, 1, 3, 2), v, v, 1e-5) is None
+    assert native_batch_norm.batch_norm_train(engine, x.astype("f8"), v.astype("f8"), None, 1e-5) is None
+    assert native_batch_norm.batch_norm_train(engine, x[:, :, 0, :2].copy(), v, v, 1e-5) is None
+    assert native_batch_norm.hardtanh(engine, x, 1.0, -1.0) is None
+    assert native_batch_norm.hardtanh_backward(engine, x[:1], x, -1.0, 1.0) is None

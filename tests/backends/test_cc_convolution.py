@@ -5,10 +5,10 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_cc import build, convolution
-from torchlite_numpy import compiled, conv
+from torchlite_cc import program_build, convolution
+from torchlite_numpy import conv_native, conv
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +23,17 @@ def two_threads(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     monkeypatch.setattr(FLAGS, "mkldnn_enabled", False)
     # All shapes, however little of what is computed is used, and on two threads however small.
-    for name in ("_USED", "_LEAST", "_WORK", "_MOVED"):
+    for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
-    convolution._pays_kept.cache_clear()
+    convolution._is_faster_cached.cache_clear()
     yield
-    convolution._pays_kept.cache_clear()
+    convolution._is_faster_cached.cache_clear()
 
 
 def plan_of(batch, channels, filters, size, kernel, stride=1, padding=0, dilation=1, groups=1):
     n = len(size)
     pairs = [(v,) * n if isinstance(v, int) else v for v in (kernel, stride, padding, dilation)]
-    return conv._plan(batch, channels, filters, size, *pairs, groups)
+    return conv._conv_geometry(batch, channels, filters, size, *pairs, groups)
 
 
 PLANS = [
@@ -86,8 +86,8 @@ def passes(program, plan, seed=0):
     found = (
         program.forward(plan, x, weight, bias),
         program.forward(plan, x, weight, None),
-        program.spread(plan, g, weight, back),
-        program.spread(plan, g, weight, None),
+        program.conv_transpose(plan, g, weight, back),
+        program.conv_transpose(plan, g, weight, None),
         program.weight_gradient(plan, g, x),
     )
     return found, [a.astype(np.float64) for a in (x, weight, g, bias, back)]
@@ -97,10 +97,10 @@ def passes(program, plan, seed=0):
 def test_passes(program, plan):
     found, (x, weight, g, bias, back) = passes(program, plan)
     wanted = (
-        conv._correlate(x, weight, bias, plan),
-        conv._correlate(x, weight, None, plan),
-        conv._spread(g, weight, back, plan),
-        conv._spread(g, weight, None, plan),
+        conv._conv_forward(x, weight, bias, plan),
+        conv._conv_forward(x, weight, None, plan),
+        conv._conv_transpose(g, weight, back, plan),
+        conv._conv_transpose(g, weight, None, plan),
         conv._weight_gradient(g, x, weight.shape, plan),
     )
     for mine, want in zip(found, wanted, strict=True):
@@ -111,7 +111,7 @@ def test_passes(program, plan):
 @pytest.mark.parametrize("shape", [(3, 5, 7, 11), (2, 40, 1000), (1, 2, 16, 600), (700, 3, 8)])
 def test_bias_gradient(program, shape, monkeypatch):
     g = np.random.default_rng(1).standard_normal(shape, np.float32)
-    monkeypatch.setattr(convolution, "_LEAST", 1)
+    monkeypatch.setattr(convolution, "_MIN_MULS", 1)
     found = program.bias_gradient(g)
     np.testing.assert_allclose(found, g.sum((0, *range(2, g.ndim)), np.float64), rtol=1e-5, atol=1e-4)
     assert program.bias_gradient(g.astype(np.float64)) is None and program.bias_gradient(g[:, :, ::2]) is None
@@ -131,7 +131,7 @@ def test_threads_change_no_bit(program, plan, monkeypatch):
 
 @pytest.mark.parametrize("plan", PLANS[:6], ids=lambda p: f"{p.channels}-{p.filters}-{p.size}")
 def test_weights_swapped(program, plan, monkeypatch):
-    monkeypatch.setattr(convolution, "_SCATTERED", 0)
+    monkeypatch.setattr(convolution, "_MIN_WEIGHTS_TO_GATHER", 0)
     test_passes(program, plan)
 
 
@@ -147,8 +147,8 @@ FILTERED = [
 
 @pytest.fixture
 def filtering(monkeypatch):
-    monkeypatch.setattr(convolution, "_DEEP", 1)
-    monkeypatch.setattr(convolution, "_TILES", 1)
+    monkeypatch.setattr(convolution, "_WINOGRAD_MIN_CHANNELS", 1)
+    monkeypatch.setattr(convolution, "_WINOGRAD_MIN_TILES", 1)
 
 
 @pytest.mark.usefixtures("filtering")
@@ -181,7 +181,7 @@ def test_views_are_read_as_they_are(program):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 9, 8, 6), np.float32).transpose(0, 3, 1, 2)
     weight = rng.standard_normal((3, 3, 6, 5), np.float32).T
-    want = conv._correlate(x.astype("f8"), weight.astype("f8"), None, plan)
+    want = conv._conv_forward(x.astype("f8"), weight.astype("f8"), None, plan)
     np.testing.assert_allclose(program.forward(plan, x, weight, None), want, rtol=1e-4, atol=1e-5)
 
 
@@ -202,9 +202,9 @@ def test_backend_asks_the_engine(program, monkeypatch):
             asked.append("forward")
             return program.forward(*args)
 
-        def spread(self, *args):
-            asked.append("spread")
-            return program.spread(*args)
+        def conv_transpose(self, *args):
+            asked.append("conv_transpose")
+            return program.conv_transpose(*args)
 
         def weight_gradient(self, *args):
             asked.append("weight")
@@ -214,14 +214,14 @@ def test_backend_asks_the_engine(program, monkeypatch):
             asked.append("bias")
             return program.bias_gradient(*args)
 
-    monkeypatch.setattr(compiled, "_convolutions", Noted)
+    monkeypatch.setattr(conv_native, "_convolutions", Noted)
     x, weight = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     geometry = (1, 1), (1, 1), (1, 1), False, (0, 0), 1
     out = conv.convolution(x, weight, None, *geometry)
     conv._convolution_backward(out, x, weight, *geometry, (True, True, True))
-    assert asked == ["forward", "spread", "weight", "bias"]
+    assert asked == ["forward", "conv_transpose", "weight", "bias"]
 
 
 def test_nothing_is_built_unasked(monkeypatch):
-    monkeypatch.setattr(convolution, "TEXT", "// not built")
+    monkeypatch.setattr(convolution, "SOURCE", "// not built")
     assert convolution.convolutions(False) is None

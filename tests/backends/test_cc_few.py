@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_few
+from torchlite_cc import program_build, native_small_arrays
 from torchlite_cc.device import Device
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 FLOATS = "f4", "f8"
 
 
@@ -39,7 +39,7 @@ def test_layer_norm_of_few_rows(engine, numbers, dtype, columns, affine):
     x = numbers(2, 3, columns, dtype=dtype) * 3 + 100
     weight = numbers(columns, dtype=dtype) if affine in ("both", "weight") else None
     bias = numbers(columns, dtype=dtype) if affine in ("both", "bias") else None
-    out, mean, rstd = native_few._layer_norm(engine, x, weight, bias, 1, 1e-5)
+    out, mean, rstd = native_small_arrays._layer_norm(engine, x, weight, bias, 1, 1e-5)
     wide = x.astype("f8")
     centre, factor = wide.mean(-1, keepdims=True), 1 / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
     expected = (wide - centre) * factor * (1 if weight is None else weight) + (0 if bias is None else bias)
@@ -53,33 +53,33 @@ def test_layer_norm_of_few_rows(engine, numbers, dtype, columns, affine):
 
 def test_layer_norm_over_several_dimensions_and_what_it_leaves(engine, numbers):
     x = numbers(4, 5, 6)
-    out, mean, _ = native_few._layer_norm(engine, x, None, None, 2, 0.0)
+    out, mean, _ = native_small_arrays._layer_norm(engine, x, None, None, 2, 0.0)
     wide = x.reshape(4, 30).astype("f8")
     expected = (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
     np.testing.assert_allclose(out.reshape(4, 30), expected, rtol=1e-5, atol=1e-5)
     assert mean.shape == (4, 1, 1)
     x[2, 1, 1] = np.nan
-    out = native_few._layer_norm(engine, x, None, None, 2, 0.0)[0]
+    out = native_small_arrays._layer_norm(engine, x, None, None, 2, 0.0)[0]
     assert np.isnan(out[2]).all() and np.isfinite(out[:2]).all()
     for given in (x.swapaxes(0, 1), x[:0], x.astype("f2"), np.ones((4, 5, 6), "i4")):
-        assert native_few._layer_norm(engine, given, None, None, 1, 0.0) is None
-    assert native_few._layer_norm(engine, x, numbers(12)[::2], None, 1, 0.0) is None
-    assert native_few._layer_norm(engine, x, None, numbers(6, dtype="f8"), 1, 0.0) is None
+        assert native_small_arrays._layer_norm(engine, given, None, None, 1, 0.0) is None
+    assert native_small_arrays._layer_norm(engine, x, numbers(12)[::2], None, 1, 0.0) is None
+    assert native_small_arrays._layer_norm(engine, x, None, numbers(6, dtype="f8"), 1, 0.0) is None
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 1000])
 def test_gelu_of_few_numbers(engine, numbers, count):
     x = numbers(count) * 4
     expected = [v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x.astype("f8")]
-    np.testing.assert_allclose(native_few.gelu(engine, x), expected, rtol=2e-6, atol=3e-7)
+    np.testing.assert_allclose(native_small_arrays.gelu(engine, x), expected, rtol=2e-6, atol=3e-7)
 
 
 def test_gelu_of_what_is_not_finite_and_what_it_leaves(engine):
     x = np.array([np.nan, np.inf, 200, -200, 1e30, -0.0], "f4")
-    np.testing.assert_array_equal(native_few.gelu(engine, x), np.array([np.nan, np.inf, 200, -0.0, 1e30, -0.0], "f4"))
+    np.testing.assert_array_equal(native_small_arrays.gelu(engine, x), np.array([np.nan, np.inf, 200, -0.0, 1e30, -0.0], "f4"))
     for given in (x[::2], x[:0], x.astype("f8")):
-        assert native_few.gelu(engine, given) is None
-    assert native_few.gelu(engine, x, approximate="tanh") is None
+        assert native_small_arrays.gelu(engine, given) is None
+    assert native_small_arrays.gelu(engine, x, approximate="tanh") is None
 
 
 def _attention(query, key, value, causal, scale):
@@ -98,7 +98,7 @@ def _attention(query, key, value, causal, scale):
 def test_attention_of_few_queries(engine, numbers, dtype, causal, rows, columns, width, features):
     query = numbers(2, rows, 3, width, dtype=dtype).swapaxes(1, 2)
     key, value = numbers(2, 3, columns, width, dtype=dtype), numbers(2, columns, 3, features, dtype=dtype)
-    out, lse = native_few._sdpa(engine, query, key, value.swapaxes(1, 2), None, causal, 0.3)
+    out, lse = native_small_arrays._sdpa(engine, query, key, value.swapaxes(1, 2), None, causal, 0.3)
     expected, logs = _attention(query, key, value.swapaxes(1, 2), causal, 0.3)
     np.testing.assert_allclose(out, expected, **_near(dtype))
     np.testing.assert_allclose(lse, logs, **_near(dtype))
@@ -107,25 +107,25 @@ def test_attention_of_few_queries(engine, numbers, dtype, causal, rows, columns,
 
 def test_attention_of_what_is_far_apart_or_not_finite(engine, numbers):
     query, key, value = numbers(1, 1, 1, 8) * 100, numbers(1, 1, 30, 8) * 100, numbers(1, 1, 30, 8)
-    out, _ = native_few._sdpa(engine, query, key, value, None, False, 1.0)
+    out, _ = native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)
     np.testing.assert_allclose(out, _attention(query, key, value, False, 1.0)[0], rtol=1e-5, atol=1e-5)
     query[...], key[...] = 1, -np.inf
-    out, lse = native_few._sdpa(engine, query, key, value, None, False, 1.0)
+    out, lse = native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)
     assert (out == 0).all() and (lse == 0).all()
     key[0, 0, 3] = np.nan
-    assert np.isnan(native_few._sdpa(engine, query, key, value, None, False, 1.0)[0]).all()
+    assert np.isnan(native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)[0]).all()
 
 
 def test_what_attention_leaves_to_numpy(engine, numbers):
     query, key = numbers(2, 3, 1, 8), numbers(2, 3, 5, 8)
     many = numbers(2, 3, 9, 8)
-    assert native_few._sdpa(engine, many, many, many, None, False, 1.0) is None
-    assert native_few._sdpa(engine, query, key, key, np.zeros((1, 5), "f4"), False, 1.0) is None
-    assert native_few._sdpa(engine, query, key[:1], key[:1], None, False, 1.0) is None
-    assert native_few._sdpa(engine, query, key[:, :, :0], key[:, :, :0], None, False, 1.0) is None
-    assert native_few._sdpa(engine, query[0], key[0], key[0], None, False, 1.0) is None
-    assert native_few._sdpa(engine, query, key.astype("f8"), key, None, False, 1.0) is None
-    assert native_few._sdpa(engine, query, numbers(2, 3, 5, 16)[..., ::2], key, None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, many, many, many, None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query, key, key, np.zeros((1, 5), "f4"), False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query, key[:1], key[:1], None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query, key[:, :, :0], key[:, :, :0], None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query[0], key[0], key[0], None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query, key.astype("f8"), key, None, False, 1.0) is None
+    assert native_small_arrays._sdpa(engine, query, numbers(2, 3, 5, 16)[..., ::2], key, None, False, 1.0) is None
 
 
 def test_the_engine_serves_arrays_of_any_size():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_blas, native_gemm
+from torchlite_cc import program_build, native_parallel_gemm, native_gemm
 from torchlite_cc.device import Device
 
 pytestmark = [
-    pytest.mark.skipif(bool(build.why_not()), reason=build.why_not()),
-    pytest.mark.skipif(not native_gemm.wide_vectors(), reason="no vectors of 512 bits: products are BLAS's"),
+    pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not()),
+    pytest.mark.skipif(not native_gemm.has_avx512(), reason="no vectors of 512 bits: products are BLAS's"),
 ]
 
 
@@ -26,7 +26,7 @@ def _ways(x):
 
 def _multiplied(engine, a, b, bias=None):
     out = np.full((a.shape[0], b.shape[1]), np.nan, "f4")
-    assert native_gemm.product(engine, a, b, out, bias)
+    assert native_gemm.gemm(engine, a, b, out, bias)
     return out
 
 
@@ -50,7 +50,7 @@ def test_how_it_is_cut_changes_nothing(engine, monkeypatch):
     rng = np.random.default_rng(8)
     a, b = rng.standard_normal((530, 300)).astype("f4"), rng.standard_normal((300, 610)).astype("f4")
     whole = _multiplied(engine, a, b)
-    for name, value in (("_CELLS", 200), ("_TALL", 64), ("_TILES", 2), ("_CELLS", 1), ("_SHARED", 1 << 60)):
+    for name, value in (("_CELLS", 200), ("_TALL", 64), ("_TILES", 2), ("_CELLS", 1), ("_MIN_MULS_PER_THREAD", 1 << 60)):
         monkeypatch.setattr(native_gemm, name, value)
         assert (_multiplied(engine, a, b) == whole).all()
     assert (_multiplied(engine, a[96:200], b[:, 100:208]) == whole[96:200, 100:208]).all()
@@ -68,14 +68,14 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(engine):
 def test_what_is_left_to_others(engine):
     a, b = np.ones((64, 64), "f4"), np.ones((64, 64), "f4")
     out = np.zeros((64, 64), "f4")
-    assert not native_gemm.product(engine, a[:15], b, out[:15], None)
-    assert not native_gemm.product(engine, a, b[:, :47], np.zeros((64, 47), "f4"), None)
-    assert not native_gemm.product(engine, a.astype("f8"), b, out, None)
-    assert not native_gemm.product(engine, np.ones((64, 128), "f4")[:, ::2], b, out, None)
-    assert not native_gemm.product(engine, a[::-1], b, out, None)
-    assert not native_gemm.product(engine, a, b, np.zeros((64, 65), "f4")[:, 1:], None)
-    assert not native_gemm.product(engine, a, b[:, :49], np.zeros((64, 49), "f4"), None)
+    assert not native_gemm.gemm(engine, a[:15], b, out[:15], None)
+    assert not native_gemm.gemm(engine, a, b[:, :47], np.zeros((64, 47), "f4"), None)
+    assert not native_gemm.gemm(engine, a.astype("f8"), b, out, None)
+    assert not native_gemm.gemm(engine, np.ones((64, 128), "f4")[:, ::2], b, out, None)
+    assert not native_gemm.gemm(engine, a[::-1], b, out, None)
+    assert not native_gemm.gemm(engine, a, b, np.zeros((64, 65), "f4")[:, 1:], None)
+    assert not native_gemm.gemm(engine, a, b[:, :49], np.zeros((64, 49), "f4"), None)
     assert not out.any()
     # A matrix times its own transpose is BLAS's, which computes half of it; its square is not.
-    assert not native_blas.product(engine, a, a.T, out, None, True, 4)
-    assert native_blas.product(engine, a, a, out, None, True, 4) and (out == 64).all()
+    assert not native_parallel_gemm.parallel_gemm(engine, a, a.T, out, None, True, 4)
+    assert native_parallel_gemm.parallel_gemm(engine, a, a, out, None, True, 4) and (out == 64).all()

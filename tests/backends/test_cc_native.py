@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from torchlite_cc import (
-    build,
-    native_blas,
+    program_build,
+    native_parallel_gemm,
     native_lstm,
     native_optim,
-    native_order,
-    native_picking,
-    native_random,
-    native_sums,
+    native_topk,
+    native_gather,
+    native_mt19937,
+    native_sum,
 )
 from torchlite_cc.device import Device
-from torchlite_device.machinery.device import NotBuiltError
+from torchlite_device.core.device import NotBuiltError
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 DTYPES = "?", "u1", "i2", "f2", "i4", "f4", "i8", "f8"
 
 
@@ -41,12 +41,12 @@ def _places(*shape, below):
 
 def test_what_is_not_built_keeps_no_array(numbers, monkeypatch):
     engine = Device(may_build=False)
-    monkeypatch.setattr(build, "load", refused := Refused())
+    monkeypatch.setattr(program_build, "load", refused := Refused())
     x = numbers(3, 4)
     gone = weakref.ref(x)
     for _ in range(2):
         with pytest.raises(NotBuiltError, match="not there"):
-            native_picking.gather(engine, x, 1, _places(3, 4, below=4))
+            native_gather.gather(engine, x, 1, _places(3, 4, below=4))
     del x
     assert gone() is None and refused.calls == 1
 
@@ -69,7 +69,7 @@ def test_gather(engine, numbers, dtype, dim):
     shape = [*x.shape]
     shape[dim] = 5
     index = _places(*shape, below=x.shape[dim])
-    out = native_picking.gather(engine, x, dim, index)
+    out = native_gather.gather(engine, x, dim, index)
     assert out.dtype == x.dtype and (out == np.take_along_axis(x, index, dim)).all()
 
 
@@ -78,9 +78,9 @@ def test_gather_asks_ahead_within_its_rows(engine, numbers, picked):
     """What is read later is asked for rows before, or within long rows: any number of rows may be left then."""
     for rows in (1, 2, 50, 130):
         x, index = numbers(rows, 33), _places(rows, picked, below=33)
-        assert (native_picking.gather(engine, x, 1, index) == np.take_along_axis(x, index, 1)).all()
+        assert (native_gather.gather(engine, x, 1, index) == np.take_along_axis(x, index, 1)).all()
     index[-1, -1] = 33
-    assert native_picking.gather(engine, x, 1, index) is None
+    assert native_gather.gather(engine, x, 1, index) is None
 
 
 @pytest.mark.parametrize("bad", [-1, 9, 1 << 40])
@@ -88,11 +88,11 @@ def test_gather_asks_ahead_within_its_rows(engine, numbers, picked):
 def test_bad_places_are_refused(engine, numbers, bad, dim):
     x, index = numbers(9, 9), _places(9, 9, below=9)
     index[4, 5] = bad
-    assert native_picking.gather(engine, x, dim, index) is None
-    assert native_picking.index_select(engine, x, dim, index[4]) is None
-    assert native_picking.embedding(engine, x, index) is None
+    assert native_gather.gather(engine, x, dim, index) is None
+    assert native_gather.index_select(engine, x, dim, index[4]) is None
+    assert native_gather.embedding(engine, x, index) is None
     if bad < 1 << 31:
-        assert native_picking.index_select(engine, x, dim, index[4].astype("i4")) is None
+        assert native_gather.index_select(engine, x, dim, index[4].astype("i4")) is None
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "c8", "c16"])
@@ -101,11 +101,11 @@ def test_rows_by_index(engine, numbers, dtype, kind):
     x = numbers(6, 10, 3, dtype=dtype)
     for dim in (0, 1, 2, -1):
         index = _places(17, below=x.shape[dim]).astype(kind)
-        out = native_picking.index_select(engine, x, dim, index)
+        out = native_gather.index_select(engine, x, dim, index)
         assert out.dtype == x.dtype and (out == np.take(x, index, dim)).all()
     for width in (5, 127, 128, 1000, 2500):
         table, index = numbers(40, width, dtype=dtype), _places(3, 50, below=40).astype(kind)
-        assert (native_picking.embedding(engine, table, index) == table[index]).all()
+        assert (native_gather.embedding(engine, table, index) == table[index]).all()
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -118,15 +118,15 @@ def test_gradients_of_embeddings(engine, numbers, dtype, kind, rows):
         np.add.at(expected, index, grad)
         if padding == 0:
             expected[0] = 0
-        out = native_picking._embedding_backward(engine, grad, index, rows, padding, False)
+        out = native_gather._embedding_backward(engine, grad, index, rows, padding, False)
         np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-3 if dtype == "f4" else 1e-11)
     for bad in (-1, rows):
         wrong = index.copy()
         wrong[3, 2] = bad
-        assert native_picking._embedding_backward(engine, grad, wrong, rows, -1, False) is None
-    assert native_picking._embedding_backward(engine, grad, index, rows, -1, True) is None
-    assert native_picking._embedding_backward(engine, grad[..., :3].copy(), index, rows, -1, False) is None
-    assert native_picking._embedding_backward(engine, grad, index[:0], rows, -1, False) is None
+        assert native_gather._embedding_backward(engine, grad, wrong, rows, -1, False) is None
+    assert native_gather._embedding_backward(engine, grad, index, rows, -1, True) is None
+    assert native_gather._embedding_backward(engine, grad[..., :3].copy(), index, rows, -1, False) is None
+    assert native_gather._embedding_backward(engine, grad, index[:0], rows, -1, False) is None
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -137,43 +137,43 @@ def test_rows_are_added_by_index(engine, numbers, dtype, kind, shape):
     source = numbers(400, *shape[1:], dtype=dtype)
     expected, before = x.astype("f8"), x.copy()
     np.add.at(expected, index, source)
-    out = native_picking.index_add(engine, x, -x.ndim, index, source)
+    out = native_gather.index_add(engine, x, -x.ndim, index, source)
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-3 if dtype == "f4" else 1e-11)
     assert (x == before).all()
     for bad in (-1, shape[0]):
         wrong = index.copy()
         wrong[3] = bad
-        assert native_picking.index_add(engine, x, 0, wrong, source) is None
-    assert native_picking.index_add(engine, x, 0, index, source, alpha=2) is None
-    assert native_picking.index_add(engine, x, 0, index, source[:, :1]) is None
-    assert native_picking.index_add(engine, x, 1, index, source) is None
-    assert native_picking.index_add(engine, x, 0, index[::2], source[::2]) is None
-    assert native_picking.index_add(engine, x.astype("i4"), 0, index, source) is None
+        assert native_gather.index_add(engine, x, 0, wrong, source) is None
+    assert native_gather.index_add(engine, x, 0, index, source, alpha=2) is None
+    assert native_gather.index_add(engine, x, 0, index, source[:, :1]) is None
+    assert native_gather.index_add(engine, x, 1, index, source) is None
+    assert native_gather.index_add(engine, x, 0, index[::2], source[::2]) is None
+    assert native_gather.index_add(engine, x.astype("i4"), 0, index, source) is None
 
 
 def test_what_picking_leaves_to_others(engine, numbers):
     x, index = numbers(8, 8), _places(8, 8, below=8)
-    assert native_picking.gather(engine, x.T, 0, index) is None
-    assert native_picking.gather(engine, x, 0, index.astype("i4")) is None
-    assert native_picking.gather(engine, x, 2, index) is None
-    assert native_picking.gather(engine, x, 1, index[:4]) is None
-    assert native_picking.gather(engine, x[:0], 1, index[:0]) is None
-    assert native_picking.index_select(engine, x, 0, index) is None
-    assert native_picking.index_select(engine, x, 0, index[0, ::2]) is None
-    assert native_picking.embedding(engine, x[0], index) is None
+    assert native_gather.gather(engine, x.T, 0, index) is None
+    assert native_gather.gather(engine, x, 0, index.astype("i4")) is None
+    assert native_gather.gather(engine, x, 2, index) is None
+    assert native_gather.gather(engine, x, 1, index[:4]) is None
+    assert native_gather.gather(engine, x[:0], 1, index[:0]) is None
+    assert native_gather.index_select(engine, x, 0, index) is None
+    assert native_gather.index_select(engine, x, 0, index[0, ::2]) is None
+    assert native_gather.embedding(engine, x[0], index) is None
 
 
 @pytest.mark.parametrize("dtype", ["c16", *DTYPES])
 @pytest.mark.parametrize("cached", [0, 1 << 25])
 def test_cat(engine, numbers, monkeypatch, dtype, cached):
     monkeypatch.setattr(Device, "cached", cached)
-    monkeypatch.setattr(native_picking, "_PIECE", 100)
+    monkeypatch.setattr(native_gather, "_CHUNK", 100)
     x = numbers(5, 7, 9, dtype=dtype)
     for dim in (0, 1, 2, -2):
         for given in ([x, x + x], [x], [x[:, :0, :].copy(), x] if dim in (1, -2) else [x, np.empty(0, dtype)], [x] * 5):
-            out = native_picking.cat(engine, given, dim)
+            out = native_gather.cat(engine, given, dim)
             assert (out == np.concatenate([a for a in given if a.ndim > 1], dim)).all()
-    out = native_picking.cat(engine, [x[:, :3].copy(), x, x[:, 1:3].copy()], 1)
+    out = native_gather.cat(engine, [x[:, :3].copy(), x, x[:, 1:3].copy()], 1)
     assert (out == np.concatenate([x[:, :3], x, x[:, 1:3]], 1)).all()
 
 
@@ -181,7 +181,7 @@ def test_what_cat_leaves_to_others(engine, numbers):
     x = numbers(4, 6)
     for given, dim in (([x, x.T], 0), ([x, x[:, :5].copy()], 0), ([x, x.astype("f8")], 0), ([x, x[0]], 0), ([x], 2),
                        ([np.empty(0, "f4")], 0), ([x[:, ::2], x[:, ::2]], 0), ([x], None)):  # fmt: skip
-        assert native_picking.cat(engine, given, dim) is None
+        assert native_gather.cat(engine, given, dim) is None
 
 
 # --- sums ---------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_sums_and_means(engine, numbers, dtype, shape):
         if dim.__class__ is tuple and (len(shape) < 2 or len(dim) > len(shape)):
             continue
         for keepdim in (False, True):
-            for op, plain in ((native_sums.sum, np.sum), (native_sums.mean, np.mean)):
+            for op, plain in ((native_sum.sum, np.sum), (native_sum.mean, np.mean)):
                 out = op(engine, x, dim, keepdim)
                 if out is None:
                     continue
@@ -212,10 +212,10 @@ def test_sums_of_turned_arrays(engine, numbers):
     x = numbers(50, 60, 40)
     for turned in (x.transpose(0, 2, 1), x.transpose(2, 0, 1)):
         for dim in (0, 1, 2, (0, 1), (1, 2)):
-            out = native_sums.sum(engine, turned, dim)
+            out = native_sum.sum(engine, turned, dim)
             if out is not None:
                 np.testing.assert_allclose(out, turned.astype("f8").sum(dim), rtol=1e-4, atol=1e-3)
-    assert native_sums.sum(engine, x[0].T, 0) is not None
+    assert native_sum.sum(engine, x[0].T, 0) is not None
 
 
 def test_sums_keep_what_is_no_number(engine):
@@ -223,7 +223,7 @@ def test_sums_keep_what_is_no_number(engine):
     x[3, 7], x[5, 9], x[5, 10] = np.nan, np.inf, -np.inf
     with np.errstate(invalid="ignore"):
         for dim in (0, 1, None):
-            np.testing.assert_array_equal(native_sums.sum(engine, x, dim), x.sum(dim))
+            np.testing.assert_array_equal(native_sum.sum(engine, x, dim), x.sum(dim))
 
 
 def test_sums_are_the_same_for_any_threads(engine, numbers):
@@ -235,7 +235,7 @@ def test_sums_are_the_same_for_any_threads(engine, numbers):
         found = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append([a.tobytes() for a in (native_sums.sum(engine, x, 1), native_sums.sum(engine, y, 0))])
+            found.append([a.tobytes() for a in (native_sum.sum(engine, x, 1), native_sum.sum(engine, y, 0))])
         assert found[0] == found[1] == found[2]
     finally:
         torch.set_num_threads(before)
@@ -243,12 +243,12 @@ def test_sums_are_the_same_for_any_threads(engine, numbers):
 
 def test_what_sums_leave_to_others(engine, numbers):
     x = numbers(40, 50, 60)
-    assert native_sums.sum(engine, x, (0, 2)) is None  # not neighbours
-    assert native_sums.sum(engine, x.astype("i4"), 0) is None
-    assert native_sums.sum(engine, x[:, ::2], 0) is None
-    assert native_sums.sum(engine, x, 3) is None and native_sums.sum(engine, x, (1, 1)) is None
-    assert native_sums.sum(engine, x[:0], 0) is None
-    assert native_sums.sum(engine, x[0, 0, :1].reshape(()), 0) is None
+    assert native_sum.sum(engine, x, (0, 2)) is None  # not neighbours
+    assert native_sum.sum(engine, x.astype("i4"), 0) is None
+    assert native_sum.sum(engine, x[:, ::2], 0) is None
+    assert native_sum.sum(engine, x, 3) is None and native_sum.sum(engine, x, (1, 1)) is None
+    assert native_sum.sum(engine, x[:0], 0) is None
+    assert native_sum.sum(engine, x[0, 0, :1].reshape(()), 0) is None
 
 
 # --- order --------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def test_topk(engine, dtype, largest, length):
     x[0, 1], x[1, :] = np.nan, np.nan
     x[2, 3], x[2, 4], x[3, :4] = np.inf, -np.inf, (0.0, -0.0, 1e-40, -1e-40)
     for k in (1, 2, min(128, length // 4)):
-        values, places = native_order.topk(engine, x, k, -1, largest)
+        values, places = native_topk.topk(engine, x, k, -1, largest)
         order = np.where(np.isnan(x), np.inf, x).astype("f8")
         keys = [np.lexsort((np.arange(length), *((-r, ~n) if largest else (r, n)))) for r, n in zip(order, np.isnan(x))]
         expected = np.array(keys)[:, :k]
@@ -281,7 +281,7 @@ def test_what_topk_leaves_to_others(engine, numbers):
         (x[:, :8].copy(), 3, 1),
         (x.astype("i4"), 3, 1),
     ):
-        assert native_order.topk(engine, given, k, dim) is None
+        assert native_topk.topk(engine, given, k, dim) is None
 
 
 # --- products -----------------------------------------------------------------------------------------
@@ -290,16 +290,16 @@ def test_what_topk_leaves_to_others(engine, numbers):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("biased", [False, True])
 def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
-    from torchlite_numpy import products
-    from torchlite_numpy.blas import product_address
+    from torchlite_numpy import deterministic_gemm
+    from torchlite_numpy.blas import gemm_address
 
-    if product_address(np.dtype(dtype)) is None:
+    if gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
     taken = []
-    monkeypatch.setattr(native_blas, "_WIDE", False)
+    monkeypatch.setattr(native_parallel_gemm, "_HAS_AVX512", False)
 
     def through(*of):
-        taken.append(native_blas.product(engine, *of))
+        taken.append(native_parallel_gemm.parallel_gemm(engine, *of))
         return taken[-1]
 
     for rows, depth, columns in ((300, 310, 320), (700, 200, 150), (130, 250, 900)):
@@ -307,14 +307,14 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
         a, b = numbers(rows, depth, dtype=dtype), numbers(depth, columns, dtype=dtype)
         for left in (a, a.T.copy().T, np.pad(a, 3)[3:-3, 3:-3]):
             for right in (b, b.T.copy().T):
-                monkeypatch.setattr(products.engine, "parts", None)
-                expected = products.product(left, right, bias)
-                monkeypatch.setattr(products.engine, "parts", through)
-                assert (products.product(left, right, bias) == expected).all()
+                monkeypatch.setattr(deterministic_gemm.native_gemm, "parts", None)
+                expected = deterministic_gemm.matmul_bias(left, right, bias)
+                monkeypatch.setattr(deterministic_gemm.native_gemm, "parts", through)
+                assert (deterministic_gemm.matmul_bias(left, right, bias) == expected).all()
     assert all(taken) and len(taken) == 18
-    monkeypatch.setattr(products.engine, "parts", through)
+    monkeypatch.setattr(deterministic_gemm.native_gemm, "parts", through)
     square = numbers(400, 300, dtype=dtype)
-    products.product(square, square.T)  # which BLAS knows to be symmetric
+    deterministic_gemm.matmul_bias(square, square.T)  # which BLAS knows to be symmetric
     assert len(taken) == 19 and not taken[-1]
 
 
@@ -326,9 +326,9 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
 @pytest.mark.parametrize("sizes", [(5, 3, 7, 11), (21, 32, 16, 64), (1, 1, 1, 1), (4, 70, 8, 9)])
 def test_lstm_layers(engine, numbers, dtype, near, reverse, sizes):
     from torchlite_numpy import lstm
-    from torchlite_numpy.blas import product_address
+    from torchlite_numpy.blas import gemm_address
 
-    if product_address(np.dtype(dtype)) is None:
+    if gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
     steps, batch, features, hidden = sizes
 
@@ -366,7 +366,7 @@ def test_what_lstms_leave_to_others(engine, numbers):
 
 def test_errors_are_numpys(engine):
     """What a kernel cannot take, or refuses, goes to the kernel below it."""
-    from torchlite_cc.native import kernels_over
+    from torchlite_cc.native_kernel import override_kernels
 
     class Served:
         def device(self):
@@ -375,7 +375,7 @@ def test_errors_are_numpys(engine):
     def plain(*arguments, **options):
         return "plain"
 
-    found = kernels_over(Served(), dict.fromkeys(("gather", "sum", "cat"), plain))
+    found = override_kernels(Served(), dict.fromkeys(("gather", "sum", "cat"), plain))
     assert sorted(found) == ["cat", "gather", "sum"]
     x = np.ones((4, 4), np.float32)
     assert found["sum"](x, "no dimension") == "plain" and found["cat"]([x, None]) == "plain"
@@ -384,7 +384,7 @@ def test_errors_are_numpys(engine):
 
 
 def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatch):
-    from torchlite_cc.native import kernels_over
+    from torchlite_cc.native_kernel import override_kernels
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
     device = Device(0, may_build=False)
@@ -393,7 +393,7 @@ def test_a_program_that_is_not_built_leaves_its_op_to_numpy(tmp_path, monkeypatc
         def device(self):
             return device
 
-    found = kernels_over(Served(), {"sum": np.sum})
+    found = override_kernels(Served(), {"sum": np.sum})
     assert found["sum"](np.ones((4, 40), np.float32), 1).tolist() == [40.0] * 4
     assert not list(tmp_path.rglob("*.so"))
 
@@ -448,13 +448,13 @@ def test_what_optimizers_leave_to_others(engine, numbers):
 
 def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
     """The gradient of a loss is a number; what costs are the scores."""
-    from torchlite_engines import bridge, table
+    from torchlite_engines import ndarray_bridge, kernel_support
 
     asked = []
-    monkeypatch.setattr(bridge, "serve", lambda device, name, args, options: asked.append(name))
+    monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda device, name, args, options: asked.append(name))
 
     class Served:
-        name, least, products = "cc", dict.fromkeys(table.COSTS, 100), None
+        name, least, products = "cc", dict.fromkeys(kernel_support.COSTS, 100), None
 
         def device(self):
             return engine
@@ -462,7 +462,7 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
         def own(self, plain):
             return {}
 
-    found = table.kernels_over({"_cross_entropy_backward": lambda *given: None}, Served())
+    found = kernel_support.engine_kernels({"_cross_entropy_backward": lambda *given: None}, Served())
     for rows in (5, 20):
         scores, target = np.ones((rows, 10), "f4"), np.zeros(rows, "i8")
         found["_cross_entropy_backward"](np.ones((), "f4"), scores, target, None, scores[:, 0], -100, "mean")
@@ -479,13 +479,13 @@ def test_words_are_the_twisters(engine, monkeypatch, before):
     filled = []
 
     def fill(state, out):
-        filled.append(native_random.words(engine, state, out))
+        filled.append(native_mt19937.fill_words(engine, state, out))
         return filled[-1]
 
-    monkeypatch.setattr(mt19937.compiled, "fill", None)
+    monkeypatch.setattr(mt19937.native, "fill", None)
     plain, mine = mt19937.Engine(9), mt19937.Engine(9)
     expected = [plain.words(n) for n in (before, 20000, 3, 10000, 5)]
-    monkeypatch.setattr(mt19937.compiled, "fill", fill)
+    monkeypatch.setattr(mt19937.native, "fill", fill)
     for words in expected:
         assert (mine.words(words.size) == words).all()
     assert (mine.get_state() == plain.get_state()).all() and filled == [True, True]
@@ -498,5 +498,5 @@ def test_a_twister_with_unread_words_is_refused(engine):
     twister = np.random.MT19937(3)
     twister.random_raw(5)
     out, state = np.zeros(624, "u4"), twister.state["state"]["key"].copy()
-    assert not native_random.words(engine, twister.ctypes.state_address, out)
+    assert not native_mt19937.fill_words(engine, twister.ctypes.state_address, out)
     assert not out.any() and (twister.state["state"]["key"] == state).all()

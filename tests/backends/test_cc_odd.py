@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_cc import build, convolution, native, native_blas, native_few, native_gemm, native_vectors
+from torchlite_cc import program_build, convolution, native_kernel, native_parallel_gemm, native_small_arrays, native_gemm, native_gemv
 from torchlite_cc.device import Device
-from torchlite_engines import choice
-from torchlite_numpy import NumpyBackend, blocks, conv
+from torchlite_engines import engine_selection
+from torchlite_numpy import NumpyBackend, cache_blocking, conv
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
 FLOATS = "f4", "f8"
 LENGTHS = 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 49, 63, 65, 100, 129, 257
@@ -29,7 +29,7 @@ def engine():
 def plain():
     """NumPy's kernels, by op."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "choose", lambda: choice.Choice(None, {}))
+        patch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(None, {}))
         backend = NumpyBackend()
         yield {**backend.kernels(0), **backend.own_large_kernels(0)}
 
@@ -227,7 +227,7 @@ def _sampled_mm(draw):
     return rows, columns, draw.floats(len(starts) - 1, width), draw.floats(height, width)
 
 
-def _rows_in_order(draw):
+def _stable_argsort_rows(draw):
     size = draw.size(1)
     return draw.laid(draw.rng.integers(0, size, draw.size())), size
 
@@ -244,7 +244,7 @@ DRAWN = {
     "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,
-    "_rows_in_order": _rows_in_order, "add": _pair, "sub": _pair, "mul": _pair,
+    "_stable_argsort_rows": _stable_argsort_rows, "add": _pair, "sub": _pair, "mul": _pair,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.
 _ELSEWHERE = {"_lstm_layer", "_lstm_layer_backward", "_fused_adam", "_fused_sgd"}
@@ -269,9 +269,9 @@ def _same(found, expected):
 
 
 def _kernels():
-    found = dict(native_few.kernels)
-    for name in native._MODULES:
-        found.update(native.importlib.import_module(f"torchlite_cc.{name}").kernels)
+    found = dict(native_small_arrays.kernels)
+    for name in native_kernel._MODULES:
+        found.update(native_kernel.importlib.import_module(f"torchlite_cc.{name}").kernels)
     return found
 
 
@@ -302,12 +302,12 @@ def test_odd_products(engine):
         a, b = draw.floats(rows, depth), draw.floats(depth, columns)
         bias = np.ascontiguousarray(draw.floats(columns)) if draw.chance() else None
         expected = a @ b if bias is None else a @ b + bias
-        for product in (native_blas.product, native_gemm.product):
-            out, cut = np.empty((rows, columns), a.dtype), (draw.chance(), 2) if product is native_blas.product else ()
+        for product in (native_parallel_gemm.parallel_gemm, native_gemm.gemm):
+            out, cut = np.empty((rows, columns), a.dtype), (draw.chance(), 2) if product is native_parallel_gemm.parallel_gemm else ()
             if product(engine, a, b, out, bias, *cut):
                 served += 1
                 _same(out, expected)
-        found = native_vectors.row_times(engine, a[:1], b, bias)
+        found = native_gemv.gemv(engine, a[:1], b, bias)
         if found is not None:
             served += 1
             _same(found, expected[:1])
@@ -315,18 +315,18 @@ def test_odd_products(engine):
 
 
 def _scratch(_, shape, dtype):
-    return blocks._aligned(math.prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
+    return cache_blocking._aligned_bytes(math.prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
 
 
 @pytest.fixture
 def program(monkeypatch):
     """Convolutions of any shape, with scratch memory that is as long as what was asked for."""
-    for name in ("_USED", "_LEAST", "_WORK", "_MOVED"):
+    for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
-    monkeypatch.setattr(convolution, "buffer", _scratch)
-    convolution._pays_kept.cache_clear()
+    monkeypatch.setattr(convolution, "scratch_buffer", _scratch)
+    convolution._is_faster_cached.cache_clear()
     yield convolution.convolutions(True)
-    convolution._pays_kept.cache_clear()
+    convolution._is_faster_cached.cache_clear()
 
 
 def _plan(draw):
@@ -340,7 +340,7 @@ def _plan(draw):
     size = tuple(int(draw.one_of((1, 4, 5, 6, 7, 8, 9, 12, 16, 17, 30, 32, 33, 38))) for _ in range(n))
     if any(s + 2 * p < d * (k - 1) + 1 for s, p, d, k in zip(size, padding, dilation, kernel, strict=True)):
         return _plan(draw)
-    return conv._plan(
+    return conv._conv_geometry(
         int(draw.one_of((1, 2, 3, 8))), channels, filters, size, kernel, stride, padding, dilation, groups
     )
 
@@ -348,14 +348,14 @@ def _plan(draw):
 @pytest.mark.parametrize("filtering", [False, True])
 def test_odd_convolutions(program, monkeypatch, filtering):
     if filtering:
-        monkeypatch.setattr(convolution, "_DEEP", 1)
-        monkeypatch.setattr(convolution, "_TILES", 1)
+        monkeypatch.setattr(convolution, "_WINOGRAD_MIN_CHANNELS", 1)
+        monkeypatch.setattr(convolution, "_WINOGRAD_MIN_TILES", 1)
     for seed in range(CALLS):
         draw = Draw(seed)
         draw.dtype, plan = "f4", _plan(draw)
         x, weight = draw.floats(plan.batch, plan.channels, *plan.size), None
         weight = draw.floats(plan.filters, plan.channels // plan.groups, *plan.kernel)
         grad, bias = draw.floats(plan.batch, plan.filters, *plan.out), np.ascontiguousarray(draw.floats(plan.filters))
-        _same(program.forward(plan, x, weight, bias), conv._correlate(x, weight, bias, plan))
-        _same(program.spread(plan, grad, weight, None), conv._spread(grad, weight, None, plan))
+        _same(program.forward(plan, x, weight, bias), conv._conv_forward(x, weight, bias, plan))
+        _same(program.spread(plan, grad, weight, None), conv._conv_transpose(grad, weight, None, plan))
         _same(program.weight_gradient(plan, grad, x), conv._weight_gradient(grad, x, weight.shape, plan))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchlite_cc import build, native_sparse
+from torchlite_cc import program_build, native_spmm
 from torchlite_cc.device import Device
-from torchlite_numpy import sparse
+from torchlite_numpy import spmm
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +32,16 @@ def test_products(engine, dtype, near, width):
         rows, at, starts, values = _matrix(rng, height, columns, count, dtype)
         left, right = (rng.standard_normal((n, width)).astype(dtype) for n in (height, columns))
         for dense in (right, right.T.copy().T):
-            out = native_sparse._csr_mm(engine, at, starts, values, dense)
-            np.testing.assert_allclose(out, sparse._csr_mm(at, starts, values, right), near, 20 * near)
-            out = native_sparse._sampled_mm(engine, rows, at, left, dense)
-            np.testing.assert_allclose(out, sparse._sampled_mm(rows, at, left, right), 10 * near, 10 * near)
+            out = native_spmm._csr_mm(engine, at, starts, values, dense)
+            np.testing.assert_allclose(out, spmm._csr_mm(at, starts, values, right), near, 20 * near)
+            out = native_spmm._sampled_mm(engine, rows, at, left, dense)
+            np.testing.assert_allclose(out, spmm._sampled_mm(rows, at, left, right), 10 * near, 10 * near)
 
 
 def test_of_nan_and_infinity(engine):
     dense = np.array([[np.nan, np.inf], [1, -np.inf], [0, 2]], "f4")
     columns, starts, values = np.array([0, 1, 2]), np.array([0, 0, 2, 3]), np.array([0, 1, np.inf], "f4")
-    out = native_sparse._csr_mm(engine, columns, starts, values, dense)
+    out = native_spmm._csr_mm(engine, columns, starts, values, dense)
     np.testing.assert_array_equal(out, [[0, 0], [np.nan, np.nan], [np.nan, np.inf]])
 
 
@@ -50,7 +50,7 @@ def test_order(engine):
     for count, size in ((0, 0), (0, 3), (1, 1), (2000, 5), (50, 1000)):
         rows = rng.integers(0, size, count) if size else np.zeros(0, int)
         for mine, numpys in zip(
-            native_sparse._rows_in_order(engine, rows, size), sparse._rows_in_order(rows, size), strict=True
+            native_spmm._stable_argsort_rows(engine, rows, size), spmm._stable_argsort_rows(rows, size), strict=True
         ):
             assert mine.dtype == numpys.dtype and (mine == numpys).all()
 
@@ -59,12 +59,12 @@ def test_order(engine):
 def test_indices_that_do_not_fit_are_refused(engine, bad):
     dense, values = np.ones((4, 3), "f4"), np.ones(2, "f4")
     good, wrong, starts = np.array([1, 3]), np.array([1, bad]), np.array([0, 1, 2])
-    assert native_sparse._csr_mm(engine, wrong, starts, values, dense) is None
-    assert native_sparse._csr_mm(engine, good, np.array([0, 1, bad]), values, dense) is None
-    assert native_sparse._csr_mm(engine, good, np.array([bad, 1, 2]), values, dense) is None
-    assert native_sparse._sampled_mm(engine, wrong, good, dense, dense) is None
-    assert native_sparse._sampled_mm(engine, good, wrong, dense, dense) is None
-    assert native_sparse._rows_in_order(engine, wrong, 4) is None
+    assert native_spmm._csr_mm(engine, wrong, starts, values, dense) is None
+    assert native_spmm._csr_mm(engine, good, np.array([0, 1, bad]), values, dense) is None
+    assert native_spmm._csr_mm(engine, good, np.array([bad, 1, 2]), values, dense) is None
+    assert native_spmm._sampled_mm(engine, wrong, good, dense, dense) is None
+    assert native_spmm._sampled_mm(engine, good, wrong, dense, dense) is None
+    assert native_spmm._stable_argsort_rows(engine, wrong, 4) is None
 
 
 def test_what_is_left_to_others(engine):
@@ -75,7 +75,7 @@ def test_what_is_left_to_others(engine):
         (at, starts, values[:1], dense),
         (at, starts, values.astype("c8"), dense.astype("c8")),
     ):
-        assert native_sparse._csr_mm(engine, *given) is None
-    assert native_sparse._sampled_mm(engine, at, at, dense.astype("f2"), dense) is None
-    assert native_sparse._sampled_mm(engine, at, at[:1], dense, dense) is None
-    assert native_sparse._rows_in_order(engine, at.astype("i4"), 4) is None
+        assert native_spmm._csr_mm(engine, *given) is None
+    assert native_spmm._sampled_mm(engine, at, at, dense.astype("f2"), dense) is None
+    assert native_spmm._sampled_mm(engine, at, at[:1], dense, dense) is None
+    assert native_spmm._stable_argsort_rows(engine, at.astype("i4"), 4) is None

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_cc import build, native_vectors
+from torchlite_cc import program_build, native_gemv
 from torchlite_cc.device import Device
-from torchlite_numpy import products
+from torchlite_numpy import deterministic_gemm
 
-pytestmark = pytest.mark.skipif(bool(build.why_not()), reason=build.why_not())
+pytestmark = pytest.mark.skipif(bool(program_build.why_not()), reason=program_build.why_not())
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +32,19 @@ def _given(depth, columns, dtype="f4"):
 def test_products(engine, dtype, near, depth, columns):
     row, matrix, bias = _given(depth, columns, dtype)
     want = row.astype("f8") @ matrix.astype("f8")
-    out = native_vectors.row_times(engine, row, matrix, None)
+    out = native_gemv.gemv(engine, row, matrix, None)
     assert out.dtype == dtype and out.shape == (1, columns)
     np.testing.assert_allclose(out, want, rtol=0, atol=near * depth**0.5)
-    assert (native_vectors.row_times(engine, row, matrix, bias) == out + bias).all()
+    assert (native_gemv.gemv(engine, row, matrix, bias) == out + bias).all()
     part = matrix[: max(1, depth // 2)]  # columns further apart than they are long
-    found = native_vectors.row_times(engine, np.ascontiguousarray(row[:, : len(part)]), part, None)
+    found = native_gemv.gemv(engine, np.ascontiguousarray(row[:, : len(part)]), part, None)
     np.testing.assert_allclose(found, row[:, : len(part)].astype("f8") @ part, rtol=0, atol=near * depth**0.5)
 
 
 def test_what_is_not_finite_stays(engine):
     row, matrix, bias = _given(200, 64)
     row[0, 3], matrix[:, 2] = np.inf, 0
-    out = native_vectors.row_times(engine, row, matrix, bias)
+    out = native_gemv.gemv(engine, row, matrix, bias)
     assert np.isnan(out[0, 2]) and np.isinf(np.delete(out[0], 2)).all()
 
 
@@ -54,7 +54,7 @@ def test_products_are_the_same_for_any_threads(engine):
         found = []
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            found.append(native_vectors.row_times(engine, *given).tobytes())
+            found.append(native_gemv.gemv(engine, *given).tobytes())
         assert found[0] == found[1] == found[2]
     finally:
         torch.set_num_threads(before)
@@ -62,12 +62,12 @@ def test_products_are_the_same_for_any_threads(engine):
 
 def test_what_is_left_to_others(engine):
     row, matrix, bias = _given(64, 40)
-    assert native_vectors.row_times(engine, row, np.ascontiguousarray(matrix), bias) is None
-    assert native_vectors.row_times(engine, row[:, :10], matrix, bias) is None
-    assert native_vectors.row_times(engine, row.astype("f8"), matrix, bias) is None
-    assert native_vectors.row_times(engine, row, matrix, bias[:1]) is None
-    assert native_vectors.row_times(engine, row.astype("f2"), matrix.astype("f2"), None) is None
-    assert native_vectors.row_times(engine, np.zeros((1, 128), "f4")[:, ::2], matrix, bias) is None
+    assert native_gemv.gemv(engine, row, np.ascontiguousarray(matrix), bias) is None
+    assert native_gemv.gemv(engine, row[:, :10], matrix, bias) is None
+    assert native_gemv.gemv(engine, row.astype("f8"), matrix, bias) is None
+    assert native_gemv.gemv(engine, row, matrix, bias[:1]) is None
+    assert native_gemv.gemv(engine, row.astype("f2"), matrix.astype("f2"), None) is None
+    assert native_gemv.gemv(engine, np.zeros((1, 128), "f4")[:, ::2], matrix, bias) is None
 
 
 def test_layers_of_one_row_ask_it(engine, monkeypatch):
@@ -75,9 +75,9 @@ def test_layers_of_one_row_ask_it(engine, monkeypatch):
 
     def noted(row, matrix, bias):
         asked.append(matrix.shape)
-        return native_vectors.row_times(engine, row, matrix, bias)
+        return native_gemv.gemv(engine, row, matrix, bias)
 
-    monkeypatch.setattr(products.engine, "row", noted)
+    monkeypatch.setattr(deterministic_gemm.native_gemm, "row", noted)
     row, matrix, bias = _given(1024, 1025)
     layer = torch.nn.Linear(1024, 1025)
     with torch.no_grad():

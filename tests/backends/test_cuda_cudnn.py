@@ -18,8 +18,8 @@ from torchlite._dispatch import backend_registry
 from torchlite.backends import cudnn as switches
 from torchlite_cupy import cudnn as module
 from torchlite_cupy import cudnn_attention, cudnn_conv
-from torchlite_device.machinery.array import row_major
-from torchlite_device.nn.conv_geometry import Geometry
+from torchlite_device.core.array import row_major
+from torchlite_device.nn.conv_indexing import ConvShape
 
 simulated = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float64: 1e-10}
@@ -39,11 +39,11 @@ def real():
 
 
 GEOMETRIES = [
-    Geometry(2, 16, 32, (14,), (7,), (3,), (2,), (1,), (1,), 1),
-    Geometry(2, 16, 32, (14, 12), (7, 12), (3, 3), (2, 1), (1, 1), (1, 1), 1),
-    Geometry(1, 16, 16, (9, 9), (5, 5), (3, 3), (1, 1), (0, 0), (2, 2), 4),
-    Geometry(2, 16, 16, (9, 9), (9, 9), (1, 1), (1, 1), (0, 0), (1, 1), 16),
-    Geometry(2, 16, 32, (8, 8, 8), (8, 8, 8), (3, 3, 3), (1, 1, 1), (2, 2, 2), (2, 2, 2), 2),
+    ConvShape(2, 16, 32, (14,), (7,), (3,), (2,), (1,), (1,), 1),
+    ConvShape(2, 16, 32, (14, 12), (7, 12), (3, 3), (2, 1), (1, 1), (1, 1), 1),
+    ConvShape(1, 16, 16, (9, 9), (5, 5), (3, 3), (1, 1), (0, 0), (2, 2), 4),
+    ConvShape(2, 16, 16, (9, 9), (9, 9), (1, 1), (1, 1), (0, 0), (1, 1), 16),
+    ConvShape(2, 16, 32, (8, 8, 8), (8, 8, 8), (3, 3, 3), (1, 1, 1), (2, 2, 2), (2, 2, 2), 2),
 ]
 
 
@@ -383,7 +383,7 @@ def attention(
     ],
 )
 def test_attention(cudnn, rng, monkeypatch, lead, sizes, causal, options):
-    monkeypatch.setattr(cudnn_attention, "PATIENCE", 0)
+    monkeypatch.setattr(cudnn_attention, "CALLS_BEFORE_BUILD", 0)
     out, *_ = attention(rng, lead, *sizes, causal=causal, **options)
     assert calls(cudnn) == ["sdpa", "sdpa_backward"] and library().refused == {}
     if lead == (2, 3) and options.get("layout"):
@@ -417,7 +417,7 @@ def test_attention_waits_for_shapes_that_come_again(cudnn, rng):
 
 @simulated
 def test_attention_that_cudnn_refuses(cudnn, rng, monkeypatch):
-    monkeypatch.setattr(cudnn_attention, "PATIENCE", 0)
+    monkeypatch.setattr(cudnn_attention, "CALLS_BEFORE_BUILD", 0)
     cudnn.refuses = lambda graph: graph.call == "sdpa_backward"
     attention(rng, (2,), 5, 6, 8, 8, causal=True)  # our own backward reads cuDNN's logs
     assert calls(cudnn) == ["sdpa"] and library().statistics() == {"runs": 1, "plans": 1, "refused": 1}

@@ -22,8 +22,8 @@ from torchlite._settings.backend_flags import FLAGS
 from torchlite_cupy import cublas as blas
 from torchlite_cupy import cusolver as solver
 from torchlite_cupy.backend import CUDABackend
-from torchlite_device.linalg.gemm import Sizes
-from torchlite_device.machinery.array import Array
+from torchlite_device.linalg.gemm import GemmShape
+from torchlite_device.core.array import Array
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
@@ -50,14 +50,14 @@ def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
     and nothing comes to the host before it is asked for.
     """
-    from torchlite_device.machinery.transfer import COUNTS
+    from torchlite_device.core.host_transfer import TRANSFER_COUNTS
 
     x = on([[1.0, 5.0], [3.0, 2.0]])
-    before = COUNTS["to_host"]
+    before = TRANSFER_COUNTS["to_host"]
     results = [x.sum(), x.mean(), x.max(), x.argmax(), x.any(), x.norm(), x[0, 1], x.sum() + 1, torch.dot(x[0], x[1])]
     assert (
         all(r.shape == () and type(r._data) is Array and r.device.type == "cuda" for r in results)
-        and COUNTS["to_host"] == before
+        and TRANSFER_COUNTS["to_host"] == before
     )
     assert [r.item() for r in results] == [11.0, 2.75, 5.0, 1, True, pytest.approx(39**0.5), 5.0, 12.0, 13.0]
     x[0, 1] = x.sum()
@@ -319,9 +319,9 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
     assert driver.transforms == before + 1
     backend.device(0).capturing = True
     try:
-        from torchlite_cupy.cufft import _pays
+        from torchlite_cupy.cufft import _is_faster
 
-        assert not _pays(x._data, (1,))
+        assert not _is_faster(x._data, (1,))
     finally:
         backend.device(0).capturing = False
 
@@ -332,7 +332,7 @@ def test_short_transforms_and_those_of_graphs_are_our_own(backend):
 @pytest.fixture
 def cusolver(backend, monkeypatch):
     """The simulator's cuSOLVER of device 0, for small matrices too."""
-    monkeypatch.setattr(solver, "LEAST", 3)
+    monkeypatch.setattr(solver, "MIN_SIZE", 3)
     device = backend.device(0)
     device.factored("lu", torch.ones(1, 1, device="cuda")._data)
     device._solver.library.calls = 0
@@ -492,11 +492,11 @@ def test_threads_in_streams_of_their_own(backend, monkeypatch):
     x = torch.eye(3, device="cuda")
     wrong = []
 
-    def set_numbers(self, alpha, beta, plain=blas.Product._set_numbers):
+    def set_numbers(self, alpha, beta, plain=blas.CublasGemm._set_numbers):
         plain(self, alpha, beta)
         time.sleep(0.001)  # another thread's turn
 
-    monkeypatch.setattr(blas.Product, "_set_numbers", set_numbers)
+    monkeypatch.setattr(blas.CublasGemm, "_set_numbers", set_numbers)
 
     def work(number):
         with torch.cuda.stream(torch.cuda.Stream()):
@@ -515,12 +515,12 @@ def test_threads_in_streams_of_their_own(backend, monkeypatch):
 def test_what_cublas_cannot_compute(backend):
     """A conjugate is free only with a transposition; without an inner dimension there is nothing to sum."""
     made = backend.device(0).blas
-    plain = Sizes(4, 5, 3, (3, 1), (5, 1), (5, 1))
-    assert blas.product(made, "f32", plain, False, (False, False)) is not None
+    plain = GemmShape(4, 5, 3, (3, 1), (5, 1), (5, 1))
+    assert blas.cublas_gemm(made, "f32", plain, False, (False, False)) is not None
     for sizes, kind in ((plain, "i32"), (plain._replace(k=0), "f32"), (plain._replace(c=(1, 4)), "f32")):
-        assert blas.product(made, kind, sizes, False, (False, False)) is None
-    assert blas.product(made, "c64", plain, False, (True, False)) is None
-    assert blas.product(made, "c64", plain._replace(a=(1, 4)), False, (True, False)).before[1] == blas.CONJUGATED
+        assert blas.cublas_gemm(made, kind, sizes, False, (False, False)) is None
+    assert blas.cublas_gemm(made, "c64", plain, False, (True, False)) is None
+    assert blas.cublas_gemm(made, "c64", plain._replace(a=(1, 4)), False, (True, False)).before[1] == blas.CONJUGATED
 
 
 def test_a_complex_factor_of_real_matrices_is_refused(cublas):
@@ -532,4 +532,4 @@ def test_a_complex_factor_of_real_matrices_is_refused(cublas):
 
 def test_an_error_of_cublas_is_raised():
     with pytest.raises(RuntimeError, match="CUBLAS_STATUS_ALLOC_FAILED"):
-        blas.checked(3)
+        blas.check_status(3)

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from torchlite_cupy import presence
+from torchlite_cupy import availability
 
 
 class Library:
@@ -31,21 +31,21 @@ def machine(monkeypatch):
     """Says what a machine has."""
 
     def has(library, wheel=("cupy-cuda12x", 12), missing="", hidden=None):
-        monkeypatch.setattr(presence, "_library", lambda: library)
-        monkeypatch.setattr(presence, "_has_cupy", lambda: wheel is not None)
-        monkeypatch.setattr(presence, "_wheel", lambda: wheel)
-        monkeypatch.setattr(presence, "_compiler_missing", lambda name: missing)
+        monkeypatch.setattr(availability, "_load_driver", lambda: library)
+        monkeypatch.setattr(availability, "_has_cupy", lambda: wheel is not None)
+        monkeypatch.setattr(availability, "_wheel", lambda: wheel)
+        monkeypatch.setattr(availability, "_why_no_compiler", lambda name: missing)
         if hidden is None:
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         else:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-        return presence.why_not()
+        return availability.why_not()
 
     return has
 
 
 def test_a_device_that_can_be_used(machine):
-    assert machine(Library()) == "" and presence.problems() == []
+    assert machine(Library()) == "" and availability.problems() == []
 
 
 def test_no_driver(machine):
@@ -54,11 +54,11 @@ def test_no_driver(machine):
     assert said.endswith(
         "install NVIDIA's driver, and CuPy (which is there already) with pip install 'torchlite-nd[cuda12]'"
     )
-    assert presence.problems() == [said]
+    assert availability.problems() == [said]
     assert machine(None, wheel=None).endswith(
         "install NVIDIA's driver, and CuPy with pip install 'torchlite-nd[cuda12]'"
     )
-    assert presence.problems() == []
+    assert availability.problems() == []
 
 
 @pytest.mark.parametrize("version, extra", [(12040, "cuda12"), (13000, "cuda13"), (11080, "cuda12")])
@@ -109,13 +109,13 @@ def test_the_compiler_is_asked_for_what_it_lacks(monkeypatch):
     def absent():
         raise RuntimeError("libnvrtc.so:\n  cannot open")
 
-    monkeypatch.setitem(sys.modules, "torchlite_cupy.driver", types.SimpleNamespace(compiler=absent))
-    presence._compiler_missing.cache_clear()
-    assert presence._compiler_missing("cupy-cuda12x") == (
+    monkeypatch.setitem(sys.modules, "torchlite_cupy.cupy_driver", types.SimpleNamespace(compiler=absent))
+    availability._why_no_compiler.cache_clear()
+    assert availability._why_no_compiler("cupy-cuda12x") == (
         "CUDA's compiler NVRTC is not found (libnvrtc.so: cannot open): pip install 'cupy-cuda12x[ctk]', "
         "or install the CUDA Toolkit"
     )
-    presence._compiler_missing.cache_clear()
-    monkeypatch.setitem(sys.modules, "torchlite_cupy.driver", None)
-    assert presence._compiler_missing("cupy").startswith("CuPy is installed and cannot be imported: ")
-    presence._compiler_missing.cache_clear()
+    availability._why_no_compiler.cache_clear()
+    monkeypatch.setitem(sys.modules, "torchlite_cupy.cupy_driver", None)
+    assert availability._why_no_compiler("cupy").startswith("CuPy is installed and cannot be imported: ")
+    availability._why_no_compiler.cache_clear()

@@ -15,10 +15,10 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine
 from tests.cuda_simulator.driver import Simulated
 from torchlite_cupy.backend import CUDABackend
-from torchlite_cupy.device import _Parameters
-from torchlite_cupy.grids import covering, dividing, grid_for, guarded
-from torchlite_device.machinery.array import empty
-from torchlite_device.machinery.transfer import from_numpy, to_numpy
+from torchlite_cupy.device import _ParameterBlock
+from torchlite_cupy.launch_grid import covering_block, dividing_block, grid_for, with_bounds_guard
+from torchlite_device.core.array import empty
+from torchlite_device.core.host_transfer import from_numpy, to_numpy
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing() or "-")
 
@@ -68,9 +68,9 @@ def test_grids_that_need_a_guard_cover_everything_and_are_allowed(items, block):
 
 
 def test_blocks_for_any_number_of_items():
-    assert dividing((1009, 1, 1)) is None and dividing((997, 1009, 1)) is None
-    assert dividing((1 << 20, 1, 1)) == (256, 1, 1)
-    assert covering((1009, 1, 1)) == (256, 1, 1) and covering((3, 1000, 1)) == (4, 64, 1)
+    assert dividing_block((1009, 1, 1)) is None and dividing_block((997, 1009, 1)) is None
+    assert dividing_block((1 << 20, 1, 1)) == (256, 1, 1)
+    assert covering_block((1009, 1, 1)) == (256, 1, 1) and covering_block((3, 1000, 1)) == (4, 64, 1)
 
 
 PLACES = r"""
@@ -98,7 +98,7 @@ def test_every_item_runs_once(simulated, items, block):
 
 
 def test_a_kernel_that_is_guarded_gets_one_more_parameter():
-    text = guarded(
+    text = with_bounds_guard(
         "KERNEL MATRICES void one(IN(T, x), const int n) { f(); }\nKERNEL void two(OUT(T, y)) { g(); }", "two"
     )
     assert "KERNEL MATRICES void one(IN(T, x), const int n) { f(); }" in text
@@ -107,14 +107,14 @@ def test_a_kernel_that_is_guarded_gets_one_more_parameter():
         "return; g(); }" in text
     )
     with pytest.raises(ValueError, match="no kernel 'three' in the text"):
-        guarded(text, "three")
+        with_bounds_guard(text, "three")
 
 
 # -- parameters --
 
 
 def test_parameters_lie_where_their_pointers_say():
-    made = _Parameters(["Q", "i", "5s", "d", "q"])
+    made = _ParameterBlock(["Q", "i", "5s", "d", "q"])
     made.pack(0x1122334455667788, -7, b"abcde", 1.5, -(1 << 60))
     pointers = np.frombuffer(engine.view(made.address, 5 * 8), np.uint64)
     assert made.address % 16 == 0 and all(at % 16 == 0 for at in pointers)
@@ -156,7 +156,7 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
 
     seen = []
 
-    def laid_out(self, values, plain=module.Function._lay_out):
+    def laid_out(self, values, plain=module.CUDAFunction._lay_out):
         made = plain(self, values)
         codes = "Q" * len(values) if not self.signature else self.signature.replace("p", "Qi")
         sizes = [
@@ -166,7 +166,7 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
         seen.append((self.name, sizes, self._kernel.kernel.sizes))
         return made
 
-    monkeypatch.setattr(module.Function, "_lay_out", laid_out)
+    monkeypatch.setattr(module.CUDAFunction, "_lay_out", laid_out)
     with installed(other=CUDABackend(Simulated(libraries=False))):
         x = torch.randn(33, 40, device="cuda", requires_grad=True)
         y = torch.nn.functional.layer_norm(x @ x.T, (33,)).softmax(-1)

@@ -89,7 +89,7 @@ def test_a_limit(backend):
 def test_memory_in_use_by_another_stream_is_kept(backend, monkeypatch):
     done = []
     monkeypatch.setattr(Event, "done", lambda self: bool(done), raising=False)
-    monkeypatch.setattr(type(backend.device(0).driver), "event_done", lambda self, event: bool(done))
+    monkeypatch.setattr(type(backend.device(0).driver), "event_query", lambda self, event: bool(done))
     stream, x = torch.cuda.Stream(), torch.empty(1000, device="cuda")
     view = x[10:20]
     view.record_stream(stream)

@@ -13,10 +13,10 @@ import pytest
 
 import torchlite as torch
 from torchlite._command.info import report
-from torchlite_array.strides import start_of
-from torchlite_device.machinery.array import Array, view_of
-from torchlite_device.machinery.host import HostMemory
-from torchlite_engines import bridge, choice, table
+from torchlite_array.storage import data_pointer
+from torchlite_device.core.array import Array, view_of
+from torchlite_device.core.host_memory import HostMemory
+from torchlite_engines import ndarray_bridge, engine_selection, kernel_support
 from torchlite_numpy import backend
 
 
@@ -43,7 +43,7 @@ class Host(HostMemory):
 
 
 class Engine:
-    name, by_default, least = "host", False, dict.fromkeys(table.COSTS, 8)
+    name, by_default, least = "host", False, dict.fromkeys(kernel_support.COSTS, 8)
 
     def __init__(self, served: Host | None):
         self.served = served
@@ -68,7 +68,7 @@ def host(monkeypatch):
     """A device whose kernels, by op, the test puts into its `kernels`."""
     device: Any = Host()
     device.kernels = {}
-    monkeypatch.setattr(bridge, "kernels", lambda of: of.kernels)
+    monkeypatch.setattr(ndarray_bridge, "kernels", lambda of: of.kernels)
     return device
 
 
@@ -76,14 +76,14 @@ def host(monkeypatch):
 def asked(monkeypatch):
     """The choice for a value of the variable."""
 
-    def choose(value):
+    def select_engine(value):
         if value is None:
-            monkeypatch.delenv(choice.VARIABLE, raising=False)
+            monkeypatch.delenv(engine_selection.VARIABLE, raising=False)
         else:
-            monkeypatch.setenv(choice.VARIABLE, value)
-        return choice.choose.__wrapped__()
+            monkeypatch.setenv(engine_selection.VARIABLE, value)
+        return engine_selection.select_engine.__wrapped__()
 
-    return choose
+    return select_engine
 
 
 # --- the choice ----------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def engines(monkeypatch):
     def load(name):
         return Absent(there[name]) if isinstance(there[name], str) else there[name]
 
-    monkeypatch.setattr(choice, "_load", load)
+    monkeypatch.setattr(engine_selection, "_load", load)
     return there
 
 
@@ -165,25 +165,25 @@ def test_what_a_broken_package_says(asked, monkeypatch):
     def load(name):
         raise OSError(f"lib{name}.so: cannot open")
 
-    monkeypatch.setattr(choice, "_load", load)
+    monkeypatch.setattr(engine_selection, "_load", load)
     with pytest.warns(UserWarning, match="opencl: libopencl.so: cannot open"):
         assert asked("opencl").name == "numpy"
 
 
 def test_the_report_names_each_engine(engines, monkeypatch):
     engines["opencl"] = named("opencl")
-    monkeypatch.setattr(choice, "choose", lambda: choice.Choice(None, {}))
-    assert choice.report() == [
+    monkeypatch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(None, {}))
+    assert engine_selection.report() == [
         ("numpy", "serves"),
         ("cc", "absent: no compiler: install one"),
         ("opencl", "ready, not chosen; TORCHLITE_CPU_KERNELS=opencl chooses it"),
     ]
-    monkeypatch.setattr(choice, "choose", lambda: choice.Choice(engines["opencl"], {}))
-    assert ("opencl", "serves: Python functions") in choice.report()
+    monkeypatch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(engines["opencl"], {}))
+    assert ("opencl", "serves: Python functions") in engine_selection.report()
 
 
 def test_what_users_are_told():
-    assert torch.backends.cpu.get_kernel_engine() == choice.choose().name == backend.engine()
+    assert torch.backends.cpu.get_kernel_engine() == engine_selection.select_engine().name == backend.engine()
     assert "TORCHLITE_CPU_KERNELS" in report()
 
 
@@ -207,17 +207,17 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_wrapped_arrays_lie_on_the_same_memory(host, form):
     x = FORMS[form]
-    call = bridge.Call(host)
+    call = ndarray_bridge.KernelCall(host)
     wrapped = call.wrap(x)
     assert wrapped.shape == x.shape and wrapped.dtype == x.dtype and wrapped.contiguous == x.flags.c_contiguous
-    assert call.unwrapped(wrapped) is x
-    again = call.unwrapped(view_of(wrapped, wrapped.shape, wrapped.steps, wrapped.offset))  # as another array
-    assert np.array_equal(again, x) and (not x.size or start_of(again) == start_of(x))
+    assert call.unwrap_result(wrapped) is x
+    again = call.unwrap_result(view_of(wrapped, wrapped.shape, wrapped.steps, wrapped.offset))  # as another array
+    assert np.array_equal(again, x) and (not x.size or data_pointer(again) == data_pointer(x))
 
 
 def test_arrays_that_share_memory_share_a_buffer(host):
-    call = bridge.Call(host)
-    one, other, apart = call.wrapped_all((whole[:2], whole[1:].T, whole.copy()))
+    call = ndarray_bridge.KernelCall(host)
+    one, other, apart = call.wrap_all((whole[:2], whole[1:].T, whole.copy()))
     assert one.buffer is other.buffer and one.buffer is not apart.buffer
 
 
@@ -227,13 +227,13 @@ def test_arrays_that_share_memory_share_a_buffer(host):
 def test_what_devices_do_not_have_is_declined(host, x):
     if x.dtype == np.float32 and x.dtype.isnative:
         x = np.lib.stride_tricks.as_strided(x, (3,), (6,))
-    with pytest.raises(bridge.Declined):
-        bridge.Call(host).wrap(x)
+    with pytest.raises(ndarray_bridge.UnsupportedArray):
+        ndarray_bridge.KernelCall(host).wrap(x)
 
 
 def new(device, array):
     out = object.__new__(Array)
-    wrapped = bridge.Call(device).wrap(array)
+    wrapped = ndarray_bridge.KernelCall(device).wrap(array)
     for name in Array.__slots__[:-1]:
         setattr(out, name, getattr(wrapped, name))
     return out
@@ -242,13 +242,13 @@ def new(device, array):
 def test_results_own_their_memory(host):
     made = np.empty((4, 3), np.float32)
     host.kernels["neg"] = lambda x: view_of(new(host, np.negative(host.unwrap(x), out=made)), (12,), (1,), 0)
-    out = bridge.serve(host, "neg", (whole[:4, :3],), {})
+    out = ndarray_bridge.run_on_device(host, "neg", (whole[:4, :3],), {})
     assert out.base is None and out.shape == (12,) and out is made
     assert np.array_equal(out.reshape(4, 3), -whole[:4, :3])
 
 
 def serving(host, plain):
-    return bridge.serving(Engine(host), "neg", plain, {np.dtype("f4"): 8})
+    return ndarray_bridge.engine_kernel(Engine(host), "neg", plain, {np.dtype("f4"): 8})
 
 
 def test_what_the_engine_does_not_take_goes_to_numpy(host):
@@ -292,13 +292,13 @@ def test_lists_and_numbers_are_wrapped(host):
 
 def test_the_table_names_kernels_that_numpy_and_devices_have(host):
     small = backend.kernels(0)
-    offered = table.kernels_over(small, Engine(host))
+    offered = kernel_support.engine_kernels(small, Engine(host))
     assert {name.removesuffix("_") for name in offered} <= set(small) and len(offered) > 100
-    assert {cost for costs in table.ROWS.values() for cost in costs.values()} == set(table.COSTS)
+    assert {cost for costs in kernel_support.COST_TABLE.values() for cost in costs.values()} == set(kernel_support.COSTS)
 
 
 def test_writing_in_place_where_the_engine_does_not(host):
-    kernels = table.kernels_over({"relu": lambda x: np.maximum(x, 0), "exp": np.exp, "exp_": None}, Engine(host))
+    kernels = kernel_support.engine_kernels({"relu": lambda x: np.maximum(x, 0), "exp": np.exp, "exp_": None}, Engine(host))
     assert "relu_" in kernels and "exp_" in kernels
     x = np.array([-1.0, 2.0], np.float32)
     assert kernels["relu_"](x) is None and x.tolist() == [0, 2]  # too few for the engine
@@ -306,7 +306,7 @@ def test_writing_in_place_where_the_engine_does_not(host):
 
 def test_the_elements_that_count(host):
     host.kernels["gather"] = lambda x, dim, index: index
-    kernel = bridge.serving(Engine(host), "gather", lambda *args: "NumPy's", {np.dtype("f4"): 8}, 2)
+    kernel = ndarray_bridge.engine_kernel(Engine(host), "gather", lambda *args: "NumPy's", {np.dtype("f4"): 8}, 2)
     x = np.ones(9, np.float32)
     assert kernel(x, 0, np.zeros(3, np.int64)) == "NumPy's"
     index = np.zeros(8, np.int64)

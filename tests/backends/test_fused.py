@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite_numpy import blocks
+from torchlite_numpy import cache_blocking
 
 CPU = table_of(torch.device("cpu"))
 SIZES = [(3, 5), (1, 1), (300, 400)]
@@ -210,7 +210,7 @@ def test_an_error_in_a_worker_reaches_the_caller():
         raise ZeroDivisionError("in a block")
 
     with pytest.raises(ZeroDivisionError, match="in a block"):
-        blocks.run(body, 1000, 1000)
+        cache_blocking.run_blocks(body, 1000, 1000)
 
 
 @pytest.mark.parametrize("size", [50, 5000, (1 << 18) + 77])

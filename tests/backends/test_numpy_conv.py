@@ -7,14 +7,14 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_numpy import compiled, conv, conv_bands, conv_patches, winograd
+from torchlite_numpy import conv_native, conv, conv_banded, conv_patches, winograd
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     monkeypatch.setattr(FLAGS, "mkldnn_enabled", False)
-    monkeypatch.setattr(compiled, "_convolutions", lambda: None)
+    monkeypatch.setattr(conv_native, "_convolutions", lambda: None)
 
 
 def pair(value, count):
@@ -80,16 +80,16 @@ def check(rng, x, w, stride=1, padding=0, dilation=1, groups=1, bias=None, toler
 
 def test_one_image_is_cut_by_its_multiplications():
     def blocks(*args):
-        return len(conv._plan(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
+        return len(conv._conv_geometry(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
 
     assert blocks(64, 256, (56, 56), (1, 1)) >= 2  # no more than 0.2 million elements to read
     assert blocks(64, 64, (28, 28), (1, 1)) == 1 and blocks(3, 4, (100, 100), (3, 3)) == 1
 
 
 def test_where_the_batch_is_innermost_runs_stay_long(rng):
-    plan = conv._plan(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
+    plan = conv._conv_geometry(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
     assert plan.batch_inner and plan.images == 32 and len(plan.blocks) > 1
-    many = conv._plan(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
+    many = conv._conv_geometry(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
     assert many.batch_inner and many.images >= 32
     for batch in (20, 160):  # on the way back channels are shared, or images
         check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
@@ -107,15 +107,15 @@ def transforms_for_nothing(monkeypatch):
 
 
 def test_winograd_where_it_pays():
-    def fits(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
-        plan = conv._plan(batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups)
-        return winograd.fits(plan, np.dtype(dtype))
+    def is_faster(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
+        plan = conv._conv_geometry(batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups)
+        return winograd.is_faster(plan, np.dtype(dtype))
 
-    assert fits(16, 128, 128, (16, 16)) and fits(16, 256, 256, (8, 8)) and fits(2, 128, 128, (28, 28), dtype="f8")
-    assert not fits(1, 128, 128, (28, 28)) and not fits(16, 512, 512, (4, 4))
-    assert not fits(1, 512, 512, (7, 7)) and not fits(16, 16, 16, (32, 32)) and not fits(16, 3, 64, (32, 32))
-    assert not any(fits(16, 128, 128, (16, 16), **{k: 2}) for k in ("stride", "dilation", "groups"))
-    assert not fits(16, 128, 128, (16, 16), kernel=1) and not fits(16, 128, 128, (16, 16), dtype="c8")
+    assert is_faster(16, 128, 128, (16, 16)) and is_faster(16, 256, 256, (8, 8)) and is_faster(2, 128, 128, (28, 28), dtype="f8")
+    assert not is_faster(1, 128, 128, (28, 28)) and not is_faster(16, 512, 512, (4, 4))
+    assert not is_faster(1, 512, 512, (7, 7)) and not is_faster(16, 16, 16, (32, 32)) and not is_faster(16, 3, 64, (32, 32))
+    assert not any(is_faster(16, 128, 128, (16, 16), **{k: 2}) for k in ("stride", "dilation", "groups"))
+    assert not is_faster(16, 128, 128, (16, 16), kernel=1) and not is_faster(16, 128, 128, (16, 16), dtype="c8")
 
 
 WINOGRAD = [
@@ -134,7 +134,7 @@ WINOGRAD = [
 @pytest.mark.usefixtures("transforms_for_nothing")
 def test_winograd_is_as_good_as_sums_of_products(rng, monkeypatch, batch, channels, filters, size, padding, dtype):
     calls = []
-    for name in ("correlate", "weight_gradient"):
+    for name in ("conv_forward", "weight_gradient"):
         real = getattr(winograd, name)
         monkeypatch.setattr(
             winograd, name, lambda *a, real=real, name=name, **k: (calls.append(name), real(*a, **k))[1]
@@ -142,7 +142,7 @@ def test_winograd_is_as_good_as_sums_of_products(rng, monkeypatch, batch, channe
     x, w = case(rng, batch, channels, filters, size, 3, dtype=dtype)
     bias = rng.standard_normal(filters).astype(dtype)
     results = check(rng, x, w, padding=padding, bias=bias)
-    assert calls.count("correlate") >= 1 and "weight_gradient" in calls
+    assert calls.count("conv_forward") >= 1 and "weight_gradient" in calls
     assert all(np.isfinite(r).all() for r in results)
 
 
@@ -159,7 +159,7 @@ def test_winograd_error_is_at_most_three_times_that_of_the_plain_way(rng, monkey
         return [np.sqrt(np.mean((a - b) ** 2)) for a, b in zip((out, *grads[:2]), wanted, strict=True)]
 
     ours = errors()
-    monkeypatch.setattr(winograd, "fits", lambda plan, dtype: False)
+    monkeypatch.setattr(winograd, "is_faster", lambda plan, dtype: False)
     for a, b in zip(ours, errors(), strict=True):
         assert a <= 3 * b
 
@@ -177,7 +177,7 @@ def test_what_is_not_finite_stays_where_it_belongs(rng, monkeypatch, value):
             conv.convolution(x, w, None, *arguments),
             *conv._convolution_backward(g, x, w, *arguments, (True, True, True)),
         )
-        monkeypatch.setattr(winograd, "fits", lambda plan, dtype: False)
+        monkeypatch.setattr(winograd, "is_faster", lambda plan, dtype: False)
         without = (
             conv.convolution(x, w, None, *arguments),
             *conv._convolution_backward(g, x, w, *arguments, (True, True, True)),
@@ -212,15 +212,15 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
 @pytest.fixture
 def bands_for_all(monkeypatch):
     for name, value in {"_LARGE": 0, "_SHORTEST": 0, "_TALL": 0, "_BLOCK": 1 << 11, "TILE": 8}.items():
-        monkeypatch.setattr(conv_bands, name, value)
-    conv_bands._bands.cache_clear()
+        monkeypatch.setattr(conv_banded, name, value)
+    conv_banded._band_layout.cache_clear()
     yield
-    conv_bands._bands.cache_clear()
+    conv_banded._band_layout.cache_clear()
 
 
 def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
     n = len(size)
-    plan = conv._plan(
+    plan = conv._conv_geometry(
         batch,
         channels,
         channels,
@@ -235,12 +235,12 @@ def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
 
 
 def test_bands_where_they_pay():
-    assert conv_bands.fits(*bands(8, 192, (16, 16))) and conv_bands.fits_gradient(*bands(8, 192, (16, 16)))
-    assert conv_bands.fits(*bands(8, 96, (28, 28), 7)) and conv_bands.fits(*bands(8, 96, (64, 64), 3, 2))
-    assert conv_bands.fits(*bands(2, 128, (2000,), 5)) and not conv_bands.fits_gradient(*bands(2, 128, (2000,), 5))
-    assert not conv_bands.fits(*bands(8, 960, (4, 4)))  # short rows
-    assert not conv_bands.fits(*bands(1, 96, (28, 28)))  # few elements
-    assert not conv_bands.fits(*bands(8, 192, (64, 64), 3, 1, 32))  # hardly anything but zeros
+    assert conv_banded.is_faster(*bands(8, 192, (16, 16))) and conv_banded.is_faster_for_weight_grad(*bands(8, 192, (16, 16)))
+    assert conv_banded.is_faster(*bands(8, 96, (28, 28), 7)) and conv_banded.is_faster(*bands(8, 96, (64, 64), 3, 2))
+    assert conv_banded.is_faster(*bands(2, 128, (2000,), 5)) and not conv_banded.is_faster_for_weight_grad(*bands(2, 128, (2000,), 5))
+    assert not conv_banded.is_faster(*bands(8, 960, (4, 4)))  # short rows
+    assert not conv_banded.is_faster(*bands(1, 96, (28, 28)))  # few elements
+    assert not conv_banded.is_faster(*bands(8, 192, (64, 64), 3, 1, 32))  # hardly anything but zeros
 
 
 @pytest.mark.usefixtures("bands_for_all")
@@ -258,7 +258,7 @@ def test_what_is_not_finite_stays_at_its_places(rng, monkeypatch, value, stride)
 
     with np.errstate(all="ignore"):
         ours = all_of()
-        monkeypatch.setattr(conv_bands, "fits", lambda plan, x: False)
+        monkeypatch.setattr(conv_banded, "is_faster", lambda plan, x: False)
         without = all_of()
     for a, b in zip(ours, without, strict=True):
         assert np.array_equal(np.isfinite(a), np.isfinite(b)) and np.array_equal(np.isnan(a), np.isnan(b))
@@ -350,12 +350,12 @@ PATCHES = [
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, stride, dtype):
     calls = []
-    for name in ("correlate", "spread", "weight_gradient"):
+    for name in ("conv_forward", "conv_transpose", "weight_gradient"):
         real = getattr(conv_patches, name)
         monkeypatch.setattr(conv_patches, name, lambda *a, name=name, real=real: calls.append(name) or real(*a))
     x, w = case(rng, batch, channels, filters, size, kernel, dtype=dtype)
     found = check(rng, x, w, stride, bias=rng.standard_normal(filters).astype(dtype))
-    assert sorted(calls) == ["correlate", "spread", "weight_gradient"]
+    assert sorted(calls) == ["conv_forward", "conv_transpose", "weight_gradient"]
     monkeypatch.setattr(thread_count, "_count", 1)
     again = conv.convolution(x, w, None, *(pair(v, len(size)) for v in (stride, 0, 1)), False, (0,) * len(size), 1)
     monkeypatch.setattr(thread_count, "_count", 3)
@@ -367,11 +367,11 @@ def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, strid
 
 
 def test_patches_where_it_pays():
-    def fits(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
-        plan = conv._plan(2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups)
-        return conv_patches.fits(plan, np.dtype(dtype)), conv_patches.fits_back(plan, np.dtype(dtype))
+    def is_faster(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
+        plan = conv._conv_geometry(2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups)
+        return conv_patches.is_faster(plan, np.dtype(dtype)), conv_patches.is_faster_transposed(plan, np.dtype(dtype))
 
-    assert fits(16, 16) == fits(8, 8) == (True, True) and fits(4, 4) == (False, True) and fits(2, 2) == (False, False)
+    assert is_faster(16, 16) == is_faster(8, 8) == (True, True) and is_faster(4, 4) == (False, True) and is_faster(2, 2) == (False, False)
     for options in ({"padding": 1}, {"dilation": 2}, {"groups": 2}, {"dtype": "c8"}):
-        assert fits(8, 8, **options) == (False, False)
-    assert fits(8, 4) == (False, False)
+        assert is_faster(8, 8, **options) == (False, False)
+    assert is_faster(8, 4) == (False, False)

@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite_array import scatter, sort
-from torchlite_numpy import activation, copies, normalisation, picking, scans, softmax, sorting, sums
+from torchlite_numpy import activation, threaded_copy, normalisation, gather, prefix_sum, softmax, key_sort, threaded_sums
 
 SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40]
 
@@ -51,20 +51,20 @@ def bits(x):
 def test_copies_in_row_major_order_are_exact(rng, shape, order, dtype):
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     x = rng.integers(0, 256, size, np.uint8).view(dtype).reshape(shape).transpose(order)
-    copied = copies.row_major(x)
+    copied = threaded_copy.row_major(x)
     assert copied.flags.c_contiguous and not np.shares_memory(copied, x)
     assert copied.tobytes() == x.tobytes()
 
 
 def test_a_signalling_nan_stays_one(rng):
     x = rng.integers(0x7F800001, 0x7FC00000, (300, 300), np.uint32).view(np.float32)
-    assert copies.row_major(x.T).tobytes() == x.T.tobytes()
+    assert threaded_copy.row_major(x.T).tobytes() == x.T.tobytes()
 
 
 @pytest.mark.parametrize("step", [2, -1, -3])
 def test_copies_of_arrays_with_gaps_or_backwards(rng, step):
     x = rng.standard_normal((400, 900)).astype(np.float32)[::step, ::step].T
-    assert copies.row_major(x).tobytes() == x.tobytes()
+    assert threaded_copy.row_major(x).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("special", [False, True])
@@ -77,7 +77,7 @@ def test_sort_and_topk_by_keys(rng, shape, dim, dtype, ties, special):
     x = numbers(rng, shape, dtype, ties, special)
     same = {"equal_nan": dtype in "ef"}
     for descending in (False, True):
-        values, places = sorting.sort(x, dim, descending, True)
+        values, places = key_sort.sort(x, dim, descending, True)
         # A stable order downwards is one upwards of the mirrored numbers, NaN first.
         ranks = np.unique(x + x.dtype.type(0), return_inverse=True)[1].reshape(shape)
         ranks = np.where(np.isnan(x), x.size, ranks) if dtype in "ef" else ranks
@@ -85,7 +85,7 @@ def test_sort_and_topk_by_keys(rng, shape, dim, dtype, ties, special):
         assert np.array_equal(places, wanted)
         assert np.array_equal(bits(values), bits(np.take_along_axis(x, wanted, dim)))
         for k in (1, 7):
-            values, places = sorting.topk(x, k, dim, descending)
+            values, places = key_sort.topk(x, k, dim, descending)
             assert np.array_equal(values, sort.topk(x, k, dim, descending)[0], **same)
             assert np.array_equal(bits(values), bits(np.take_along_axis(x, places, dim)))
             ordered = np.sort(places, dim)
@@ -97,7 +97,7 @@ def test_sort_and_topk_by_keys(rng, shape, dim, dtype, ties, special):
 def test_running_sums(rng, shape, dtype):
     x = rng.standard_normal(shape).astype(dtype)
     exact = np.cumsum(x.astype(np.longdouble), -1)
-    found, plain = scans.cumsum(x, -1), np.cumsum(x, -1)
+    found, plain = prefix_sum.cumsum(x, -1), np.cumsum(x, -1)
     assert found.dtype == x.dtype
     assert np.abs(found - exact).max() <= max(np.abs(plain - exact).max(), np.finfo(dtype).eps * 64)
 
@@ -106,7 +106,7 @@ def test_running_sums(rng, shape, dtype):
 def test_running_sums_beyond_infinity(rng):
     x = rng.standard_normal((200, 300)).astype(np.float32)
     x[3, 7], x[4, 100], x[5, [2, 9]] = np.inf, np.nan, (np.inf, -np.inf)
-    np.testing.assert_allclose(scans.cumsum(x, 1), np.cumsum(x, 1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(prefix_sum.cumsum(x, 1), np.cumsum(x, 1), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(300, 400), (400000,), (3, 90000), (90000, 3), (8, 64, 300), (2, 50000, 2)])
@@ -117,7 +117,7 @@ def test_sums(rng, shape, axes):
     x = rng.standard_normal(shape).astype(np.float32)
     for keepdim in (False, True):
         exact = np.add.reduce(x.astype(np.float64), axes, keepdims=keepdim)
-        found, plain = sums.large_sum(x, axes, keepdim), np.add.reduce(x, axes, keepdims=keepdim)
+        found, plain = threaded_sums.threaded_sum(x, axes, keepdim), np.add.reduce(x, axes, keepdims=keepdim)
         assert found.shape == exact.shape and found.dtype == np.float32
         assert np.abs(found - exact).max() <= max(8 * np.abs(plain - exact).max(), 1e-3)
 
@@ -128,7 +128,7 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
     found = []
     for count in (1, 2, 5):
         monkeypatch.setattr(thread_count, "_count", count)
-        found.append([sums.large_sum(x, axes).tobytes() for axes in (None, 0, -1)] + [scans.cumsum(x, -1).tobytes()])
+        found.append([threaded_sums.threaded_sum(x, axes).tobytes() for axes in (None, 0, -1)] + [prefix_sum.cumsum(x, -1).tobytes()])
     assert found[0] == found[1] == found[2]
 
 
@@ -136,10 +136,10 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
 def test_gather_and_rows(rng, dtype):
     x = numbers(rng, (7, 90, 200), dtype.replace("u1", "B")).astype(dtype)
     index = rng.integers(0, 200, (7, 90, 30))
-    assert np.array_equal(picking.gather(x, -1, index), scatter.gather(x, 2, index))
+    assert np.array_equal(gather.gather(x, -1, index), scatter.gather(x, 2, index))
     table = x.reshape(-1, 200)
     index = rng.integers(0, len(table), (30, 40))
-    assert np.array_equal(picking.rows_at(table, index), table[index])
+    assert np.array_equal(gather.take_rows(table, index), table[index])
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8", "?", "c8"])
@@ -148,14 +148,14 @@ def test_index_select(rng, shape, dtype, monkeypatch):
     dim = shape.index(300)
     x = rng.integers(0, 90, shape).astype(dtype)
     index = rng.integers(0, 300, 5000)
-    monkeypatch.setattr(picking, "_shared_index_select", None)  # shows that the own way was taken
+    monkeypatch.setattr(gather, "_shared_index_select", None)  # shows that the own way was taken
     if x.size:
         for d in (dim, dim - x.ndim):
-            assert np.array_equal(picking.index_select(x, d, index), x.take(index, dim))
+            assert np.array_equal(gather.index_select(x, d, index), x.take(index, dim))
     monkeypatch.undo()
     for given, which in ((x.swapaxes(0, -1), x.ndim - 1 - dim), (x, dim)):
         for indices in (index, index[::2], index.astype("i4"), index[:0], index[0]):
-            found = picking.index_select(given, which, indices)
+            found = gather.index_select(given, which, indices)
             assert found.dtype == x.dtype and np.array_equal(found, given.take(indices.reshape(-1), which))
 
 
@@ -164,7 +164,7 @@ def test_index_select_refuses_what_is_out_of_bounds(rng, wrong):
     index = rng.integers(0, 300, 5000)
     index[77] = wrong
     with pytest.raises(IndexError, match="index out of range in self"):
-        picking.index_select(np.zeros((300, 50)), 0, index)
+        gather.index_select(np.zeros((300, 50)), 0, index)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f2", "?", "c8"])
@@ -172,21 +172,21 @@ def test_index_select_refuses_what_is_out_of_bounds(rng, wrong):
 def test_rows_by_places(rng, shape, dtype, monkeypatch):
     x = rng.integers(0, 90, shape).astype(dtype)
     index = rng.integers(-30, 30, (4, 7))
-    monkeypatch.setattr(picking, "_shared_index", None)  # shows that the own way was taken
+    monkeypatch.setattr(gather, "_shared_index", None)  # shows that the own way was taken
     for places in (index, index[:, ::2], index[:0]):
-        found = picking._index(x, (places,))
+        found = gather._index(x, (places,))
         assert found.dtype == x.dtype and np.array_equal(found, x[places]) and found.flags.c_contiguous
     monkeypatch.undo()
     for given, places in ((x.T, index % len(x.T) if len(x.T) else index[:0]), (x, np.array(3)), (x, x.astype(bool))):
-        assert np.array_equal(picking._index(given, (places,)), given[places])
+        assert np.array_equal(gather._index(given, (places,)), given[places])
     with pytest.raises(IndexError, match="index -31 is out of bounds for dimension 0 with size 30"):
-        picking._index(x, (np.array([0, -31]),))
+        gather._index(x, (np.array([0, -31]),))
 
 
 @pytest.mark.parametrize("size", [1, 2, 65536, 65537, 1 << 20, 1 << 33])
 def test_order_of(rng, size):
     numbers = rng.integers(0, size, 3000)
-    assert np.array_equal(picking.order_of(numbers, size), numbers.argsort(kind="stable"))
+    assert np.array_equal(gather.stable_argsort(numbers, size), numbers.argsort(kind="stable"))
 
 
 @pytest.mark.parametrize("wrong", [-1, 200, -(1 << 63)])
@@ -194,7 +194,7 @@ def test_gather_refuses_what_is_out_of_bounds(rng, wrong):
     index = rng.integers(0, 200, (90, 300))
     index[40, 7] = wrong
     with pytest.raises(RuntimeError, match="out of bounds"):
-        picking.gather(np.zeros((90, 200)), 1, index)
+        gather.gather(np.zeros((90, 200)), 1, index)
 
 
 def plain_layer_norm(x, weight, bias, eps):
@@ -209,7 +209,7 @@ def plain_layer_norm(x, weight, bias, eps):
 @pytest.mark.parametrize("blas", [True, False])
 def test_layer_norm_of_rows_near_and_far_from_zero(rng, shape, weighted, offset, scale, blas, monkeypatch):
     if not blas:
-        monkeypatch.setattr(normalisation, "product_function", lambda dtype: None)
+        monkeypatch.setattr(normalisation, "gemm_function", lambda dtype: None)
     x = (rng.standard_normal(shape) * scale + offset).astype("f4")
     x[5] += 1000 * scale  # one row is far from zero in any case
     weight, bias = ((rng.standard_normal(shape[1]).astype("f4") if k < weighted else None) for k in range(2))
@@ -276,7 +276,7 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
     def results():
         out, mean, rstd = normalisation._layer_norm(x, weight, weight, 1, 1e-5)
         grads = normalisation._layer_norm_backward(g, x, weight, mean, rstd, 1, 1e-5, (True, True, True))
-        return [out, *grads, softmax._softmax(x, 1), softmax._softmax_backward(g, out, 1), sums.large_sum(x, 0)]
+        return [out, *grads, softmax._softmax(x, 1), softmax._softmax_backward(g, out, 1), threaded_sums.threaded_sum(x, 0)]
 
     two = results()
     monkeypatch.setattr(thread_count, "_count", count)

@@ -76,7 +76,7 @@ def test_large_parameters_are_packed_among_themselves():
     assert packs(5, large, 7, large) == [[1, 3], [0, 2]]
     assert packs(fused_optim.LARGE_TOGETHER, large, large) == [[0], [1, 2]]
     assert packs(*[small] * 5) == [[0, 1, 2, 3], [4]]
-    assert kernels._GATHERED_TOGETHER >= fused_optim.TOGETHER  # what is packed as small is gathered
+    assert kernels._MAX_SIZE_TO_CONCAT >= fused_optim.TOGETHER  # what is packed as small is gathered
 
 
 def test_states_of_packed_parameters_are_saved_and_loaded():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torchlite_array.index import _setitem_ as shared
-from torchlite_numpy.picking import _setitem_
+from torchlite_numpy.gather import _setitem_
 
 _rng = np.random.default_rng(6)
 

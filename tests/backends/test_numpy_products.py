@@ -5,7 +5,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import table_of
-from torchlite_numpy import products
+from torchlite_numpy import deterministic_gemm
 
 CPU = table_of(torch.device("cpu"))
 
@@ -56,7 +56,7 @@ def test_a_bias_of_another_shape_is_broadcast():
 
 
 def test_parts_follow_the_size():
-    count = products._parts_of
+    count = deterministic_gemm._count_parts
     assert (
         count(1 << 21, 4096) == 1
         and count(1 << 23, 4096) == 2

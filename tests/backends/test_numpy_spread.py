@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 import torchlite_numpy
 from torchlite._settings import thread_count
-from torchlite_numpy import blocks, large, parts
+from torchlite_numpy import cache_blocking, threaded_ufuncs, partitioning
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_numpy.backend.kernels(0)
@@ -18,11 +18,11 @@ SMALL = torchlite_numpy.backend.kernels(0)
 
 def kernels_for_large(least):
     """The kernels for large arrays, made so that they hand out parts from fewer elements on."""
-    usual, large.CHEAP = large.CHEAP, least
+    usual, threaded_ufuncs.MIN_SIZE_CHEAP = threaded_ufuncs.MIN_SIZE_CHEAP, least
     try:
         return {**SMALL, **torchlite_numpy.backend.own_large_kernels(0)}
     finally:
-        large.CHEAP = usual
+        threaded_ufuncs.MIN_SIZE_CHEAP = usual
 
 
 LARGE = kernels_for_large(1 << 17)
@@ -67,8 +67,8 @@ def agree(got, expected):
 def spread_parts(monkeypatch):
     """Counts how often work was handed out in parts."""
     counted = []
-    real = parts.share_evenly
-    monkeypatch.setattr(parts, "share_evenly", lambda *args: (counted.append(args[1:]), real(*args)))
+    real = partitioning.parallel_range
+    monkeypatch.setattr(partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args)))
     return counted
 
 
@@ -178,7 +178,7 @@ def test_errors_are_those_of_the_ufunc(rng):
 
 
 def test_a_thread_of_the_pool_starts_no_others(rng, monkeypatch):
-    monkeypatch.setattr(blocks._local, "is_worker", True, raising=False)
+    monkeypatch.setattr(cache_blocking._local, "is_worker", True, raising=False)
     counted = spread_parts(monkeypatch)
     x = numbers(rng)
     agree(LARGE["add"](x, x), x + x)
@@ -344,7 +344,7 @@ def test_clamps(rng, dtype):
 
 
 def test_arrays_of_finished_work_are_not_kept_for_threads_that_have_not_come_to_it():
-    gate, workers = threading.Event(), blocks._workers
+    gate, workers = threading.Event(), cache_blocking._workers
     occupied = workers.submit(gate.wait, max(1, workers.count))
     try:
         array = np.ones(8)

@@ -14,10 +14,10 @@ import pytest
 import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite_numpy import conv as numpy_conv
-from torchlite_numpy import onednn, winograd
-from torchlite_onednn import cuts, library, rules
+from torchlite_numpy import conv_onednn, winograd
+from torchlite_onednn import conv_partition, library, conv_heuristics
 
-FOUND = library.found()
+FOUND = library.find_library()
 installed = pytest.mark.skipif(FOUND.library is None, reason=f"oneDNN is not used: {FOUND.why_not}")
 F = torch.nn.functional
 winograd_fits = winograd.transposing_copy(np.dtype("f4")) is not None
@@ -56,11 +56,11 @@ LAYOUTS = ["row-major", "channels last", "with gaps"]
 def small_pieces():
     """Small shapes are cut as large ones are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts, "_WORK", 1 << 20)
-        patch.setattr(cuts, "_ELEMENTS", 1 << 15)
-        onednn._convolutions.cache_clear()
+        patch.setattr(conv_partition, "_MIN_MULS", 1 << 20)
+        patch.setattr(conv_partition, "_MIN_ELEMENTS", 1 << 15)
+        conv_onednn._convolutions.cache_clear()
         yield
-    onednn._convolutions.cache_clear()
+    conv_onednn._convolutions.cache_clear()
 
 
 def drawn(shape, seed):
@@ -114,14 +114,14 @@ def counted(monkeypatch):
     """How many pieces of work oneDNN got, which computes all that it can, also what it is not the fastest at."""
     from torchlite_onednn.primitives import Task
 
-    monkeypatch.setattr(onednn, "_wins", lambda kind, geometry: True)
-    monkeypatch.setattr(onednn, "_winograd_wins", lambda plan, dtype: False)
-    onednn._chosen.cache_clear()
+    monkeypatch.setattr(conv_onednn, "_is_faster", lambda kind, geometry: True)
+    monkeypatch.setattr(conv_onednn, "_is_winograd_faster", lambda plan, dtype: False)
+    conv_onednn._geometry_if_faster.cache_clear()
 
     runs, run = [], Task.run
     monkeypatch.setattr(Task, "run", lambda self, addresses: (runs.append(1), run(self, addresses)))
     yield runs
-    onednn._chosen.cache_clear()
+    conv_onednn._geometry_if_faster.cache_clear()
 
 
 @installed
@@ -285,11 +285,11 @@ def test_ways_that_oned_nn_is_slow_at_are_left_to_numpy(monkeypatch, counted):
     from torchlite_onednn import primitives
 
     monkeypatch.setattr(primitives, "is_fast", lambda library, description: False)
-    onednn._convolutions.cache_clear()
+    conv_onednn._convolutions.cache_clear()
     try:
         found = results(SHAPES[0])
     finally:
-        onednn._convolutions.cache_clear()
+        conv_onednn._convolutions.cache_clear()
     assert not counted
     assert_close(found, by_numpy(SHAPES[0]))
 
@@ -344,20 +344,20 @@ def test_what_it_is_asked_for(case, served, monkeypatch):
     ids=str,
 )
 def test_rules(case, kinds):
-    g = cuts.Geometry(*geometry(case), ())
-    assert [kind for kind in (cuts.FORWARD, cuts.DATA, cuts.WEIGHTS) if rules.wins(kind, g)] == kinds.split()
+    g = conv_partition.ConvShape(*geometry(case), ())
+    assert [kind for kind in (conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS) if conv_heuristics.is_faster(kind, g)] == kinds.split()
 
 
-@pytest.mark.parametrize("kind", [cuts.FORWARD, cuts.DATA, cuts.WEIGHTS])
+@pytest.mark.parametrize("kind", [conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS])
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 def test_pieces_are_convolutions_that_cover_the_whole(case, kind):
     """Each piece computed by NumPy as a convolution of its own."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
-    plan = numpy_conv._plan(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
-    g = cuts.Geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
-    made = np.zeros((batch, channels, *size) if kind == cuts.DATA else (batch, filters, *plan.out), np.int64)
-    for piece in cuts.pieces(g, kind):
-        rows, ends = (piece.source_rows, piece.channels) if kind == cuts.DATA else (piece.target_rows, piece.filters)
+    plan = numpy_conv._conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+    g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
+    made = np.zeros((batch, channels, *size) if kind == conv_partition.DATA else (batch, filters, *plan.out), np.int64)
+    for piece in conv_partition.pieces(g, kind):
+        rows, ends = (piece.source_rows, piece.channels) if kind == conv_partition.DATA else (piece.target_rows, piece.filters)
         made[slice(*piece.images), slice(*ends), slice(*rows)] += 1
         height = piece.source_rows[1] - piece.source_rows[0] + piece.low + piece.high
         reach = dilation[0] * (kernel[0] - 1) + 1
@@ -394,9 +394,9 @@ def test_information_names_it_or_says_how_to_get_it():
 
 
 def test_what_is_not_there_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(library, "_places", lambda: ["libnone.so.3"])
+    monkeypatch.setattr(library, "_candidate_paths", lambda: ["libnone.so.3"])
     monkeypatch.delenv("TORCHLITE_ONEDNN", raising=False)
-    found = library.found.__wrapped__()
+    found = library.find_library.__wrapped__()
     assert found.library is None and "pip install 'torchlite-nd[onednn]'" in found.why_not
 
 
@@ -431,4 +431,4 @@ def test_libraries_that_will_not_do(monkeypatch, major, runtime, words):
     dll.dnnl_version = Function()
     monkeypatch.setattr(library.ctypes, "CDLL", lambda path: dll)
     with pytest.raises(OSError, match=words):
-        library._open("/some/libdnnl.so")
+        library._load_library("/some/libdnnl.so")

@@ -149,7 +149,7 @@ def test_operands_of_any_layout(any_form, rng):
     "3x3", "1x1", "depthwise", "few filters", "transposed", "transposed 1x1", "transposed depthwise", "split",
 ])  # fmt: skip
 def test_with_an_op_behind_them(any_form, rng, name, then):
-    from torchlite_device.nn.conv import with_op
+    from torchlite_device.nn.conv import kernel_with_epilogue
 
     channels, filters, size, kernel, stride, padding, transposed, groups = {
         "3x3": (9, 20, (12, 11), (3, 3), (1, 1), (1, 1), False, 1),
@@ -170,6 +170,6 @@ def test_with_an_op_behind_them(any_form, rng, name, then):
     geometry = stride, padding, (1, 1), transposed, (0, 0), groups
     for bias in (b, None):
         want = getattr(F, then)(torch.convolution(x, w, bias, *geometry))
-        found = with_op("convolution", then)(x._data, w._data, None if bias is None else bias._data, *geometry)
+        found = kernel_with_epilogue("convolution", then)(x._data, w._data, None if bias is None else bias._data, *geometry)
         assert np.array_equal(x._table.to_numpy(found), want.cpu().numpy(), equal_nan=True)
-    assert with_op("convolution", "exp") is None
+    assert kernel_with_epilogue("convolution", "exp") is None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import torchlite as torch
-from torchlite_opencl import drivers, trial
+from torchlite_opencl import driver_discovery, driver_probe
 
 GPU = {"platform": "Vendor B", "version": "1", "name": "card", "nth": 0, "kind": "gpu", "error": ""}
 GPU2 = {**GPU, "nth": 1}
@@ -28,18 +28,18 @@ def _own_memory(tmp_path, monkeypatch):
     """No outcome of other runs, and none left for them."""
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TORCHLITE_OPENCL_PLATFORM", raising=False)
-    monkeypatch.setattr(drivers, "_pyopencl", lambda: tmp_path)
-    drivers._surveyed.cache_clear()
+    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: tmp_path)
+    driver_discovery._cached_probe.cache_clear()
     yield
-    drivers._surveyed.cache_clear()
+    driver_discovery._cached_probe.cache_clear()
 
 
 def found(monkeypatch, *records, failed=None):
-    monkeypatch.setattr(drivers, "survey", lambda again=False: drivers.Survey([], list(records), failed or {}))
+    monkeypatch.setattr(driver_discovery, "probe_result", lambda again=False: driver_discovery.ProbeResult([], list(records), failed or {}))
 
 
 def names():
-    return [(record["platform"], record["nth"]) for record in drivers.usable()]
+    return [(record["platform"], record["nth"]) for record in driver_discovery.usable_devices()]
 
 
 def test_order_is_gpus_accelerators_cpus_by_platform(monkeypatch):
@@ -56,7 +56,7 @@ def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
     monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "nobody")
     assert names() == []
     assert (
-        drivers.why_not()
+        driver_discovery.why_not()
         == "TORCHLITE_OPENCL_PLATFORM=nobody names none of the platforms that work here: Another, Vendor A, Vendor "
         "B, Vendor C"
     )
@@ -65,21 +65,21 @@ def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
 def test_why_not_says_what_to_install(monkeypatch):
     found(monkeypatch)
     assert (
-        drivers.why_not().startswith("no OpenCL driver with a device was found; install one:")
-        and "pip install intel-opencl-rt" in drivers.why_not()
+        driver_discovery.why_not().startswith("no OpenCL driver with a device was found; install one:")
+        and "pip install intel-opencl-rt" in driver_discovery.why_not()
     )
     found(monkeypatch, {**CPU, "error": "no compiler"}, failed={"bad": "crashes (SIGSEGV)"})
-    assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in drivers.why_not()
-    monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
-    assert drivers.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
-    assert drivers.problems() == []
+    assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in driver_discovery.why_not()
+    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
+    assert driver_discovery.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
+    assert driver_discovery.problems() == []
 
 
 def test_availability_never_raises(monkeypatch):
     def broken():
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(drivers, "why_not", broken)
+    monkeypatch.setattr(driver_discovery, "why_not", broken)
     assert (
         torch.opencl.is_available() is False
         and torch.opencl.device_count() == 0
@@ -96,13 +96,13 @@ class Machine:
 
     def __init__(self, monkeypatch, *, fails=lambda names: "", linux="linux"):
         self.trials = []
-        self.drivers = [drivers.Driver(name, f"/lib/{name}.so") for name in "abc"]
+        self.drivers = [driver_discovery.Driver(name, f"/lib/{name}.so") for name in "abc"]
         self.fails = fails
-        monkeypatch.setattr(drivers, "installed", lambda: self.drivers)
-        monkeypatch.setattr(drivers.sys, "platform", linux)
-        monkeypatch.setattr(drivers, "_try", self.trial)
+        monkeypatch.setattr(driver_discovery, "installed", lambda: self.drivers)
+        monkeypatch.setattr(driver_discovery.sys, "platform", linux)
+        monkeypatch.setattr(driver_discovery, "_probe", self.driver_probe)
 
-    def trial(self, chosen):
+    def driver_probe(self, chosen):
         self.trials.append("".join(d.name for d in chosen or ()))
         error = self.fails(self.trials[-1])
         return ([], error) if error else ([{**CPU, "platform": d.name} for d in chosen or ()], "")
@@ -110,63 +110,63 @@ class Machine:
 
 def test_all_drivers_are_tried_at_once_and_the_outcome_is_kept(monkeypatch):
     machine = Machine(monkeypatch)
-    assert [d["platform"] for d in drivers.usable()] == ["a", "b", "c"] and machine.trials == ["abc"]
-    drivers._surveyed.cache_clear()  # another process
-    assert len(drivers.usable()) == 3 and machine.trials == ["abc"]
+    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b", "c"] and machine.trials == ["abc"]
+    driver_discovery._cached_probe.cache_clear()  # another process
+    assert len(driver_discovery.usable_devices()) == 3 and machine.trials == ["abc"]
     machine.drivers = machine.drivers[:2]  # a driver was removed
-    drivers._surveyed.cache_clear()
-    assert len(drivers.usable()) == 2 and machine.trials == ["abc", "ab"]
+    driver_discovery._cached_probe.cache_clear()
+    assert len(driver_discovery.usable_devices()) == 2 and machine.trials == ["abc", "ab"]
 
 
 def test_a_driver_that_crashes_is_left_out(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGSEGV)" if "b" in names else "")
-    assert [d["platform"] for d in drivers.usable()] == ["a", "c"] and machine.trials == ["abc", "a", "ab", "ac"]
-    assert drivers.survey().keep == ["/lib/a.so", "/lib/c.so"] and drivers.why_not() == ""
+    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "c"] and machine.trials == ["abc", "a", "ab", "ac"]
+    assert driver_discovery.probe_result().keep == ["/lib/a.so", "/lib/c.so"] and driver_discovery.why_not() == ""
     machine.fails = lambda names: ""
-    drivers._surveyed.cache_clear()
-    assert len(drivers.usable()) == 2 and len(machine.trials) == 4  # remembered
-    assert drivers.problems() == [] and machine.trials[4:] == ["abc"]  # asked for a report, it is tried again
+    driver_discovery._cached_probe.cache_clear()
+    assert len(driver_discovery.usable_devices()) == 2 and len(machine.trials) == 4  # remembered
+    assert driver_discovery.problems() == [] and machine.trials[4:] == ["abc"]  # asked for a report, it is tried again
 
 
 def test_pyopencl_that_does_not_load(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "no PyOpenCL: ImportError: built for another NumPy")
-    assert drivers.why_not().startswith(
+    assert driver_discovery.why_not().startswith(
         "no OpenCL driver works here (PyOpenCL: cannot be imported (ImportError: built for another NumPy)); "
     ) and machine.trials == ["abc"]
 
 
 def test_drivers_that_crash_beside_each_other(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGABRT)" if {"a", "c"} <= set(names) else "")
-    assert [d["platform"] for d in drivers.usable()] == ["a", "b"] and machine.trials == ["abc", "a", "ab", "abc"]
-    assert drivers.problems() == [f"c (/lib/c.so): crashes (SIGABRT). Left out; mend the driver or {drivers.INSTALL}"]
+    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b"] and machine.trials == ["abc", "a", "ab", "abc"]
+    assert driver_discovery.problems() == [f"c (/lib/c.so): crashes (SIGABRT). Left out; mend the driver or {driver_discovery.INSTALL}"]
 
 
 def test_failures_are_tried_again_after_a_day(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "fails: busy" if "b" in names else "")
-    assert len(drivers.usable()) == 2
-    [file] = drivers.cache_folder().glob("drivers-*.json")
+    assert len(driver_discovery.usable_devices()) == 2
+    [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     os.utime(file, (file.stat().st_atime, file.stat().st_mtime - 2 * 86400))
-    drivers._surveyed.cache_clear()
+    driver_discovery._cached_probe.cache_clear()
     machine.fails = lambda names: ""
-    assert len(drivers.usable()) == 3
+    assert len(driver_discovery.usable_devices()) == 3
 
 
 def test_a_damaged_memory_is_written_anew(monkeypatch):
     machine = Machine(monkeypatch)
-    drivers.usable()
-    [file] = drivers.cache_folder().glob("drivers-*.json")
+    driver_discovery.usable_devices()
+    [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     for text in ("", "{}", "[1]", '{"keep": 1'):
         file.write_text(text)
-        drivers._surveyed.cache_clear()
-        assert len(drivers.usable()) == 3
+        driver_discovery._cached_probe.cache_clear()
+        assert len(driver_discovery.usable_devices()) == 3
     assert json.loads(file.read_text())["keep"] == ["/lib/a.so", "/lib/b.so", "/lib/c.so"] and len(machine.trials) == 5
 
 
 def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
     """A letter changed, values of other types, the content of another file, deep nesting: none is believed."""
     machine = Machine(monkeypatch)
-    drivers.usable()
-    [file] = drivers.cache_folder().glob("drivers-*.json")
+    driver_discovery.usable_devices()
+    [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     whole = file.read_text()
     content = json.loads(whole)
     wrong = [
@@ -181,47 +181,47 @@ def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
         (file.name, [{**content["devices"][0], "nth": "0"}]),
     ):
         changed = {"keep": [], "devices": records, "failed": {}}
-        wrong.append(json.dumps({**changed, "digest": drivers._digest(name, changed)}))
+        wrong.append(json.dumps({**changed, "digest": driver_discovery._digest(name, changed)}))
     for text in wrong:
         file.write_text(text)
-        drivers._surveyed.cache_clear()
-        assert len(drivers.usable()) == 3
+        driver_discovery._cached_probe.cache_clear()
+        assert len(driver_discovery.usable_devices()) == 3
     assert file.read_text() == whole and len(machine.trials) == 1 + len(wrong)
 
 
 def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
     """What was remembered names a device that the loader does not show: the drivers are tried anew."""
     machine = Machine(monkeypatch)
-    assert len(drivers.usable()) == 3
+    assert len(driver_discovery.usable_devices()) == 3
     machine.fails = lambda names: "fails: removed" if "b" in names else ""
-    monkeypatch.setattr(drivers.trial, "platforms", lambda folder, libraries: [])
+    monkeypatch.setattr(driver_discovery.driver_probe, "platforms", lambda folder, libraries: [])
     monkeypatch.setattr(
-        drivers.trial, "devices", lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"]
+        driver_discovery.driver_probe, "devices", lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"]
     )
-    drivers._devices.cache_clear()
+    driver_discovery._devices.cache_clear()
     try:
-        assert drivers.devices() == ["device a", "device c"] and machine.trials == ["abc", "abc", "a", "ab", "ac"]
+        assert driver_discovery.devices() == ["device a", "device c"] and machine.trials == ["abc", "abc", "a", "ab", "ac"]
     finally:
-        drivers._devices.cache_clear()
+        driver_discovery._devices.cache_clear()
 
 
 def test_one_driver_needs_no_folder(monkeypatch):
     def no_folder(**_):
         raise FileNotFoundError("No usable temporary directory")
 
-    monkeypatch.setattr(drivers.tempfile, "mkdtemp", no_folder)
-    one, other = drivers.Driver("a", "/lib/a.so"), drivers.Driver("b", "/lib/b.so")
-    with drivers._Folder([one]) as place:
+    monkeypatch.setattr(driver_discovery.tempfile, "mkdtemp", no_folder)
+    one, other = driver_discovery.Driver("a", "/lib/a.so"), driver_discovery.Driver("b", "/lib/b.so")
+    with driver_discovery._IcdFolder([one]) as place:
         assert place == "/lib/a.so"
-    with pytest.raises(FileNotFoundError, match="No usable temporary directory"), drivers._Folder([one, other]):
+    with pytest.raises(FileNotFoundError, match="No usable temporary directory"), driver_discovery._IcdFolder([one, other]):
         pass
-    assert drivers._try([one, other])[1] == "could not be tried: No usable temporary directory"
+    assert driver_discovery._probe([one, other])[1] == "could not be tried: No usable temporary directory"
 
 
 def test_other_systems_ask_their_loader(monkeypatch):
     machine = Machine(monkeypatch, linux="win32")
     machine.drivers = []
-    assert drivers.usable() == [] and machine.trials == [""]
+    assert driver_discovery.usable_devices() == [] and machine.trials == [""]
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ def test_other_systems_ask_their_loader(monkeypatch):
 def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
     script = tmp_path / "script.py"
     script.write_text(body)
-    monkeypatch.setattr(trial, "__file__", str(script))
+    monkeypatch.setattr(driver_probe, "__file__", str(script))
     if "sleep" in body:
-        monkeypatch.setattr(drivers, "_TRIAL_SECONDS", 0.5)
-    records, error = drivers._try([])
+        monkeypatch.setattr(driver_discovery, "_PROBE_TIMEOUT", 0.5)
+    records, error = driver_discovery._probe([])
     assert error == expected and records == ([] if expected else [{"platform": "P"}])
 
 
@@ -249,7 +249,7 @@ def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
 
 
 def test_icd_files(monkeypatch, tmp_path):
-    monkeypatch.setattr(drivers.sys, "platform", "linux")
+    monkeypatch.setattr(driver_discovery.sys, "platform", "linux")
     library = tmp_path / "libx.so"
     library.touch()
     (tmp_path / "a.icd").write_text(f"{library}\n")
@@ -258,27 +258,27 @@ def test_icd_files(monkeypatch, tmp_path):
     (tmp_path / "d.icd").write_text("")
     (tmp_path / "e.icd").write_text("libx.so\n")  # beside the file: the same library again
     monkeypatch.setattr(
-        drivers, "intel_driver", lambda: drivers.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",))
+        driver_discovery, "intel_driver", lambda: driver_discovery.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",))
     )
-    monkeypatch.setattr(drivers, "_pyopencl", lambda: None)
+    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
-    assert [d.library for d in drivers.installed()] == [str(library), "libvendor.so.1", "/x/libintelocl.so"]
+    assert [d.library for d in driver_discovery.installed()] == [str(library), "libvendor.so.1", "/x/libintelocl.so"]
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "b.icd"))
-    assert [d.library for d in drivers.installed()] == ["libvendor.so.1", "/x/libintelocl.so"]
+    assert [d.library for d in driver_discovery.installed()] == ["libvendor.so.1", "/x/libintelocl.so"]
     (tmp_path / "own.icd").write_text("libintelocl.so")  # the system has the runtime: pip's is not added
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "own.icd"))
-    assert [d.library for d in drivers.installed()] == ["libintelocl.so"]
+    assert [d.library for d in driver_discovery.installed()] == ["libintelocl.so"]
 
 
 def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
-    monkeypatch.setattr(drivers, "_from_record", list)
+    monkeypatch.setattr(driver_discovery, "_from_package_metadata", list)
     for prefix in ("user", "system"):
         (tmp_path / prefix / "lib").mkdir(parents=True)
-    monkeypatch.setattr(drivers, "_prefixes", lambda: [tmp_path / "user", tmp_path / "system"])
-    assert drivers.intel_driver() is None
+    monkeypatch.setattr(driver_discovery, "_install_prefixes", lambda: [tmp_path / "user", tmp_path / "system"])
+    assert driver_discovery.intel_driver() is None
     for name in ("libintelocl.so", "libtbb.so.12"):
         (tmp_path / "system/lib" / name).touch()
-    driver = drivers.intel_driver()
+    driver = driver_discovery.intel_driver()
     assert (
         driver
         and driver.library == str(tmp_path / "system/lib/libintelocl.so")
@@ -332,7 +332,7 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     vendors.mkdir()
     monkeypatch.undo()
-    for driver in drivers.installed():
+    for driver in driver_discovery.installed():
         (vendors / f"{len(list(vendors.iterdir()))}.icd").write_text(driver.library)
     (vendors / "0-bad.icd").write_text(str(library))
     said = python(

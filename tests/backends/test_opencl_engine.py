@@ -12,15 +12,15 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.backend_registry import backend_of, table_of
-from torchlite_engines import bridge, table
-from torchlite_opencl.engine import Engine, _index, engine
+from torchlite_engines import ndarray_bridge, kernel_support
+from torchlite_opencl.cpu_engine import Engine, _index, engine
 
 
 @pytest.fixture(scope="module")
 def cores():
-    from torchlite_opencl import drivers
+    from torchlite_opencl import driver_discovery
 
-    return drivers.devices()[_index()].max_compute_units
+    return driver_discovery.devices()[_index()].max_compute_units
 
 
 @pytest.fixture(autouse=True)
@@ -38,52 +38,52 @@ def x(rng):
     return rng.standard_normal((33, 130)).astype(np.float32)
 
 
-def serve(name, *args, **options):
+def run_on_device(name, *args, **options):
     """What the engine's kernel of an op makes of ndarrays."""
-    return bridge.serve(engine.device(), name, args, options)
+    return ndarray_bridge.run_on_device(engine.device(), name, args, options)
 
 
 def test_what_kernels_write_is_an_arrays_own_memory(x):
-    out = serve("exp", x)
+    out = run_on_device("exp", x)
     assert out.__class__ is np.ndarray and out.flags.owndata and out.base is None
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)
     x[:] = 0  # nothing of what a buffer may have kept is read again
-    assert np.all(serve("exp", x) == 1)
+    assert np.all(run_on_device("exp", x) == 1)
 
 
 def test_views_of_all_kinds(x):
     for view in (x[3:20, 5:77], x.T, x[::-1, ::-2], x[::3, 1::2], x[:0], np.broadcast_to(x[:, :1], x.shape)):
-        np.testing.assert_array_equal(serve("add", view, view), view + view)
-        np.testing.assert_allclose(serve("sum", view, 0), view.sum(0), rtol=1e-4, atol=1e-5)
-        np.testing.assert_array_equal(serve("contiguous", view), view)
+        np.testing.assert_array_equal(run_on_device("add", view, view), view + view)
+        np.testing.assert_allclose(run_on_device("sum", view, 0), view.sum(0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(run_on_device("contiguous", view), view)
 
 
 def test_writing_in_place_where_operands_overlap(x):
     expected = x.copy()
     expected[1:] += expected[:-1].copy()
-    serve("add_", x[1:], x[:-1])
+    run_on_device("add_", x[1:], x[:-1])
     np.testing.assert_array_equal(x, expected)
     half = x[:, 1::2]
     expected = half * 3
-    serve("mul_", half, 3.0)
+    run_on_device("mul_", half, 3.0)
     np.testing.assert_array_equal(x[:, 1::2], expected)
 
 
 def test_memory_that_may_not_be_written(x):
     protected = np.frombuffer(x.tobytes(), np.float32).reshape(x.shape)
-    np.testing.assert_array_equal(serve("neg", protected), -x)
+    np.testing.assert_array_equal(run_on_device("neg", protected), -x)
 
 
 def test_two_results_and_integers(x):
-    values, indices = serve("sort", x, 1)
+    values, indices = run_on_device("sort", x, 1)
     np.testing.assert_array_equal(values, np.sort(x, 1))
     assert indices.dtype == np.int64
-    np.testing.assert_array_equal(serve("gather", x, 1, indices), values)
+    np.testing.assert_array_equal(run_on_device("gather", x, 1, indices), values)
 
 
 def test_an_index_that_does_not_fit_is_numpys_error(x):
     plain = backend_of("cpu").kernels(0)["gather"]
-    kernel = bridge.serving(engine, "gather", plain, {x.dtype: 1})
+    kernel = ndarray_bridge.engine_kernel(engine, "gather", plain, {x.dtype: 1})
     bad = np.full((33, 4), 500)
     with pytest.raises(RuntimeError, match="index 500 is out of bounds for dimension 1 with size 130"):
         kernel(x, 1, bad)
@@ -95,16 +95,16 @@ def test_gather_along_rows(x, columns, rng):
     for source in (x, x[:, 3:90], x[::2]):
         index = rng.integers(0, source.shape[1], (source.shape[0], columns))
         expected = np.take_along_axis(source, index, 1)
-        np.testing.assert_array_equal(serve("gather", source, 1, index), expected)
-        np.testing.assert_array_equal(serve("gather", source, 1, index.astype(np.int32)), expected)
+        np.testing.assert_array_equal(run_on_device("gather", source, 1, index), expected)
+        np.testing.assert_array_equal(run_on_device("gather", source, 1, index.astype(np.int32)), expected)
 
 
 def test_a_table_that_the_engine_serves(x, monkeypatch):
     monkeypatch.setattr(Engine, "least", dict.fromkeys(Engine.least, 1))
     served = []
-    real = bridge.serve
-    monkeypatch.setattr(bridge, "serve", lambda *args: served.append(args[1]) or real(*args))
-    kernels = table.kernels_over(backend_of("cpu").kernels(0), engine)
+    real = ndarray_bridge.run_on_device
+    monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda *args: served.append(args[1]) or real(*args))
+    kernels = kernel_support.engine_kernels(backend_of("cpu").kernels(0), engine)
     np.testing.assert_allclose(kernels["_softmax"](x, 1).sum(1), 1, rtol=1e-5)
     np.testing.assert_allclose(kernels["cumsum"](x, 1), np.cumsum(x, 1), rtol=1e-3, atol=1e-4)
     assert served == ["_softmax", "cumsum"] and table_of(torch.device("cpu")).add is np.add
@@ -116,9 +116,9 @@ def test_results_are_the_same_for_any_number_of_threads(cores, rng):
     for threads in (cores, 1, 2, cores + 1):
         torch.set_num_threads(threads)
         driver = engine.device()
-        if driver is not None:  # one that would take more threads than are granted does not serve
+        if driver is not None:  # one that would take more threads than are granted does not run_on_device
             assert driver.cl_device.max_compute_units <= threads
-            found.append([serve("sum", x, 0), serve("sum", x), serve("cumsum", x, 1)])
+            found.append([run_on_device("sum", x, 0), run_on_device("sum", x), run_on_device("cumsum", x, 1)])
     assert len(found) > 1
     for each in found[1:]:
         for one, other in zip(found[0], each, strict=True):
@@ -127,12 +127,12 @@ def test_results_are_the_same_for_any_number_of_threads(cores, rng):
 
 def test_threads_of_a_program(rng):
     arrays = [rng.standard_normal((64, 500 + k)).astype(np.float32) for k in range(4)]
-    expected = [serve("erf", x) for x in arrays]
+    expected = [run_on_device("erf", x) for x in arrays]
     wrong = []
 
     def work(k):
         for _ in range(20):
-            if not np.array_equal(serve("erf", arrays[k]), expected[k]):
+            if not np.array_equal(run_on_device("erf", arrays[k]), expected[k]):
                 wrong.append(k)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
@@ -147,7 +147,7 @@ PROGRAM = """
 import os
 import numpy as np
 import torchlite as torch
-from torchlite_opencl.engine import engine
+from torchlite_opencl.cpu_engine import engine
 
 torch.set_num_threads(os.cpu_count())
 x = torch.arange(1 << 19).reshape(512, 1024) / 1e5

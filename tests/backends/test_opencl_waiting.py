@@ -17,18 +17,18 @@ N = 1 << 18
 @pytest.fixture
 def launches(opencl, monkeypatch):
     """The number of launches of pointwise kernels since the test's last `launches.clear()`."""
-    from torchlite_device.machinery.device import Kept
-    from torchlite_opencl.device import Function
+    from torchlite_device.core.device import BoundedCache
+    from torchlite_opencl.device import OpenCLFunction
 
     state, started = torch.ones(1, device=opencl)._data.device, []
-    start = Function.start
+    start = OpenCLFunction.start
 
     def counted(self, *arguments):
         started.append(self.name)
         return start(self, *arguments)
 
-    monkeypatch.setattr(Function, "start", counted)
-    monkeypatch.setattr(state, "plans", Kept(20000))  # plans keep the method that they found
+    monkeypatch.setattr(OpenCLFunction, "start", counted)
+    monkeypatch.setattr(state, "plans", BoundedCache(20000))  # plans keep the method that they found
     monkeypatch.setattr(state, "_kept", {})
     return started
 

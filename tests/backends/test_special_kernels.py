@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torchlite_array import arithmetic, elementary, special, special_polynomials
+from torchlite_array import binary, unary, special, orthogonal_polynomials
 
 inf, nan = float("inf"), float("nan")
 
@@ -198,7 +198,7 @@ VALUES = {
 def evaluate(name, arguments):
     name, _, order = name.partition(" ")
     with np.errstate(all="ignore"):
-        modules = special, special_polynomials, elementary, arithmetic
+        modules = special, orthogonal_polynomials, unary, binary
         kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
         return kernel(*arguments, *([int(order)] if order else []))
 

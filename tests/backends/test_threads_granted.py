@@ -121,14 +121,14 @@ print(ours(), *states)
 
 def test_products_leave_the_library_at_one_thread(monkeypatch):
     """While a product is cut over our own threads BLAS has one: seen by the parts."""
-    from torchlite_numpy import blas, products
+    from torchlite_numpy import blas, deterministic_gemm
 
     controls = blas._controls()
     if controls is None:
         pytest.skip("this NumPy's BLAS cannot be told")
     import numpy as np
 
-    monkeypatch.setattr(products.engine, "parts", None)  # an engine's threads are its own
+    monkeypatch.setattr(deterministic_gemm.native_gemm, "parts", None)  # an engine's threads are its own
     seen = []
 
     class Watched(np.ndarray):
@@ -144,7 +144,7 @@ def test_products_leave_the_library_at_one_thread(monkeypatch):
     torch.set_num_threads(2)
     try:
         a, b = np.ones((1024, 512), np.float32).view(Watched), np.ones((512, 512), np.float32)
-        products.steady_matmul(a, b)
+        deterministic_gemm.deterministic_matmul(a, b)
     finally:
         torch.set_num_threads(before)
     assert len(seen) > 1 and {count for count, _ in seen} == {1}

@@ -300,7 +300,7 @@ def test_constants_on_the_host_among_results():
 
 
 def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypatch):
-    from torchlite_device.linalg import tuning
+    from torchlite_device.linalg import autotune
 
     model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
     x = torch.randn(33, 40)
@@ -312,7 +312,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
         return forms[-1]
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tuning, "quickest", slowest)
+    monkeypatch.setattr(autotune, "fastest_config", slowest)
     monkeypatch.delitem(state.state, "forms", raising=False)
     for again in range(3):
         if again == 2:  # as another process, which finds what this one kept
@@ -321,7 +321,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
         for _ in range(4):
             assert torch.equal(frame(x), model(x))
         assert frame.replays == 2 and measured == [(33, 70, 40), (33, 40, 70)]
-        assert {repr(form) for form in state.state["forms"].values()} == {repr(tuning.forms_of(state, "f32", s)[-1])
+        assert {repr(form) for form in state.state["forms"].values()} == {repr(autotune.candidate_configs(state, "f32", s)[-1])
                 for _, s, _ in state.state["forms"]}  # fmt: skip
     assert state.forms is None and all(state.plans[key] is plan for key, plan in before.items())
     for file in tmp_path.rglob("*.bin"):

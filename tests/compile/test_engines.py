@@ -8,8 +8,8 @@ import pytest
 
 import torchlite as torch
 from torchlite._dynamo.frames import Frame
-from torchlite_engines import choice
-from torchlite_engines.joined import Joined
+from torchlite_engines import engine_selection
+from torchlite_engines.fused_launches import FusedLaunches
 
 SHAPE = (300, 16, 32)
 
@@ -19,9 +19,9 @@ def engine(request, monkeypatch):
     pytest.importorskip(f"torchlite_{request.param}.engine")
     found = importlib.import_module(f"torchlite_{request.param}.engine").engine
     monkeypatch.setenv("TORCHLITE_CPU_KERNELS", request.param)
-    if found.why_not() or found.joining() is None:
+    if found.why_not() or found.fusion_device() is None:
         pytest.skip(f"the engine {request.param} cannot serve here: {found.why_not()}")
-    monkeypatch.setattr(choice, "choose", lambda: choice.Choice(found, {}))
+    monkeypatch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(found, {}))
     return found
 
 
@@ -35,7 +35,7 @@ def replayed(function, *shapes, calls=4):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
     assert frame.replays == calls - 2
     space = next(iter(frame.variants.values()))[0].replay.forward.__globals__
-    return [kernel for kernel in space.values() if isinstance(kernel, Joined)]
+    return [kernel for kernel in space.values() if isinstance(kernel, FusedLaunches)]
 
 
 @pytest.mark.parametrize("function", [
@@ -89,7 +89,7 @@ def test_numpy_serves_where_the_engine_is_another_one(engine, monkeypatch):
     x, y = torch.randn(SHAPE), torch.randn(SHAPE)
     expected = kernel(x.numpy(), y.numpy())[0]
     monkeypatch.setattr(kernel, "launches", None)
-    monkeypatch.setattr(engine, "joining", lambda: None)
+    monkeypatch.setattr(engine, "fusion_device", lambda: None)
     assert (kernel(x.numpy(), y.numpy())[0] == expected).all()
 
 
@@ -97,7 +97,7 @@ def test_numpy_serves_where_nothing_can_be_built(engine, monkeypatch):
     def refuse(text):
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(engine.joining(), "build", refuse)
-    monkeypatch.setattr(engine.joining(), "functions", {})
-    monkeypatch.setattr(engine.joining(), "programs", {})
+    monkeypatch.setattr(engine.fusion_device(), "build", refuse)
+    monkeypatch.setattr(engine.fusion_device(), "functions", {})
+    monkeypatch.setattr(engine.fusion_device(), "programs", {})
     assert not replayed(lambda x, y: (x * 5 + y).exp(), SHAPE, SHAPE)

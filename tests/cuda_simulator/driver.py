@@ -1,4 +1,4 @@
-"""The simulator in the place of CuPy: `backends/torchlite_cupy/driver.py`'s Driver, and `presence.py`'s functions, on
+"""The simulator in the place of CuPy: `backends/torchlite_cupy/cupy_driver.py`'s Driver, and `presence.py`'s functions, on
 the CPU.
 
     register_backend("cuda", CUDABackend(Simulated(seed=1)))
@@ -396,13 +396,13 @@ class Driver:
     def event(self, timing: bool, queue: int) -> Event:
         return Event(timing)
 
-    def event_done(self, event: Event) -> bool:
+    def event_query(self, event: Event) -> bool:
         return True
 
     def wait_event(self, event: Event) -> None:
         pass
 
-    def stream_waits(self, queue: int, event: Event) -> None:
+    def stream_wait_event(self, queue: int, event: Event) -> None:
         pass
 
     def milliseconds(self, earlier: Event, later: Event) -> float:

@@ -15,9 +15,9 @@ from tests.cuda.fake import installed
 from tests.cuda_simulator import engine, in_sanitized_child
 from tests.cuda_simulator.driver import Simulated
 from tests.recording import Recording, attend_in_every_way
-from torchlite_cupy import cuda_attention as attention
+from torchlite_cupy import flash_attention as attention
 from torchlite_cupy.backend import CUDABackend
-from torchlite_kernels import cuda_attention
+from torchlite_kernels import flash_attention_cuda
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 F = torch.nn.functional
@@ -30,7 +30,7 @@ ALL = ["forward", "dots", "backward_query", "backward_key"]
 def noted_kernels():
     """A list of the kernels on tensor cores that are started from now on."""
     started = []
-    variant, start = attention.variant, attention.TensorCores.start
+    variant, start = attention.variant, attention.TensorCoreAttention.start
 
     def noted(*arguments):
         found = variant(*arguments)
@@ -41,11 +41,11 @@ def noted_kernels():
         self.launches = {}
         start(self, *arguments)
 
-    attention.variant, attention.TensorCores.start = noted, planned_anew
+    attention.variant, attention.TensorCoreAttention.start = noted, planned_anew
     try:
         yield started
     finally:
-        attention.variant, attention.TensorCores.start = variant, start
+        attention.variant, attention.TensorCoreAttention.start = variant, start
 
 
 @contextlib.contextmanager
@@ -122,9 +122,9 @@ def test_layouts(once, rng, layout):
 
 
 def test_wide_tiles_where_blocks_are_many(once, rng):
-    for features in cuda_attention.DIMS:
-        check_tiles(once, rng, (8,), features, cuda_attention.WIDE)
-        check_tiles(once, rng, (2,), features, cuda_attention.NARROW)
+    for features in flash_attention_cuda.DIMS:
+        check_tiles(once, rng, (8,), features, flash_attention_cuda.LARGE_TILES)
+        check_tiles(once, rng, (2,), features, flash_attention_cuda.SMALL_TILES)
 
 
 def check_tiles(started, rng, lead, features, expected):
@@ -132,7 +132,7 @@ def check_tiles(started, rng, lead, features, expected):
     for kernel in started:
         if kernel.name != "dots":
             key = kernel.name, features
-            assert kernel.tiles == expected.get(key, cuda_attention.NARROW[key])
+            assert kernel.tiles == expected.get(key, flash_attention_cuda.SMALL_TILES[key])
     assert names(started) == ALL
 
 
@@ -213,12 +213,12 @@ def test_bits_do_not_depend_on_the_schedule(rng):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("dim", cuda_attention.DIMS)
+@pytest.mark.parametrize("dim", flash_attention_cuda.DIMS)
 def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
     """The same chunk of 8 rows, which tensor cores load together, and 8 chunks that are copied together, fall in all 8
     places of 16 bytes across the banks.
     """
-    kernel = cuda_attention.variant("forward", "f16", dim)
+    kernel = flash_attention_cuda.variant("forward", "f16", dim)
     chunks, out = dim // 8, torch.empty(64, dim // 8, dtype=torch.int32, device="cuda")
     source = kernel.text + "KERNEL void places(OUT(int, x)) { AT(x)[ITEM] = place(ITEM / CHUNKS, ITEM % CHUNKS); }"
     out._data.device.function(source, "places", "p", **kernel.kinds)((out.numel(),), (chunks,), out._data)
@@ -245,7 +245,7 @@ ORDERED = [
 @pytest.mark.parametrize("name, which", ORDERED)
 def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, name, which):
     def without(*arguments):
-        kernel = cuda_attention.variant(*arguments)
+        kernel = flash_attention_cuda.variant(*arguments)
         if kernel.name != name:
             return kernel
         place = [*WAITS.finditer(kernel.text)][which]
@@ -302,7 +302,7 @@ def test_every_kernel_is_listed():
 
     with noted_kernels() as started, installed(other=CUDABackend(Recording())):
         attend_in_every_way()
-    assert {key(kernel) for kernel in started} == {key(kernel) for kernel, _ in cuda_attention.variants()}
+    assert {key(kernel) for kernel in started} == {key(kernel) for kernel, _ in flash_attention_cuda.variants()}
 
 
 def run_sanitized():

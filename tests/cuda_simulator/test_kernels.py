@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.cuda_simulator import Program, allocate, engine, free, in_sanitized_child, view
-from torchlite_kernels import cross_entropy, cuda_attention, gemm, normalisation, philox, softmax
-from torchlite_kernels.kinds import KINDS
-from torchlite_kernels.preamble import CUDA, types
+from torchlite_kernels import cross_entropy, flash_attention_cuda, gemm, normalisation, philox, softmax
+from torchlite_kernels.dtype_kinds import KINDS
+from torchlite_kernels.preamble import CUDA, dtype_macros
 
 pytestmark = pytest.mark.skipif(bool(engine.missing()), reason=engine.missing())
 SEEDS = (0, 1, 2)
@@ -60,7 +60,7 @@ class Launcher:
         """`arguments` are arrays, and packed numbers; `kinds` data types and macros, as for a Device's `function`."""
         typed = {k: v for k, v in kinds.items() if v in KINDS}
         defined = "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
-        program = self.program(CUDA + types(widths, target="cuda", **typed) + defined + source)
+        program = self.program(CUDA + dtype_macros(widths, target="cuda", **typed) + defined + source)
         packed = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
@@ -307,7 +307,7 @@ def philox_words(blocks, key):
 
 def drawn(launcher, seed, kind, count, offset):
     real = "double" if kind == "f64" else "float"
-    text, per = philox.numbers("uniform", real)
+    text, per = philox.distribution_source("uniform", real)
     out = launcher.new(count, kind, offset)
     words = {
         "T": kind,
@@ -340,10 +340,10 @@ def drawn(launcher, seed, kind, count, offset):
 def product(launcher, seed, kind, sizes, offset):
     rng = np.random.default_rng(11)
     m, n, k = sizes
-    sums = gemm.sums_of(kind)
+    sums = gemm.accumulation_of(kind)
     a, b, d, c = (launcher.of(rng.standard_normal(s), kind, offset) for s in ((2, m, k), (n, k), (2, m, n), (2, m, n)))
     side = 8
-    tile = side * gemm.EACH
+    tile = side * gemm.TILE_PER_THREAD
     fields = {
         "m": m,
         "n": n,
@@ -372,7 +372,7 @@ def product(launcher, seed, kind, sizes, offset):
     nothing = launcher.of([0], "i32")
     numbers = [shape, struct.pack(sums.pack, 2), struct.pack(sums.pack, -1)]
     launcher.run(
-        gemm.tiles_text(kind, kind, side),
+        gemm.tiles_source(kind, kind, side),
         "tiles",
         2 * fields["tiles"] * fields["panels"],
         side * side,
@@ -388,7 +388,7 @@ def product(launcher, seed, kind, sizes, offset):
 def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
     rng = np.random.default_rng(12)
     heads, rows, columns, features = sizes
-    kernel = cuda_attention.variant("forward", kind, -(-features // 32) * 32)
+    kernel = flash_attention_cuda.variant("forward", kind, -(-features // 32) * 32)
     q, k, v = (launcher.of(rng.standard_normal((heads, n, features)), kind) for n in (rows, columns, columns))
     out, lse, nothing = launcher.new(q.shape, kind), launcher.new((heads, rows), "f32"), launcher.of([0], "f32")
     walk = [struct.pack("4i", 0, n * features, features, 0) for n in (rows, columns, columns, 0, rows, 0)]
@@ -398,7 +398,7 @@ def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
         kernel.text,
         "forward",
         heads * -(-rows // kernel.tiles.own),
-        32 * cuda_attention.WARPS,
+        32 * flash_attention_cuda.WARPS,
         [q, k, v, nothing, out, lse, shape, struct.pack("f", scale)],
         seed,
         **kernel.kinds,

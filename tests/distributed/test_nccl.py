@@ -17,7 +17,7 @@ import torchlite_nccl
 from torchlite.distributed import _device_messages
 from torchlite.distributed._device_messages import DeviceMessages, Devices
 from torchlite.distributed._reducing import AllreduceOptions, ReduceOp, ReduceScatterOptions
-from torchlite_nccl import numbers
+from torchlite_nccl import constants
 
 from .nccl_library import Library
 
@@ -26,11 +26,11 @@ HEADER = json.loads((pathlib.Path(__file__).parents[1] / "backends" / "nccl.json
 
 def test_numbers_are_those_of_nvidias_header():
     names = {name.lower(): number for name, number in HEADER["types"].items()}
-    assert {name: names[f"nccl{name}"] for name in numbers.TYPES} == numbers.TYPES
+    assert {name: names[f"nccl{name}"] for name in constants.DTYPES} == constants.DTYPES
     ops = {"SUM": "ncclSum", "PRODUCT": "ncclProd", "MAX": "ncclMax", "MIN": "ncclMin"}
-    assert {name: HEADER["ops"][theirs] for name, theirs in ops.items()} == numbers.OPS
-    assert {number: name for name, number in HEADER["results"].items() if name != "ncclNumResults"} == numbers.RESULTS
-    assert HEADER["id_bytes"] == numbers.ID_BYTES
+    assert {name: HEADER["ops"][theirs] for name, theirs in ops.items()} == constants.REDUCE_OPS
+    assert {number: name for name, number in HEADER["results"].items() if name != "ncclNumResults"} == constants.RESULT_NAMES
+    assert HEADER["id_bytes"] == constants.ID_BYTES
 
 
 # What CuPy's methods take, and the C function of each, whose parameters are the same but for the group.
@@ -97,7 +97,7 @@ class Streams:
 @pytest.fixture(params=[14, 13], ids=lambda version: f"cupy{version}")
 def library(request, monkeypatch):
     made, streams = Library(request.param), Streams()
-    monkeypatch.setattr(type(torchlite_nccl.engine), "_nccl", lambda self: made)
+    monkeypatch.setattr(type(torchlite_nccl.transport), "_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
     monkeypatch.setattr(_device_messages, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
@@ -110,7 +110,7 @@ def ranks(size, work):
     store, errors = dist.HashStore(), []
 
     def run(rank):
-        devices = Devices(torchlite_nccl.engine, rank, size, "test", lambda: store)
+        devices = Devices(torchlite_nccl.transport, rank, size, "test", lambda: store)
         try:
             work(DeviceMessages(devices, "nccl", timedelta(seconds=20), "a group"), rank)
         except BaseException as error:
@@ -266,14 +266,14 @@ def test_without_cupy_it_says_what_is_missing(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert "cuda12" in torchlite_nccl.engine.why_not() and not dist.is_nccl_available()
+    assert "cuda12" in torchlite_nccl.transport.why_not() and not dist.is_nccl_available()
     with pytest.raises(RuntimeError, match="doesn't have NCCL built in: CuPy is missing"):
         dist.init_process_group("nccl", rank=0, world_size=1)
     assert not dist.is_initialized()
 
 
 def test_a_world_of_one_device(monkeypatch):
-    monkeypatch.setattr(type(torchlite_nccl.engine), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_nccl.transport), "why_not", lambda self: "")
     dist.init_process_group("nccl", rank=0, world_size=1)
     try:
         assert dist.get_backend() == "nccl" and dist.get_backend_config() == "cuda:nccl"
@@ -287,7 +287,7 @@ def test_a_world_of_one_device(monkeypatch):
 
 
 def test_both_kinds_of_tensors(monkeypatch):
-    monkeypatch.setattr(type(torchlite_nccl.engine), "why_not", lambda self: "")
+    monkeypatch.setattr(type(torchlite_nccl.transport), "why_not", lambda self: "")
     dist.init_process_group("cpu:gloo,cuda:nccl", rank=0, world_size=1)
     try:
         x = torch.ones(2)
@@ -299,7 +299,7 @@ def test_both_kinds_of_tensors(monkeypatch):
 
 
 def test_identities_are_bytes():
-    from torchlite_nccl.communicator import signed
+    from torchlite_nccl.communicator import unique_id_bytes
 
-    assert signed([-1, 5, *[0] * 126])[:2] == bytes([255, 5])
+    assert unique_id_bytes([-1, 5, *[0] * 126])[:2] == bytes([255, 5])
     assert np.int8(-1) == -1

@@ -43,35 +43,35 @@ class Checker:
         """Random numbers on the device in a random layout: in order, turned, every second of twice as many, or
         repeated.
         """
-        from torchlite_device.machinery import transfer, views
+        from torchlite_device.core import host_transfer, views
 
         how = self.rng.integers(4) if shape else 0
         made = [1 if how == 3 and d == 0 else n for d, n in enumerate(shape)]
         values = (self.rng.standard_normal(made) * scale).astype(BY_NAME[self.dtype].np)
         if how == 1:
             return views.permute(
-                transfer.from_numpy(np.ascontiguousarray(values.transpose()), self.device),
+                host_transfer.from_numpy(np.ascontiguousarray(values.transpose()), self.device),
                 tuple(range(len(shape)))[::-1],
             )
         if how == 2:
             wide = np.repeat(values, 2, -1)
-            return views.narrowed(transfer.from_numpy(wide, self.device), len(shape) - 1, 1, shape[-1], 2)
-        return views.repeated_to(transfer.from_numpy(values, self.device), tuple(shape))
+            return views.slice_view(host_transfer.from_numpy(wide, self.device), len(shape) - 1, 1, shape[-1], 2)
+        return views.broadcast_view(host_transfer.from_numpy(values, self.device), tuple(shape))
 
     def integers(self, high, shape, dtype="int64"):
-        from torchlite_device.machinery import transfer
+        from torchlite_device.core import host_transfer
 
-        return transfer.from_numpy(self.rng.integers(0, high, shape).astype(dtype), self.device)
+        return host_transfer.from_numpy(self.rng.integers(0, high, shape).astype(dtype), self.device)
 
     def wide(self, value):
-        from torchlite_device.machinery.array import Array
-        from torchlite_device.machinery.pointwise_apply import cast
+        from torchlite_device.core.array import Array
+        from torchlite_device.core.pointwise_dispatch import cast
 
         return cast(value, "f32") if self.half and isinstance(value, Array) and value.kind in ("f16", "bf16") else value
 
     def agree(self, name, *args, slack=1.0):
         """Both results, compared; the kernel's are returned."""
-        from torchlite_device.machinery.transfer import to_numpy
+        from torchlite_device.core.host_transfer import to_numpy
 
         kernel, composite = getattr(self.table, name), functools.partial(REGISTRY[name].composite, self.table)
         got, want = kernel(*args), composite(*map(self.wide, args))
@@ -162,8 +162,8 @@ def test_batch_norm(check):
 
 
 def test_moving_average(check):
-    from torchlite_device.machinery.row_major import clone_row_major
-    from torchlite_device.machinery.transfer import to_numpy
+    from torchlite_device.core.contiguous_copy import clone_row_major
+    from torchlite_device.core.host_transfer import to_numpy
 
     target, new = check.numbers((5, 7)), check.numbers((5, 7))
     target = clone_row_major(target)

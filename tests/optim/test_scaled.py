@@ -113,7 +113,7 @@ def test_a_first_step_that_is_left_out_leaves_no_momentum(device):
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_step_with_a_scaler_reads_nothing(device, name, monkeypatch):
-    from torchlite_device.machinery import transfer
+    from torchlite_device.core import host_transfer
 
     kind = device.partition(":")[0]
     params, optimizer = made(name, device, fused=True)
@@ -128,12 +128,12 @@ def test_a_step_with_a_scaler_reads_nothing(device, name, monkeypatch):
 
     iterate(good)
     before = [p.detach().clone() for p in params]
-    counts, item = dict(transfer.COUNTS), torch.Tensor.item
+    counts, item = dict(host_transfer.TRANSFER_COUNTS), torch.Tensor.item
     monkeypatch.setattr(torch.Tensor, "item", lambda self: reads.append(self) or item(self))
     iterate(bad)
     if kind != "cpu":
         assert not reads
-    assert transfer.COUNTS == counts, "elements went between host and device"
+    assert host_transfer.TRANSFER_COUNTS == counts, "elements went between host and device"
     monkeypatch.undo()
     assert all(torch.equal(p, old) for p, old in zip(params, before, strict=True)) and scaler.get_scale() == 2.0
     iterate(good)

@@ -50,7 +50,7 @@ def _jit_resolve_packet(qualname: str, *args: Any, **kwargs: Any) -> str:
     for name in packet.overloads():
         overload = getattr(packet, name)
         try:
-            overload._schema.bind(args, kwargs, getattr(overload, "takes_numbers", False))
+            overload._schema.bind(args, kwargs, getattr(overload, "accepts_scalars", False))
         except RuntimeError:
             continue
         return name

@@ -225,7 +225,7 @@ def _bound(
             if unset or _same_default(value, op.params[place].default, argument):
                 value = argument.default_value
             value = as_argument(value, argument, reads)
-        if value is _UNFIT or not _fits(value, argument, overload.takes_numbers):
+        if value is _UNFIT or not _fits(value, argument, overload.accepts_scalars):
             if place is None or not argument.has_default or not _is_default(values[place], op.params[place].default):
                 return None
             value = argument.default_value

@@ -53,11 +53,11 @@ class AtenOverload(OpOverload):
                 args, kwargs = self._schema.placed(args, kwargs)
             return run(*args, **kwargs)
         except (TypeError, AttributeError, ValueError, IndexError):
-            self._schema.bind(args, kwargs, self.takes_numbers)  # which says what does not fit the schema
+            self._schema.bind(args, kwargs, self.accepts_scalars)  # which says what does not fit the schema
             raise
 
     @property
-    def takes_numbers(self) -> bool:
+    def accepts_scalars(self) -> bool:
         """Whether a Python number may stand where the schema has a tensor."""
         return self._opname in NUMBERS_AS_TENSORS
 
@@ -136,7 +136,7 @@ class AtenPacket(OpOverloadPacket):
         words = []
         for overload in found:
             try:
-                overload._schema.bind(args, kwargs, overload.takes_numbers)
+                overload._schema.bind(args, kwargs, overload.accepts_scalars)
             except RuntimeError as error:
                 words.append(str(error))
                 continue

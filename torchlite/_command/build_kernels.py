@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
-    why = backend.why_no_kernels()
+    why = backend.why_not_buildable()
     if why:
         print(why)
         return 1
@@ -77,7 +77,7 @@ def programs() -> list[str]:
     from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
-    return backend.kernels_for(_run_all)
+    return backend.record_kernels(_run_all)
 
 
 def _run_all() -> None:

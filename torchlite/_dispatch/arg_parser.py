@@ -296,7 +296,7 @@ def match_signature(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | 
 
 def _warn(form: Signature, forms: list[Signature]) -> None:
     """PyTorch's warning of deprecated forms, once in a process."""
-    global _warned
+    global _has_warned
     if _has_warned and not FLAGS.warn_always:
         return
     _has_warned = True

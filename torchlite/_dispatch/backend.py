@@ -97,7 +97,7 @@ class Backend(Protocol):
         """
         ...
 
-    takes_numbers: frozenset[dtype]
+    scalar_dtypes: frozenset[dtype]
 
     def engine(self) -> str:
         """The name of the engine that computes over large arrays."""
@@ -209,9 +209,9 @@ class KernelTable:
         self.array = backend.array
         # The dtypes that Python numbers are combined with in the kernels, and how half precision is computed in float32
         # where the kernels do not do so themselves.
-        self.takes_numbers = getattr(backend, "takes_numbers", _REAL)
+        self.scalar_dtypes = getattr(backend, "scalar_dtypes", _REAL)
         # Those of them that hold every number a program is likely to write.
-        self.holds_numbers = frozenset([d for d in self.takes_numbers if d.itemsize > 2])
+        self.exact_scalar_dtypes = frozenset([d for d in self.scalar_dtypes if d.itemsize > 2])
         self.in_float32 = getattr(backend, "in_float32", None)
         self.backward_in_float32 = getattr(backend, "backward_in_float32", None)
         # Set by the registry, which knows other tables: no backend's business.

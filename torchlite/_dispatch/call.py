@@ -412,7 +412,7 @@ def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> Non
     """Python numbers beside half precision as arrays of its dtype, where the kernel does not take them as they are."""
     table = table_of_values(values)
     if (
-        to in table.takes_numbers
+        to in table.scalar_dtypes
         and op.name not in type_promotion.ROUNDS_SCALARS
         or to.category == FLOAT
         and op.name in _FULL_PRECISION_SCALAR_OPS

@@ -1,7 +1,7 @@
 """Memory that several storages have until one of them is written: lazy clones.
 
 The memory belongs to an array, and each lazy clone's storage is a *lease* on it: an owner of its own, over the same
-bytes, whose `base` is the `Leased` that they have in common. Who is written moves to memory of its own first
+bytes, whose `base` is the `SharedBuffer` that they have in common. Who is written moves to memory of its own first
 (`torchlite._tensor.copy_on_write`), unless it is the last one.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from .dispatch_state import change_counters
 
-_buffers: weakref.WeakValueDictionary[int, Leased] = weakref.WeakValueDictionary()  # by id of the array that owns
+_buffers: weakref.WeakValueDictionary[int, SharedBuffer] = weakref.WeakValueDictionary()  # by id of the array that owns
 
 
 class SharedBuffer:

@@ -200,7 +200,7 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
     if not op.tags & POINTWISE or op.numbers or op.promote not in (DEFAULT, INT_TO_FLOAT):
         return False
     raw, table, d = out._data, out._table, out.dtype
-    if raw.__class__ is not table.array or d not in table.holds_numbers:
+    if raw.__class__ is not table.array or d not in table.exact_scalar_dtypes:
         return False
     kernel = getattr(table.large, op.name, None)
     kernel = getattr(kernel, "without_rule", kernel)

@@ -9,7 +9,7 @@ from typing import Any
 from torchlite._dispatch import call
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Tensor
-from torchlite._dispatch.autograd_graph import alias_meta, bump_version, autograd_meta_of, root_meta_of, view_meta
+from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.dispatch_state import LEAF
 from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
@@ -296,4 +296,4 @@ class _Finish:
         return tensor
 
 
-__all__ = ["Source", "bump", "guard_for", "replay_for"]
+__all__ = ["Source", "guard_for", "replay_for"]

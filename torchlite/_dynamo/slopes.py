@@ -13,7 +13,7 @@ def with_kept_slopes(program: Program, layouts: Layouts, place: dict[int, int], 
     """Have an activation give its slope where the program has its backward step as well and nothing but that needs the
     input so late: as much memory is held, and the backward step is a product. The layouts have those of slopes as well.
 
-    backend: `with_slope(name, *options)` is a kernel that gives both of a contiguous array, or None.
+    backend: `with_derivative(name, *options)` is a kernel that gives both of a contiguous array, or None.
     """
     layouts = dict(layouts)
     slots = (n for step in program.steps for n in (*step.uses(), *step.makes()))
@@ -35,7 +35,7 @@ def with_kept_slopes(program: Program, layouts: Layouts, place: dict[int, int], 
         then = program.steps[used[-1]]
         if not _is_backward(then, step, options, layouts):
             continue
-        kernel = table.backend.with_slope(step.name, *options)
+        kernel = table.backend.with_derivative(step.name, *options)
         if kernel is None:
             continue
         slope, free = Slot(free), free + 1

@@ -45,7 +45,7 @@ def _sampled_mm(F, rows, columns, left, right):
     return F.to(F.sum(F.mul(_wide(F, one), _wide(F, two)), 1), F.dtype_of(left))
 
 
-def _rows_in_order(F, rows, size):
+def _stable_argsort_rows(F, rows, size):
     ordered, order = F.sort(F.to(rows, int32) if size < 1 << 31 else rows, 0, False, True)
     return order, F.searchsorted(ordered, F.new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
 
@@ -62,11 +62,11 @@ op(
 )
 # The order in which row numbers below `size` are sorted, equal ones as they were, and where each row starts then.
 op(
-    "_rows_in_order(Tensor rows, size)",
+    "_stable_argsort_rows(Tensor rows, size)",
     where="",
     tags=NONDIFF,
     outputs=("order", "starts"),
-    composite=_rows_in_order,
+    composite=_stable_argsort_rows,
     meta=lambda rows, size: [(rows.shape, int64), ((size + 1,), int64)],
 )
 # Of each row and column of that product the first of the elements with the largest term, or the smallest; a NaN's is

@@ -38,7 +38,7 @@ def _by_rows(data: SparseData, turned: bool):
     if not turned and (data.layout is torch.sparse_csr or data.coalesced):
         return compressed_of(rows, height), columns, None
     rows, columns = (columns, rows) if turned else (rows, columns)
-    order, starts = CALLBACKS.F._rows_in_order(rows, height)
+    order, starts = CALLBACKS.F._stable_argsort_rows(rows, height)
     return starts, columns.index_select(0, order), order
 
 

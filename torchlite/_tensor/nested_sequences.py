@@ -138,7 +138,7 @@ def numbers_to_array(values: list, d: dtypes.dtype) -> np.ndarray:
 
 def warn_list_of_arrays(data: Any) -> None:
     """PyTorch's warning of a list of arrays, once in a process."""
-    global _told
+    global _has_warned
     if not _has_warned and isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         _has_warned = True
         warnings.warn(

@@ -265,7 +265,7 @@ def select_mode(create_graph: bool, tensors) -> Any:
         starts = [node_of(gradient_edge(t) if isinstance(t, Tensor) else edge_of(t)) for t in tensors]
         nodes = reachable([n for n in starts if n is not None])
         tables = [node._table for node in nodes]
-        tables += [edge._table for node in nodes for edge in flatten_edges(node._edges) if isinstance(gradient_edge, Tensor)]
+        tables += [edge._table for node in nodes for edge in flatten_edges(node._edges) if isinstance(edge, Tensor)]
         if any(table is not None and table.wraps for table in tables):
             wanted = "ops"
     return RawMode if wanted is None else InterceptedMode if wanted == "ops" else wanted

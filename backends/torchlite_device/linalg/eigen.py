@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from torchlite_kernels.eigen import GENERAL, HERMITIAN
-from torchlite_kernels.kinds import COMPLEX_KIND
+from torchlite_kernels.dtype_kinds import COMPLEX_KIND
 
-from ..machinery.array import Array, empty
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import clone_row_major
-from ..machinery.transfer import to_numpy
-from .launching import count_of, on_matrices, real_kind
+from ..core.array import Array, empty
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import clone_row_major
+from ..core.host_transfer import to_numpy
+from .matrix_launch import numel, launch_per_matrix, real_kind
 
 
 def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
     batch, n = input.shape[:-2], input.shape[-1]
-    device, kind, count = input.device, input.kind, count_of(batch)
-    found = device.factored("eigh", input, str(UPLO).upper() == "L", bool(wanted))
+    device, kind, count = input.device, input.kind, numel(batch)
+    found = device.library_factorise("eigh", input, str(UPLO).upper() == "L", bool(wanted))
     if found is not None:
         return found
     real = real_kind(kind)
@@ -30,7 +30,7 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
         q = empty(device, input.shape if wanted else (), kind)
         work = empty(device, (count, 5, n), kind), empty(device, (count, 4, n), real)
         a, upper = clone_row_major(input), int(str(UPLO).upper() == "U")
-        on_matrices(device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
+        launch_per_matrix(device, kind, HERMITIAN, "eigh", "ppppppiii", count, a, q, *work, values, vectors, n, upper, wanted)
     return values, vectors
 
 
@@ -46,7 +46,7 @@ def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
     """Eigenvalues and vectors. RuntimeError when an element is not finite, which the host must wait to learn."""
     batch, n = input.shape[:-2], input.shape[-1]
     kind = COMPLEX_KIND.get(input.kind, input.kind)
-    device, count = input.device, count_of(batch)
+    device, count = input.device, numel(batch)
     values, vectors = empty(device, (*batch, n), kind), empty(device, input.shape if wanted else (), kind)
     if values.size:
         h = cast(input, kind, empty(device, input.shape, kind))
@@ -55,7 +55,7 @@ def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
             empty(device, input.shape, kind),
             empty(device, (count, 3, n), kind),
         )
-        on_matrices(device, kind, GENERAL, "eig", "ppppppii", count, h, z, work, info, values, vectors, n, wanted)
+        launch_per_matrix(device, kind, GENERAL, "eig", "ppppppii", count, h, z, work, info, values, vectors, n, wanted)
         if np.any(to_numpy(info)):
             raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return values, vectors

@@ -1,19 +1,19 @@
 """Factorisations, solvers and determinants: one work-group a matrix, batches side by side. The texts are in
-`torchlite_kernels.linalg`.
+`torchlite_kernels.factorisations`.
 """
 
 from __future__ import annotations
 
-from torchlite_kernels import linalg as texts
-from torchlite_kernels.kinds import REAL_KIND
+from torchlite_kernels import factorisations as texts
+from torchlite_kernels.dtype_kinds import REAL_KIND
 
-from ..machinery.array import Array, empty, kind_of
-from ..machinery.checks import PIVOTS, after_launch, error_code, watched
-from ..machinery.device import grid
-from ..machinery.row_major import clone_row_major, contiguous_array
-from ..machinery.steps import broadcast_shape
-from ..machinery.views import expand
-from .launching import count_of, on_elements, on_matrices, real_kind
+from ..core.array import Array, empty, kind_of
+from ..core.device_asserts import PIVOTS, raise_if_blocking, error_code, error_array
+from ..core.device import grid
+from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.broadcasting import broadcast_shape
+from ..core.views import expand
+from .matrix_launch import numel, launch_per_element, launch_per_matrix, real_kind
 
 _BASE = texts.ELEMENTS + texts.GROUPS + texts.STEPS
 LU = _BASE + texts.ELIMINATION + texts.SUBSTITUTION + texts.LU
@@ -25,19 +25,19 @@ BLOCKED = 32  # columns that are factored before the rest of a matrix is brought
 _COLUMNS = 64  # of a right-hand side that one work-group takes
 
 
-def copies(x: Array, batch: tuple[int, ...]) -> Array:
+def batch_copies(x: Array, batch: tuple[int, ...]) -> Array:
     """The matrices of `x` repeated for a batch shape, as a new row-major array."""
     return clone_row_major(expand(x, (*batch, *x.shape[-2:])))
 
 
-def _one_each(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
+def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
     """Factors for the matrices of a batch, and whether all of them share the first. `tail`: how many dimensions a
     factor has.
     """
     lead = x.shape[: x.ndim - tail]
-    if lead == batch or count_of(lead) == 1:
-        return contiguous_array(x), int(lead != batch and count_of(batch) != 1)
-    return contiguous_array(expand(x, (*batch, *x.shape[x.ndim - tail :]))), 0
+    if lead == batch or numel(lead) == 1:
+        return as_contiguous(x), int(lead != batch and numel(batch) != 1)
+    return as_contiguous(expand(x, (*batch, *x.shape[x.ndim - tail :]))), 0
 
 
 # --- LU, solvers, determinants ---
@@ -49,10 +49,10 @@ def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     if found is not None:
         return found
     *batch, m, n = input.shape
-    a, count = clone_row_major(input), count_of(batch)
+    a, count = clone_row_major(input), numel(batch)
     pivots, info = empty(input.device, (*batch, min(m, n)), "i32"), empty(input.device, tuple(batch), "i32")
     work = empty(a.device, (count * m * min(n, BLOCKED),), a.kind)
-    on_matrices(a.device, a.kind, LU, "lu", "ppppii", count, a, pivots, info, work, m, n)
+    launch_per_matrix(a.device, a.kind, LU, "lu", "ppppii", count, a, pivots, info, work, m, n)
     return a, pivots, info
 
 
@@ -65,15 +65,15 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
     batch, (n, k) = x.shape[:-2], x.shape[-2:]
     if not x.size:
         return
-    (a, shared), (pivots, _), (info, _) = _one_each(a, batch, 2), _one_each(pivots, batch, 1), _one_each(info, batch, 0)
+    (a, shared), (pivots, _), (info, _) = _broadcast_factors(a, batch, 2), _broadcast_factors(pivots, batch, 1), _broadcast_factors(info, batch, 0)
     parts = -(-k // _COLUMNS)
-    on_matrices(
+    launch_per_matrix(
         x.device,
         x.kind,
         LU,
         "lu_solve",
         "ppppiiiii",
-        count_of(batch) * parts,
+        numel(batch) * parts,
         a,
         pivots,
         info,
@@ -88,7 +88,7 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
 
 def _solve_core(A, B):
     a, pivots, info = factor_lu(A)
-    x = copies(B, broadcast_shape((A.shape[:-2], B.shape[:-2])))
+    x = batch_copies(B, broadcast_shape((A.shape[:-2], B.shape[:-2])))
     _solve_factored(a, pivots, info, x)
     return x, info
 
@@ -97,7 +97,7 @@ def _inv_core(input):
     a, pivots, info = factor_lu(input)
     x = empty(input.device, input.shape, input.kind)
     n = input.shape[-1]
-    on_elements(x.device, x.kind, LU, "identity", "piii", x.size, x, n, n)
+    launch_per_element(x.device, x.kind, LU, "identity", "piii", x.size, x, n, n)
     _solve_factored(a, pivots, info, x)
     return x, info
 
@@ -106,7 +106,7 @@ def _determinant(input: Array, logs: int) -> tuple[Array, Array]:
     a, pivots, _ = factor_lu(input)
     batch, n = input.shape[:-2], input.shape[-1]
     value, logarithm = empty(a.device, batch, a.kind), empty(a.device, batch if logs else (), real_kind(a.kind))
-    on_elements(a.device, a.kind, LU, "determinant", "ppppiii", value.size, a, pivots, value, logarithm, n, logs)
+    launch_per_element(a.device, a.kind, LU, "determinant", "ppppiii", value.size, a, pivots, value, logarithm, n, logs)
     return value, logarithm
 
 
@@ -119,14 +119,14 @@ def _slogdet_core(input):
 
 
 def _pivots_to_permutation(pivots, size):
-    pivots = contiguous_array(pivots)
+    pivots = as_contiguous(pivots)
     *batch, k = pivots.shape
     order, device = empty(pivots.device, (*batch, size), "i64"), pivots.device
-    count = count_of(batch)
+    count = numel(batch)
     if count and size:
         run = device.function(texts.PERMUTATION, "permutation", "pppiiii")
-        run(grid(count, 64), (64,), pivots, order, watched(device), k, size, error_code(PIVOTS), count)
-        after_launch(device)
+        run(grid(count, 64), (64,), pivots, order, error_array(device), k, size, error_code(PIVOTS), count)
+        raise_if_blocking(device)
     return order
 
 
@@ -144,18 +144,18 @@ def _permutation_matrix(pivots, size, dtype):
 
 def _triangular_core(A, B, upper, unitriangular):
     batch = broadcast_shape((A.shape[:-2], B.shape[:-2]))
-    x = copies(B, batch)
+    x = batch_copies(B, batch)
     n, k = x.shape[-2:]
     if x.size:
-        a, shared = _one_each(A, batch, 2)
+        a, shared = _broadcast_factors(A, batch, 2)
         parts, sides = -(-k // _COLUMNS), (int(bool(upper)), int(bool(unitriangular)))
-        on_matrices(
+        launch_per_matrix(
             x.device,
             x.kind,
             _TRIANGULAR,
             "triangular",
             "ppiiiiiii",
-            count_of(batch) * parts,
+            numel(batch) * parts,
             a,
             x,
             n,
@@ -177,11 +177,11 @@ def _cholesky_core(input):
         return found
     a = clone_row_major(input)
     info = empty(a.device, a.shape[:-2], "i32")
-    on_matrices(a.device, a.kind, _CHOLESKY, "cholesky", "ppi", info.size, a, info, a.shape[-1])
+    launch_per_matrix(a.device, a.kind, _CHOLESKY, "cholesky", "ppi", info.size, a, info, a.shape[-1])
     return a, info
 
 
-def reflector_room(m: int, n: int) -> int:
+def reflector_workspace(m: int, n: int) -> int:
     """How many elements a matrix of n columns needs while a block of reflectors of length m is applied to it."""
     return 2 * BLOCKED * (m + BLOCKED + n)
 
@@ -191,8 +191,8 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
     *batch, m, n = input.shape
     a, tau = clone_row_major(input), empty(input.device, (*batch, min(m, n)), input.kind)
     if a.size:
-        count, room = count_of(batch), reflector_room(m, n)
-        on_matrices(
+        count, room = numel(batch), reflector_workspace(m, n)
+        launch_per_matrix(
             a.device, a.kind, _QR, "geqrf", "pppiii", count, a, tau, empty(a.device, (count, room), a.kind), m, n, room
         )
     return a, tau
@@ -201,9 +201,9 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
 def make_q(a: Array, tau: Array, columns: int) -> Array:
     """The first columns of the product of the reflectors that `factor_qr` gave."""
     *batch, m, n = a.shape
-    q, count, room = empty(a.device, (*batch, m, columns), a.kind), count_of(batch), reflector_room(m, columns)
+    q, count, room = empty(a.device, (*batch, m, columns), a.kind), numel(batch), reflector_workspace(m, columns)
     if q.size:
-        on_matrices(
+        launch_per_matrix(
             a.device,
             a.kind,
             _QR,
@@ -231,14 +231,14 @@ def _qr_core(input, mode):
     a, tau = factor_qr(input)
     rows = m if mode == "complete" else min(m, n)
     r = empty(a.device, (*batch, rows, n), a.kind)
-    on_elements(a.device, a.kind, _QR, "upper_part", "ppiiii", r.size, a, r, m, n, rows)
+    launch_per_element(a.device, a.kind, _QR, "upper_part", "ppiiii", r.size, a, r, m, n, rows)
     return (empty(a.device, (0,), a.kind) if mode == "r" else make_q(a, tau, rows)), r
 
 
 def _ldl_factor_core(input, hermitian):
     a = clone_row_major(input)
     pivots, info = empty(a.device, a.shape[:-1], "i32"), empty(a.device, a.shape[:-2], "i32")
-    on_matrices(
+    launch_per_matrix(
         a.device,
         a.kind,
         _SYMMETRIC,
@@ -256,11 +256,11 @@ def _ldl_factor_core(input, hermitian):
 
 def _ldl_solve_core(LD, pivots, B, hermitian):
     batch = broadcast_shape((LD.shape[:-2], B.shape[:-2]))
-    x = copies(B, batch)
+    x = batch_copies(B, batch)
     n, k = x.shape[-2:]
-    a, order = contiguous_array(expand(LD, (*batch, n, n))), contiguous_array(expand(pivots, (*batch, n)))
+    a, order = as_contiguous(expand(LD, (*batch, n, n))), as_contiguous(expand(pivots, (*batch, n)))
     turned = int(hermitian and x.kind in REAL_KIND)
-    on_elements(
-        x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", count_of(batch) * k if n else 0, a, order, x, n, k, turned
+    launch_per_element(
+        x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", numel(batch) * k if n else 0, a, order, x, n, k, turned
     )
     return x

@@ -13,26 +13,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchlite_kernels.fft import AROUND, TRANSFORM
-from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
+from torchlite_kernels.fft import BLUESTEIN_AND_REAL, TRANSFORM
+from torchlite_kernels.dtype_kinds import COMPLEX_KIND, REAL_KIND
 
-from ..elements.creation import full
-from ..elements.pointwise import KERNELS
-from ..machinery.array import Array, dtype_of_kind, empty, row_major, view_of
-from ..machinery.device import Device
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import contiguous_array
-from ..machinery.transfer import from_numpy
-from .launching import count_of, group_of, kernel_of, on_elements, on_matrices
+from ..array_ops.creation import full
+from ..array_ops.pointwise import KERNELS
+from ..core.array import Array, dtype_of_kind, empty, row_major, view_of
+from ..core.device import Device
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import as_contiguous
+from ..core.host_transfer import from_numpy
+from .matrix_launch import numel, group_size, matrix_kernel, launch_per_element, launch_per_matrix
 
-_GREATEST = 31  # the greatest prime that has stages of its own
+_MAX_RADIX = 31  # the greatest prime that has stages of its own
 _KEPT = 64  # plans that a device keeps
 
 
 # --- plans ---
 
 
-class _Plan(NamedTuple):
+class _FFTPlan(NamedTuple):
     """What a length needs: the roots of unity, the radices (on the host and on the device), or the chirp and its padded
     spectrum.
     """
@@ -49,7 +49,7 @@ class _Plan(NamedTuple):
 def radices_of(n: int) -> tuple[int, ...]:
     """The radices of the stages of a length; () when it has a prime that is too great."""
     found = []
-    for radix in (4, 2, 3, 5, *range(7, _GREATEST + 1, 2)):
+    for radix in (4, 2, 3, 5, *range(7, _MAX_RADIX + 1, 2)):
         while n % radix == 0:
             found.append(radix)
             n //= radix
@@ -65,18 +65,18 @@ def _padded_length(n: int) -> int:
     return min(k << max(0, (-(-(2 * n - 1) // k) - 1).bit_length()) for k in (1, 3, 5))
 
 
-def _plan(device: Device, n: int, kind: str) -> _Plan:
+def _fft_plan(device: Device, n: int, kind: str) -> _FFTPlan:
     plans = device.kept("fft", _KEPT)
     found = plans.get((n, kind))
     if found is None:
         radices = radices_of(n)
         roots, stages = from_numpy(_roots(n, kind), device), from_numpy(np.array(radices or (1,), np.int32), device)
-        found = _Plan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
+        found = _FFTPlan(roots, radices, stages) if radices or n == 1 else _bluestein_plan(device, n, kind, roots, stages)
         plans[n, kind] = found
     return found
 
 
-def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Array) -> _Plan:
+def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Array) -> _FFTPlan:
     padded = _padded_length(n)
     squares = np.arange(n, dtype=np.int64) ** 2 % (2 * n)
     chirp = np.exp(-1j * math.pi / n * squares)
@@ -84,7 +84,7 @@ def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Arr
     kernel[:n] = chirp.conj()
     kernel[padded - n + 1 :] = chirp[:0:-1].conj()
     on_device = from_numpy(kernel.astype(roots.dtype), device)
-    return _Plan(
+    return _FFTPlan(
         roots,
         (),
         stages,
@@ -100,14 +100,14 @@ def _bluestein_plan(device: Device, n: int, kind: str, roots: Array, stages: Arr
 def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
     """The transform of a row-major (outer, n, inner) array, which is left as it is. `sign` is 1 forward, -1 inverse."""
     device, kind = x.device, x.kind
-    plan, number = _plan(device, n, kind), "d" if kind == "c128" else "f"
+    plan, number = _fft_plan(device, n, kind), "d" if kind == "c128" else "f"
     if plan.filter is not None:
         return _bluestein(x, plan, outer, n, inner, sign, scale)
     if n == 1:
         return KERNELS["mul"](x, scale)
     out, between = empty(device, x.shape, kind), empty(device, x.shape, kind)
     if outer >= 2 * device.units or n * inner < 4096:
-        on_matrices(
+        launch_per_matrix(
             device,
             kind,
             TRANSFORM,
@@ -126,12 +126,12 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
             scale,
         )
         return out
-    stage = kernel_of(device, kind, TRANSFORM, "stage", f"pppiiiiiii{number}")
+    stage = matrix_kernel(device, kind, TRANSFORM, "stage", f"pppiiiiiii{number}")
     m, s, left = n, inner, len(plan.radices)
     for radix in plan.radices:
         m //= radix
         to = out if left % 2 else between
-        parts = 4 * device.units if group_of(device) == 1 else min(m * s, 1 << 16)
+        parts = 4 * device.units if group_size(device) == 1 else min(m * s, 1 << 16)
         stage(
             (outer * parts,), None, x, to, plan.roots, radix, n, inner, m, s, parts, sign, scale if left == 1 else 1.0
         )
@@ -139,18 +139,18 @@ def _transform(x: Array, outer: int, n: int, inner: int, sign: int, scale: float
     return out
 
 
-def _bluestein(x: Array, plan: _Plan, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
+def _bluestein(x: Array, plan: _FFTPlan, outer: int, n: int, inner: int, sign: int, scale: float) -> Array:
     """A transform as a convolution with a chirp."""
     device, kind, m = x.device, x.kind, plan.padded
     y, out = empty(device, (outer, m, inner), kind), empty(device, x.shape, kind)
-    on_elements(device, kind, AROUND, "chirped", "pppiiiii", y.size, x, plan.chirp, y, n, m, inner, sign)
+    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "chirped", "pppiiiii", y.size, x, plan.chirp, y, n, m, inner, sign)
     y = _transform(y, outer, m, inner, 1, 1.0)
-    on_elements(device, kind, AROUND, "spectrum", "ppiiii", y.size, y, plan.filter, m, inner, sign)
+    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "spectrum", "ppiiii", y.size, y, plan.filter, m, inner, sign)
     y = _transform(y, outer, m, inner, -1, scale / m)
-    on_elements(
+    launch_per_element(
         device,
         kind,
-        AROUND,
+        BLUESTEIN_AND_REAL,
         "unchirped",
         f"pppiiii{'d' if kind == 'c128' else 'f'}i",
         out.size,
@@ -166,18 +166,18 @@ def _bluestein(x: Array, plan: _Plan, outer: int, n: int, inner: int, sign: int,
     return out
 
 
-def _around(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
-    return count_of(shape[:dim]), shape[dim], count_of(shape[dim + 1 :])
+def _split_shape(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+    return numel(shape[:dim]), shape[dim], numel(shape[dim + 1 :])
 
 
 def _with_size(shape: tuple[int, ...], dim: int, n: int) -> tuple[int, ...]:
     return (*shape[:dim], n, *shape[dim + 1 :])
 
 
-def _over(x: Array, dim, sign: int, scale: float) -> Array:
+def _transform_dims(x: Array, dim, sign: int, scale: float) -> Array:
     """Transforms over several dimensions."""
     for d in dim:
-        x = _transform(x, *_around(x.shape, d), sign, scale)
+        x = _transform(x, *_split_shape(x.shape, d), sign, scale)
         scale = 1.0
     return x
 
@@ -188,15 +188,15 @@ def _over(x: Array, dim, sign: int, scale: float) -> Array:
 def _fft_c2c_core(input, dim, scale, forward):
     if not dim or not input.size:
         return KERNELS["mul"](input, float(scale))
-    return _over(contiguous_array(input), tuple(dim), 1 if forward else -1, float(scale))
+    return _transform_dims(as_contiguous(input), tuple(dim), 1 if forward else -1, float(scale))
 
 
 def _as_complex(x: Array) -> Array:
     return cast(x, COMPLEX_KIND[x.kind])
 
 
-def _narrowed(x: Array, dim: int, n: int) -> Array:
-    return contiguous_array(view_of(x, _with_size(x.shape, dim, n), x.steps, x.offset))
+def _slice_to(x: Array, dim: int, n: int) -> Array:
+    return as_contiguous(view_of(x, _with_size(x.shape, dim, n), x.steps, x.offset))
 
 
 def _fft_r2c_core(input, dim, scale, onesided):
@@ -205,21 +205,21 @@ def _fft_r2c_core(input, dim, scale, onesided):
     size = n // 2 + 1 if onesided else n
     if not input.size:
         return empty(input.device, _with_size(input.shape, last, size), kind)
-    x = contiguous_array(input)
-    outer, _, inner = _around(x.shape, last)
+    x = as_contiguous(input)
+    outer, _, inner = _split_shape(x.shape, last)
     if inner == 1 and n % 2 == 0 and x.offset % 2 == 0:
-        z = _transform(_pairs(x, kind, n // 2), outer, n // 2, 1, 1, float(scale))
+        z = _transform(_view_pairs_as_complex(x, kind, n // 2), outer, n // 2, 1, 1, float(scale))
         out = empty(x.device, _with_size(x.shape, last, size), kind)
-        on_elements(
-            x.device, kind, AROUND, "halves", "pppiii", out.size, z, _plan(x.device, n, kind).roots, out, n, size
+        launch_per_element(
+            x.device, kind, BLUESTEIN_AND_REAL, "halves", "pppiii", out.size, z, _fft_plan(x.device, n, kind).roots, out, n, size
         )
     else:
         out = _transform(_as_complex(x), outer, n, inner, 1, float(scale))
-        out = out if size == n else _narrowed(out, last, size)
-    return _over(out, tuple(dim[:-1]), 1, 1.0)
+        out = out if size == n else _slice_to(out, last, size)
+    return _transform_dims(out, tuple(dim[:-1]), 1, 1.0)
 
 
-def _pairs(x: Array, kind: str, n: int) -> Array:
+def _view_pairs_as_complex(x: Array, kind: str, n: int) -> Array:
     """Row-major real numbers seen as complex ones: each two neighbours are one."""
     shape = (x.size // n // 2, n)
     out = view_of(x, shape, (n, 1), x.offset // 2)
@@ -231,20 +231,20 @@ def _fft_c2r_core(input, dim, scale, last_size):
     device, kind, last = input.device, input.kind, dim[-1]
     real, n = REAL_KIND[kind], last_size
     shape = _with_size(input.shape, last, n)
-    if not input.size or not count_of(shape):
+    if not input.size or not numel(shape):
         return full(device, shape, 0, real)
-    x = _over(contiguous_array(input), tuple(dim[:-1]), -1, 1.0)
-    outer, size, inner = _around(x.shape, last)
+    x = _transform_dims(as_contiguous(input), tuple(dim[:-1]), -1, 1.0)
+    outer, size, inner = _split_shape(x.shape, last)
     if inner == 1 and n % 2 == 0:
         z = empty(device, (outer, n // 2), kind)
-        on_elements(device, kind, AROUND, "joined", "pppiii", z.size, x, _plan(device, n, kind).roots, z, n, size)
+        launch_per_element(device, kind, BLUESTEIN_AND_REAL, "joined", "pppiii", z.size, x, _fft_plan(device, n, kind).roots, z, n, size)
         return _as_real(_transform(z, outer, n // 2, 1, -1, float(scale)), real, shape)
     y = empty(device, shape, kind)
-    on_elements(device, kind, AROUND, "whole", "ppiiii", y.size, x, y, n, size, inner)
+    launch_per_element(device, kind, BLUESTEIN_AND_REAL, "whole", "ppiiii", y.size, x, y, n, size, inner)
     return KERNELS["real"](_transform(y, outer, n, inner, -1, float(scale)))
 
 
 def _as_real(z: Array, kind: str, shape: tuple[int, ...]) -> Array:
     """Complex numbers that this module owns as the real ones that their parts are."""
-    z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], count_of(shape)
+    z.kind, z.dtype, z.shape, z.steps, z.size = kind, dtype_of_kind(kind), shape, row_major(shape)[1], numel(shape)
     return z

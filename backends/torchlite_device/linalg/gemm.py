@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 
 from torchlite_kernels import gemm
 
-from ..machinery.array import Array, empty
-from ..machinery.device import Device, Function, grid
+from ..core.array import Array, empty
+from ..core.device import Device, Function, grid
 
 # Elements of k that a packed panel holds: with 32 columns of float32 it takes half of a second-level cache of 1 MiB.
-_BLOCK = 4096
+_PANEL_DEPTH = 4096
 # Of shorter panels: they leave room for rows that lie far apart in memory.
-_SHORT = 512
+_SHORT_PANEL_DEPTH = 512
 # Row tiles whose sums a work-item keeps in memory when k takes several panels.
-_MOST = 64
+_MAX_TILES_IN_MEMORY = 64
 # Multiplications for which waking another thread pays.
-_SHARE = 150_000
+_MIN_MULS_PER_THREAD = 150_000
 # Work-items for each core: enough for even shares, few enough that panels are packed once.
-_ITEMS = 4
+_ITEMS_PER_CORE = 4
 # Rows up to which columns that lie one after the other are read where they are, not packed.
 _DIRECT_ROWS = 48
 # Kinds that are stored as they are summed.
-_SAME = ("f32", "f64", "i32", "u32", "i64", "u64")
+_SAME_STORAGE_KINDS = ("f32", "f64", "i32", "u32", "i64", "u64")
 
 
-class Sizes(NamedTuple):
+class GemmShape(NamedTuple):
     """A batch of products: sizes, then the steps of a[m, k], b[k, n], c[m, n] and d[m, n], then those of the batch (two
     dimensions) in each.
     """
@@ -46,7 +46,7 @@ class Sizes(NamedTuple):
     c_batch: tuple[int, ...] = (0, 0)
     d_batch: tuple[int, ...] = (0, 0)
 
-    def turned(self) -> Sizes:
+    def turned(self) -> GemmShape:
         """The product of the transposes, with the roles of a and b exchanged."""
         return self._replace(
             m=self.n,
@@ -64,41 +64,41 @@ class Sizes(NamedTuple):
         return self.batch[0] * self.batch[1]
 
 
-class Panels(NamedTuple):
+class PanelConfig(NamedTuple):
     """A form of the CPUs' kernel: rows and vectors of what a work-item sums at a time, and elements of k of a panel."""
 
     rows: int
     vectors: int
-    block: int = _BLOCK
+    block: int = _PANEL_DEPTH
 
 
-class Tiles(NamedTuple):
+class TileConfig(NamedTuple):
     """A form of the GPUs' kernel: threads along each side of a work-group, rows and columns of a thread, and elements
     of k that lie in local memory.
     """
 
     side: int
-    each: int = gemm.EACH
-    depth: int = gemm.DEPTH
+    each: int = gemm.TILE_PER_THREAD
+    depth: int = gemm.TILE_DEPTH
 
 
-def forms_of(device: Device, kind: str, sizes: Sizes) -> list[Any]:
+def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
     """The forms that a product's kernel may have, which all add up in the same order; the first is the usual one."""
     if not device.is_cpu:
         sides = (16, 8) if device.max_group >= 256 else (8,)
-        return [Tiles(sides[0]), Tiles(sides[0], depth=16), *map(Tiles, sides[1:]), Tiles(8, 8), Tiles(sides[0], 2, 16)]
-    sums = gemm.sums_of(kind)
+        return [TileConfig(sides[0]), TileConfig(sides[0], depth=16), *map(TileConfig, sides[1:]), TileConfig(8, 8), TileConfig(sides[0], 2, 16)]
+    sums = gemm.accumulation_of(kind)
     if kind[0] == "c":
-        return [Panels(gemm.ROWS, 1)]
-    if sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME and sizes.n > gemm.VECTORS_OF_ONE * sums.width // 2:
-        return [Panels(1, gemm.VECTORS_OF_ONE)]
+        return [PanelConfig(gemm.REGISTER_ROWS, 1)]
+    if sizes.m == 1 and sizes.b[1] == 1 and kind in _SAME_STORAGE_KINDS and sizes.n > gemm.SINGLE_ROW_VECTORS * sums.width // 2:
+        return [PanelConfig(1, gemm.SINGLE_ROW_VECTORS)]
     vectors = 1 if sizes.n <= sums.width else 2
-    found = [(gemm.ROWS, vectors), (12, vectors), (16, 1) if vectors == 1 else (4, 4)]
-    short = [_BLOCK] if sizes.k <= _SHORT else [_BLOCK, _SHORT]
-    return [Panels(rows, vectors, block) for rows, vectors in found for block in short]
+    found = [(gemm.REGISTER_ROWS, vectors), (12, vectors), (16, 1) if vectors == 1 else (4, 4)]
+    short = [_PANEL_DEPTH] if sizes.k <= _SHORT_PANEL_DEPTH else [_PANEL_DEPTH, _SHORT_PANEL_DEPTH]
+    return [PanelConfig(rows, vectors, block) for rows, vectors in found for block in short]
 
 
-class Plan(NamedTuple):
+class GemmPlan(NamedTuple):
     """How a product is computed. Where k was split, `finish` adds the sums of the parts: `parts` is their array's kind,
     `size` its elements.
     """
@@ -130,12 +130,12 @@ class Plan(NamedTuple):
     ) -> None:
         """Compute c. `d` is not read unless the plan adds it."""
         device, ones = c.device, self.ones
-        numbers = ones if alpha == 1 and beta == 1 else (number_of(a.kind, alpha), number_of(a.kind, beta))
+        numbers = ones if alpha == 1 and beta == 1 else (pack_scalar(a.kind, alpha), pack_scalar(a.kind, beta))
         if self.swapped:
             a, b = b, a
         added = a if d is None else d
         more = [
-            scratch_of(device, self.scratch_kind, self.scratch) if letter == "s" else (a if table is None else table)
+            scratch_memory(device, self.scratch_kind, self.scratch) if letter == "s" else (a if table is None else table)
             for letter in self.takes
         ]
         if self.finish is None:
@@ -146,7 +146,7 @@ class Plan(NamedTuple):
         self.finish(grid(c.size, device.group), (device.group,), parts, c, added, self.finish_shape, *numbers)
 
 
-def scratch_of(device: Device, kind: str, size: int) -> Array:
+def scratch_memory(device: Device, kind: str, size: int) -> Array:
     """Memory that a kernel writes and reads within one launch. Launches follow one another, so all share it."""
     key = ("scratch", kind)
     have = device.state.get(key)
@@ -155,7 +155,7 @@ def scratch_of(device: Device, kind: str, size: int) -> Array:
     return have
 
 
-def _fields(sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> dict[str, int]:
+def _fields(sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> dict[str, int]:
     """The numbers of a kernel's struct."""
     s = sizes
     names = (
@@ -191,16 +191,16 @@ def _fields(sizes: Sizes, added: bool, conj: tuple[bool, bool]) -> dict[str, int
     )
 
 
-def _packed(fields: dict[str, int]) -> bytes:
+def _pack_fields(fields: dict[str, int]) -> bytes:
     return gemm.pack_shape(*(fields.get(name, 0) for name in gemm.FIELDS))
 
 
-def _numbers(kind: str) -> str:
+def _scalar_signature(kind: str) -> str:
     """The signature of alpha and beta."""
-    return "xx" if kind[0] == "c" else gemm.sums_of(kind).pack * 2
+    return "xx" if kind[0] == "c" else gemm.accumulation_of(kind).pack * 2
 
 
-def number_of(kind: str, value: Any) -> Any:
+def pack_scalar(kind: str, value: Any) -> Any:
     """alpha or beta as a kernel's argument."""
     if kind[0] == "c":
         value = complex(value)
@@ -217,11 +217,11 @@ def number_of(kind: str, value: Any) -> Any:
 
 
 def _pair_of_ones(kind: str) -> tuple[Any, Any]:
-    return (number_of(kind, 1),) * 2
+    return (pack_scalar(kind, 1),) * 2
 
 
-def _split_up(
-    device: Device, kind: str, sizes: Sizes, jobs: int, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool
+def _split_k(
+    device: Device, kind: str, sizes: GemmShape, jobs: int, added: bool, conj: tuple[bool, bool], tables: bool, whole: bool
 ) -> tuple[dict[str, int], str, dict[str, Any]]:
     """The struct's numbers, the kind that the first kernel writes, and what the Plan says of the second: k is split
     where there are few jobs and k is long.
@@ -236,30 +236,30 @@ def _split_up(
     splits = -(-sizes.k // depth)
     area = sizes.m * sizes.n
     part = area * sizes.count
-    sums = kind if kind[0] == "c" else gemm.sums_of(kind).kind
+    sums = kind if kind[0] == "c" else gemm.accumulation_of(kind).kind
     finish = device.function(
-        gemm.total_text(),
+        gemm.split_k_sum_source(),
         "total",
-        "pppx" + _numbers(kind),
+        "pppx" + _scalar_signature(kind),
         T=kind,
         P=sums,
         **({"COMPLEX": "1"} if kind[0] == "c" else {}),
     )
-    finish_shape = _packed(fields | {"part": part, "splits": splits})
+    finish_shape = _pack_fields(fields | {"part": part, "splits": splits})
     parts = sizes._replace(c=(sizes.n, 1), c_batch=(sizes.batch[1] * area, area))
     if tables:
-        finish_shape = _packed(
-            _fields(Sizes(1, part, 0, (0, 0), (0, 0), (0, 1)), False, conj) | {"part": part, "splits": splits}
+        finish_shape = _pack_fields(
+            _fields(GemmShape(1, part, 0, (0, 0), (0, 0), (0, 1)), False, conj) | {"part": part, "splits": splits}
         )
         parts = sizes
     fields = _fields(parts, False, conj) | {"splits": splits, "part": part, "depth": depth}
     return fields, sums, {"parts": sums, "size": part * splits, "finish": finish, "finish_shape": finish_shape}
 
 
-def plan_of(
+def gemm_plan(
     device: Device,
     kind: str,
-    sizes: Sizes,
+    sizes: GemmShape,
     added: bool = False,
     conj: tuple[bool, bool] = (False, False),
     tables: bool = False,
@@ -283,7 +283,7 @@ def plan_of(
         return _tiles(device, kind, sizes, added, conj, tables, whole, form, then)
     if (
         plain
-        and min(sizes.m, sizes.n) <= gemm.FEW
+        and min(sizes.m, sizes.n) <= gemm.DOTS_TILE
         and (sizes.a[1] == 1 or sizes.k == 1)
         and (sizes.b[0] == 1 or sizes.k == 1)
     ):
@@ -292,39 +292,39 @@ def plan_of(
 
 
 def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
-    return (max(1, min(jobs, device.units * _ITEMS, multiplications // _SHARE)),)
+    return (max(1, min(jobs, device.units * _ITEMS_PER_CORE, multiplications // _MIN_MULS_PER_THREAD)),)
 
 
 def _panels(
     device: Device,
     kind: str,
-    sizes: Sizes,
+    sizes: GemmShape,
     added: bool,
     conj: tuple[bool, bool],
     tables: bool,
     whole: bool,
-    form: Panels | None,
+    form: PanelConfig | None,
     then: str,
-) -> Plan:
-    swapped = not tables and sizes.n <= gemm.FEW and sizes.m >= 16 and sizes.a[0] == 1
+) -> GemmPlan:
+    swapped = not tables and sizes.n <= gemm.DOTS_TILE and sizes.m >= 16 and sizes.a[0] == 1
     if swapped:
         sizes, conj = sizes.turned(), conj[::-1]
-    sums = gemm.sums_of(kind)
-    usual = forms_of(device, kind, sizes)[0]
+    sums = gemm.accumulation_of(kind)
+    usual = candidate_configs(device, kind, sizes)[0]
     rows, vectors, longest = form or usual
     columns = sums.width * vectors
     # Where k is cut into parts does not depend on the form, so that all forms add up alike.
     jobs = -(-sizes.m // usual.rows) * -(-sizes.n // (sums.width * usual.vectors)) * sizes.count
-    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
+    fields, out, second = _split_k(device, kind, sizes, jobs, added, conj, tables, whole)
     then = "" if second else then
     tiles, panels = -(-sizes.m // rows), -(-sizes.n // columns)
     depth, total = fields["depth"], tiles * panels * sizes.count * fields["splits"]
     longest = 2 * longest // vectors
     block = depth if depth <= longest else longest // 2
-    most = tiles if block == depth else min(tiles, _MOST)
+    most = tiles if block == depth else min(tiles, _MAX_TILES_IN_MEMORY)
     slot = (block + (1 if block == depth else most) * rows) * columns * (2 if kind[0] == "c" else 1)
     direct = sizes.b[1] == 1 and sizes.m <= _DIRECT_ROWS
-    shape = _packed(
+    shape = _pack_fields(
         fields
         | {
             "tiles": tiles,
@@ -336,11 +336,11 @@ def _panels(
             "direct": direct,
         }
     )
-    defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME else {})
+    defines = ({"TABLES": "1"} if tables else {}) | ({"SAME": "1"} if kind in _SAME_STORAGE_KINDS else {})
     function = device.function(
-        gemm.panels_text(kind, out, vectors, rows, then),
+        gemm.panels_source(kind, out, vectors, rows, then),
         "product",
-        "ppppppx" + _numbers(kind),
+        "ppppppx" + _scalar_signature(kind),
         tuple({8, sums.width}),
         T=kind,
         U=out,
@@ -348,26 +348,26 @@ def _panels(
     )
     items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
     scratch, ones = items[0] * slot, _pair_of_ones(kind)
-    return Plan(function, items, (1,), shape, swapped, "st", sums.kind, scratch, ones, **second, then=then)
+    return GemmPlan(function, items, (1,), shape, swapped, "st", sums.kind, scratch, ones, **second, then=then)
 
 
-def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
+def _dots(device: Device, kind: str, sizes: GemmShape, added: bool) -> GemmPlan:
     swapped = sizes.m > sizes.n
     if swapped:
         sizes = sizes.turned()
-    sums = gemm.sums_of(kind)
-    panels = -(-sizes.n // gemm.FEW)
-    fields, out, second = _split_up(device, kind, sizes, panels * sizes.count, added, (False, False), False, True)
+    sums = gemm.accumulation_of(kind)
+    panels = -(-sizes.n // gemm.DOTS_TILE)
+    fields, out, second = _split_k(device, kind, sizes, panels * sizes.count, added, (False, False), False, True)
     total = panels * sizes.count * fields["splits"]
     function = device.function(
-        gemm.dots_text(kind, out), "dots", "ppppx" + _numbers(kind), tuple({8, sums.width}), T=kind, U=out
+        gemm.dots_source(kind, out), "dots", "ppppx" + _scalar_signature(kind), tuple({8, sums.width}), T=kind, U=out
     )
     items = _items(device, total, sizes.n * sizes.k * sizes.count)
-    return Plan(
+    return GemmPlan(
         function,
         items,
         (1,),
-        _packed(fields | {"panels": panels, "total": total}),
+        _pack_fields(fields | {"panels": panels, "total": total}),
         swapped,
         "",
         "",
@@ -380,23 +380,23 @@ def _dots(device: Device, kind: str, sizes: Sizes, added: bool) -> Plan:
 def _tiles(
     device: Device,
     kind: str,
-    sizes: Sizes,
+    sizes: GemmShape,
     added: bool,
     conj: tuple[bool, bool],
     tables: bool,
     whole: bool,
-    form: Tiles | None,
+    form: TileConfig | None,
     then: str,
-) -> Plan:
-    usual = forms_of(device, kind, sizes)[0]
+) -> GemmPlan:
+    usual = candidate_configs(device, kind, sizes)[0]
     side, each, depth = form or usual
     width = usual.side * usual.each
     jobs = -(-sizes.m // width) * -(-sizes.n // width) * sizes.count
-    fields, out, second = _split_up(device, kind, sizes, jobs, added, conj, tables, whole)
+    fields, out, second = _split_k(device, kind, sizes, jobs, added, conj, tables, whole)
     then = "" if second else then
     tiles, panels = -(-sizes.m // (side * each)), -(-sizes.n // (side * each))
     jobs = tiles * panels * sizes.count
-    shape = _packed(
+    shape = _pack_fields(
         fields
         | {
             "tiles": tiles,
@@ -406,13 +406,13 @@ def _tiles(
         }
     )
     function = device.function(
-        gemm.tiles_text(kind, out, side, each, depth, then),
+        gemm.tiles_source(kind, out, side, each, depth, then),
         "tiles",
-        "pppppx" + _numbers(kind),
+        "pppppx" + _scalar_signature(kind),
         T=kind,
         U=out,
         **({"TABLES": "1"} if tables else {}),
     )
     group, count = side * side, jobs * fields["splits"]
     ones = _pair_of_ones(kind)
-    return Plan(function, (count * group,), (group,), shape, False, "t", "", 0, ones, **second, then=then)
+    return GemmPlan(function, (count * group,), (group,), shape, False, "t", "", 0, ones, **second, then=then)

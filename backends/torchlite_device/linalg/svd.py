@@ -6,27 +6,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlite_kernels.kinds import COMPLEX_KIND, REAL_KIND
-from torchlite_kernels.svd import EXPONENTIAL, JACOBI, PRODUCTS
+from torchlite_kernels.dtype_kinds import COMPLEX_KIND, REAL_KIND
+from torchlite_kernels.svd import EXPONENTIAL, JACOBI, SVD_PRODUCTS
 
-from ..elements.creation import full
-from ..elements.pointwise import conj
-from ..machinery.array import Array, empty
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import clone_row_major, contiguous_array
-from ..machinery.transfer import to_numpy
-from ..machinery.views import expand
+from ..array_ops.creation import full
+from ..array_ops.pointwise import conj
+from ..core.array import Array, empty
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.host_transfer import to_numpy
+from ..core.views import expand
 from .eigen import _eigh_core
-from .factorisations import BLOCKED, LU, _det_core, reflector_room
-from .launching import count_of, on_elements, on_matrices, real_kind
+from .factorisations import BLOCKED, LU, _det_core, reflector_workspace
+from .matrix_launch import numel, launch_per_element, launch_per_matrix, real_kind
 
 # --- singular values ---
 
 
-def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
+def jacobi_svd(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
     """U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
     *batch, rows, columns = input.shape
-    device, kind, real, count = input.device, input.kind, real_kind(input.kind), count_of(batch)
+    device, kind, real, count = input.device, input.kind, real_kind(input.kind), numel(batch)
     n, m, wide = min(rows, columns), max(rows, columns), rows < columns
     long = m if full_matrices else n
     u = empty(device, (*batch, rows, n if wide else long) if wanted else (), kind)
@@ -34,23 +34,23 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
     values, info = empty(device, (*batch, n), real), full(device, batch, 0, "i32")
     if values.size:
         w = empty(device, (*batch, n, m), kind)
-        on_elements(
+        launch_per_element(
             device,
             kind,
-            PRODUCTS,
+            SVD_PRODUCTS,
             "adjoint",
             "ppiii",
             w.size,
-            contiguous_array(input),
+            as_contiguous(input),
             w,
             *((1, m * n) if wide else (m, n)),
         )
         if not wide and kind in REAL_KIND:
             w = conj(w)
-        room = n + reflector_room(m, long)
+        room = n + reflector_workspace(m, long)
         sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
         scratch = [empty(device, (size,), kind) for size in sizes]
-        on_matrices(
+        launch_per_matrix(
             device,
             kind,
             JACOBI,
@@ -74,11 +74,11 @@ def decompose(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[A
         )
     elif wanted:
         for x in (u, vh):
-            on_elements(device, kind, LU, "identity", "piii", x.size, x, *x.shape[-2:])
+            launch_per_element(device, kind, LU, "identity", "piii", x.size, x, *x.shape[-2:])
     return u, values, vh, info
 
 
-def _converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _check_converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array]:
     """Singular values and vectors. LinAlgError where a matrix was not finite, which the host must wait to learn."""
     *parts, info = result
     if info.size and np.any(to_numpy(info)):
@@ -87,11 +87,11 @@ def _converged(result: tuple[Array, Array, Array, Array]) -> tuple[Array, Array,
 
 
 def _svd_core(input, full_matrices):
-    return _converged(decompose(input, bool(full_matrices)))
+    return _check_converged(jacobi_svd(input, bool(full_matrices)))
 
 
 def _svdvals_core(input):
-    return _converged(decompose(input, False, False))[1]
+    return _check_converged(jacobi_svd(input, False, False))[1]
 
 
 # --- what follows from them ---
@@ -104,25 +104,25 @@ def _product(x: Array, y: Array) -> Array:
     out, wide = empty(x.device, (*batch, m, n), x.kind), 64
     if out.size:
         parts = -(-n // wide)
-        on_matrices(
-            x.device, x.kind, PRODUCTS, "product", "pppiiiii", count_of(batch) * parts, x, y, out, m, k, n, parts, wide
+        launch_per_matrix(
+            x.device, x.kind, SVD_PRODUCTS, "product", "pppiiiii", numel(batch) * parts, x, y, out, m, k, n, parts, wide
         )
     return out
 
 
-def _scaled(x: Array, factors: Array, turned: bool) -> Array:
+def _scale_columns(x: Array, factors: Array, turned: bool) -> Array:
     """-x diag(factors), or -x^H diag(factors)."""
     *batch, rows, columns = x.shape
     n, k = (columns, rows) if turned else (rows, columns)
     out = empty(x.device, (*batch, n, k), x.kind)
-    on_elements(x.device, x.kind, PRODUCTS, "scaled", "pppiiii", out.size, x, factors, out, n, k, int(turned))
+    launch_per_element(x.device, x.kind, SVD_PRODUCTS, "scaled", "pppiiii", out.size, x, factors, out, n, k, int(turned))
     return out
 
 
 def _adjoint(x: Array) -> Array:
     *batch, m, n = x.shape
     out = empty(x.device, (*batch, n, m), x.kind)
-    on_elements(x.device, x.kind, PRODUCTS, "adjoint", "ppiii", out.size, x, out, m, n)
+    launch_per_element(x.device, x.kind, SVD_PRODUCTS, "adjoint", "ppiii", out.size, x, out, m, n)
     return out
 
 
@@ -135,7 +135,7 @@ def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
     if value.__class__ is not Array:
         return full(like.device, (1,), float(value), like.kind), 0
     value = value if value.kind == like.kind else cast(value, like.kind)
-    return (contiguous_array(value), 0) if value.size == 1 else (contiguous_array(expand(value, batch)), 1)
+    return (as_contiguous(value), 0) if value.size == 1 else (as_contiguous(expand(value, batch)), 1)
 
 
 def _pinv_core(input, rtol, atol, hermitian):
@@ -147,19 +147,19 @@ def _pinv_core(input, rtol, atol, hermitian):
         values, u = _eigh_core(input, "L")
         vh = _adjoint(u)
     else:
-        u, values, vh = _converged(decompose(input, False))
+        u, values, vh = _check_converged(jacobi_svd(input, False))
     inverse, k = empty(device, values.shape, values.kind), values.shape[-1]
     (rtol, rtol_step), (atol, atol_step) = (
         _tolerance(rtol, tuple(batch), values),
         _tolerance(atol, tuple(batch), values),
     )
-    on_elements(
+    launch_per_element(
         device,
         kind,
-        PRODUCTS,
+        SVD_PRODUCTS,
         "inverses",
         "ppppiiii",
-        count_of(batch),
+        numel(batch),
         values,
         rtol,
         atol,
@@ -168,7 +168,7 @@ def _pinv_core(input, rtol, atol, hermitian):
         rtol_step,
         atol_step,
     )
-    return _product(_scaled(vh, _as_elements(inverse, kind), True), _adjoint(u))
+    return _product(_scale_columns(vh, _as_elements(inverse, kind), True), _adjoint(u))
 
 
 def _lstsq_rank(input, rcond):
@@ -177,10 +177,10 @@ def _lstsq_rank(input, rcond):
         return full(input.device, values.shape[:-1], 0, "i64")
     rank = empty(input.device, values.shape[:-1], "i64")
     number = "d" if values.kind == "f64" else "f"
-    on_elements(
+    launch_per_element(
         input.device,
         input.kind,
-        PRODUCTS,
+        SVD_PRODUCTS,
         "ranks",
         f"ppi{number}i",
         rank.size,
@@ -195,12 +195,12 @@ def _lstsq_rank(input, rcond):
 def _conj_cofactor_matrix(input, det):
     if not input.size:
         return empty(input.device, input.shape, input.kind)
-    u, values, vh, _ = decompose(input, False)
+    u, values, vh, _ = jacobi_svd(input, False)
     factors = empty(input.device, values.shape, input.kind)
-    on_elements(
+    launch_per_element(
         input.device,
         input.kind,
-        PRODUCTS,
+        SVD_PRODUCTS,
         "others",
         "ppppii",
         factors.size,
@@ -210,7 +210,7 @@ def _conj_cofactor_matrix(input, det):
         factors,
         values.shape[-1],
     )
-    return _product(_scaled(u, factors, False), vh)
+    return _product(_scale_columns(u, factors, False), vh)
 
 
 def matrix_exp(input):
@@ -221,9 +221,9 @@ def matrix_exp(input):
     if input.kind in REAL_KIND:
         kind = COMPLEX_KIND[kind]
     a = cast(input, kind, empty(device, input.shape, kind)) if input.kind != kind else clone_row_major(input)
-    count = count_of(input.shape[:-2])
+    count = numel(input.shape[:-2])
     if a.size:
-        on_matrices(
+        launch_per_matrix(
             device,
             kind,
             EXPONENTIAL,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from torchlite_kernels.kinds import REAL_KIND
-from torchlite_kernels.vector_norms import DISTANCES
+from torchlite_kernels.dtype_kinds import REAL_KIND
+from torchlite_kernels.cdist import DISTANCES
 
-from ..elements.pointwise import KERNELS as POINTWISE
-from ..elements.reduce import amax, amin, count_nonzero, reduce, reduced_shape
-from ..machinery.array import Array, empty
-from ..machinery.checks import check_takes
-from ..machinery.device import grid
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import clone_row_major, contiguous_array
-from ..machinery.steps import broadcast_shape
-from ..machinery.views import expand, reshape
+from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..array_ops.reduce import amax, amin, count_nonzero, reduce, reduced_shape
+from ..core.array import Array, empty
+from ..core.device_asserts import check_takes
+from ..core.device import grid
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.broadcasting import broadcast_shape
+from ..core.views import expand, reshape
 
 
 def vector_norm_core(input, ord, dim, keepdim):
@@ -42,7 +42,7 @@ def _cdist_core(x1, x2, p):
     rows, columns, n = x1.shape[-2], x2.shape[-2], x1.shape[-1]
     out = empty(x1.device, (*batch, rows, columns), x1.kind)
     if out.size:
-        x, y = contiguous_array(expand(x1, (*batch, rows, n))), contiguous_array(expand(x2, (*batch, columns, n)))
+        x, y = as_contiguous(expand(x1, (*batch, rows, n))), as_contiguous(expand(x2, (*batch, columns, n)))
         mode = {0.0: 0, 1.0: 1, 2.0: 2, float("inf"): 3}.get(float(p), 4)
         run = x.device.function(DISTANCES, "distances", "pppiiiifi", (16,), T=x.kind)
         run(grid(out.size, 64), (64,), x, y, out, rows, columns, n, mode, float(p), out.size)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._types.devices import device as torch_device
 from torchlite_kernels.attention import BACKWARD_KEY, BACKWARD_QUERY, DELTA, FORWARD
-from torchlite_kernels.kinds import KINDS
+from torchlite_kernels.dtype_kinds import KINDS
 
-from ..machinery.array import Array, empty, is_row_major
-from ..machinery.checks import check_takes
-from ..machinery.copying import fill_with
-from ..machinery.row_major import clone_row_major
-from ..machinery.steps import broadcast_shape, collapse
-from ..machinery.views import repeated_to
+from ..core.array import Array, empty, is_row_major
+from ..core.device_asserts import check_takes
+from ..core.copy_fill import fill_with
+from ..core.contiguous_copy import clone_row_major
+from ..core.broadcasting import broadcast_shape, collapse
+from ..core.views import broadcast_view
 
 LARGEST = 256  # features that a work-item holds
 _WALK = struct.Struct("4i")
@@ -37,20 +37,20 @@ def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
     return _WALK.pack(step, outer[-1], row, column) if len(sizes) == 1 else None
 
 
-def walk(x: Array | None) -> bytes:
+def pack_walk(x: Array | None) -> bytes:
     """The steps of an operand that has been spread; zeros for none."""
     found = bytes(_WALK.size) if x is None else _walk_of(x.shape, x.steps)
     assert found is not None
     return found
 
 
-def _spread(x: Array, lead: tuple[int, ...]) -> Array:
+def _broadcast_batch(x: Array, lead: tuple[int, ...]) -> Array:
     """`x` with its batch dimensions broadcast, copied where they cannot be walked in two steps."""
-    x = repeated_to(x, lead + x.shape[-2:])
+    x = broadcast_view(x, lead + x.shape[-2:])
     return x if _walk_of(x.shape, x.steps) is not None else clone_row_major(x)
 
 
-def in_order_of(x: Array, columns: int) -> Array:
+def empty_in_order_of(x: Array, columns: int) -> Array:
     """A new array of the shape and the memory order of `x` (heads inside rows, or rows inside heads) but for its last
     dimension.
     """
@@ -99,7 +99,7 @@ class Attention:
         self.heads = math.prod(lead)
         self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)
         self.mask = (
-            None if mask is None else _spread(repeated_to(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
+            None if mask is None else _broadcast_batch(broadcast_view(mask, (*mask.shape[:-2], self.rows, self.columns)), lead)
         )
         operands = [x for x in (self.query, self.key, self.value, self.mask) if x is not None]
         plans, seen = (
@@ -113,7 +113,7 @@ class Attention:
 
     def operand(self, x: Array) -> Array:
         """An operand of the shape of all batches, as the kernels walk it."""
-        return _spread(x, self.lead)
+        return _broadcast_batch(x, self.lead)
 
     def exact(self, shape) -> Array:
         """A new array of the kind that is computed in."""
@@ -142,7 +142,7 @@ class Attention:
             function,
             (-(-self.side(name) // taken) * group, self.heads),
             (group, 1),
-            (self.shape(grad, out), self.scale, *map(walk, more)),
+            (self.shape(grad, out), self.scale, *map(pack_walk, more)),
         )
 
     def side(self, name: str) -> int:
@@ -160,7 +160,7 @@ class Attention:
             self.values,
             int(self.is_causal),
         )
-        return numbers + b"".join(map(walk, (self.query, self.key, self.value, grad, out, self.mask)))
+        return numbers + b"".join(map(pack_walk, (self.query, self.key, self.value, grad, out, self.mask)))
 
     def choose(self) -> tuple[dict[str, str], int, int]:
         """The words that choose the kernels; the lanes of a vector; the rows that a work-item takes."""
@@ -188,7 +188,7 @@ class Attention:
         return kinds | {"BK": str(tile)}, lanes, own
 
 
-def _is_large(query: Array, value: Array) -> bool:
+def _is_unsupported(query: Array, value: Array) -> bool:
     """Whether the kernels cannot hold a row: then the ops' composites serve."""
     return max(query.shape[-1], value.shape[-1]) > LARGEST
 
@@ -199,14 +199,14 @@ def _composite(name: str, device, *arguments):
 
 
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
-    if _is_large(query, value):
+    if _is_unsupported(query, value):
         return _composite("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
     return forward(Attention(query, key, value, attn_mask, is_causal, scale))
 
 
 def forward(a: Attention) -> tuple[Array, Array]:
     """The result, and the log of each row's sum."""
-    out, lse = in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
+    out, lse = empty_in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
     if not lse.size:
         return out, lse
     if not a.columns or not a.values:
@@ -216,7 +216,7 @@ def forward(a: Attention) -> tuple[Array, Array]:
 
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
-    if _is_large(query, value):
+    if _is_unsupported(query, value):
         return _composite(
             "_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs
         )
@@ -228,17 +228,17 @@ def backward(
 ) -> tuple[Array | None, ...]:
     """The gradients of query, key and value, None for those that are not needed."""
     if not (a.heads and a.rows and a.columns):
-        made = (fill_with(in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
+        made = (fill_with(empty_in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
         return tuple(x if need else None for x, need in zip(made, needs, strict=True))
     grad, out, mask = a.operand(grad), a.operand(out), a.mask or a.query
     delta = a.exact((*a.lead, a.rows))
     a.start("dots", (grad, out, delta), grad, out)
     grad_query = grad_key = grad_value = None
     if needs[0]:
-        grad_query = in_order_of(a.query, a.features)
+        grad_query = empty_in_order_of(a.query, a.features)
         a.start("backward_query", (grad, a.query, a.key, a.value, mask, lse, delta, grad_query), grad, grad_query)
     if needs[1] or needs[2]:
-        grad_key, grad_value = in_order_of(a.key, a.features), in_order_of(a.value, a.values)
+        grad_key, grad_value = empty_in_order_of(a.key, a.features), empty_in_order_of(a.value, a.values)
         arrays = (grad, a.query, a.key, a.value, mask, lse, delta, grad_key, grad_value)
         a.start("backward_key", arrays, grad, grad_key, grad_value)
     return grad_query, grad_key if needs[1] else None, grad_value if needs[2] else None

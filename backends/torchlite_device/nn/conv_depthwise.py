@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchlite_kernels.conv import direct_text, direct_weight_text
+from torchlite_kernels.conv import depthwise_source, depthwise_weight_grad_source
 
-from ..machinery.array import Array
-from ..machinery.device import Device
-from ..machinery.transfer import from_numpy
-from .conv_geometry import Geometry, offsets, padded, reach, row_steps, scaled
+from ..core.array import Array
+from ..core.device import Device
+from ..core.host_transfer import from_numpy
+from .conv_indexing import ConvShape, offsets, zero_pad, transposed_phases, row_steps, scale_steps
 
 # Filters of a group up to which its matrix product would have few columns.
 _FEW = 4
@@ -27,7 +27,7 @@ class Launch(NamedTuple):
     pieces: int
 
 
-class Direct(NamedTuple):
+class DepthwisePlan(NamedTuple):
     """How to compute one array of the convolution: the zeros around the operand read by places, then the launches."""
 
     before: tuple[int, ...]
@@ -36,7 +36,7 @@ class Direct(NamedTuple):
     launches: tuple[Launch, ...]
 
 
-def fits(g: Geometry, kind: str) -> bool:
+def is_supported(g: ConvShape, kind: str) -> bool:
     """Whether this module computes such a convolution."""
     return (
         g.groups > 1
@@ -56,22 +56,22 @@ def _launch(device: Device, rows_in, rows_out, moves, taps, pieces: int, *number
     return Launch(table, struct.pack("14i", *numbers), pieces)
 
 
-def forward(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
+def plan_forward(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     """y from x."""
-    return _over_places(device, kind, g, biased)
+    return _plan_over_places(device, kind, g, biased)
 
 
-def weight(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
+def plan_weight_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     """The weight's gradient from x and y, read at the places that `forward` reads."""
-    return _over_places(device, kind, g, biased)
+    return _plan_over_places(device, kind, g, biased)
 
 
-def _over_places(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
+def _plan_over_places(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
     steps, area, places = row_steps(around), math.prod(around), math.prod(g.out)
-    rows_in = offsets(g.out[:-1], scaled(steps, g.stride)[:-1])
+    rows_in = offsets(g.out[:-1], scale_steps(steps, g.stride)[:-1])
     rows_out = offsets(g.out[:-1], row_steps(g.out)[:-1])
-    moves, taps = offsets(g.kernel, scaled(steps, g.dilation)), np.arange(math.prod(g.kernel))
+    moves, taps = offsets(g.kernel, scale_steps(steps, g.dilation)), np.arange(math.prod(g.kernel))
     width = width_of(device, kind)
     pieces = g.batch * g.filters * len(rows_in) * -(-g.out[-1] // width)
     launch = _launch(
@@ -96,17 +96,17 @@ def _over_places(device: Device, kind: str, g: Geometry, biased: bool) -> Direct
         len(taps),
         int(biased),
     )
-    return Direct(g.padding, g.padding, 2 * width * g.stride[-1] if width > 1 else 0, (launch,))
+    return DepthwisePlan(g.padding, g.padding, 2 * width * g.stride[-1] if width > 1 else 0, (launch,))
 
 
-def backward(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
+def plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     """x from y: each place of x sums over all filters of its group and the taps that reach it."""
-    before, after, around, phases = reach(g)
+    before, after, around, phases = transposed_phases(g)
     steps, area, size, taps = row_steps(around), math.prod(around), math.prod(g.size), math.prod(g.kernel)
     share, width, launches = g.filters // g.groups, width_of(device, kind), []
     for phase in phases:
         rows_in = offsets(phase.counts[:-1], steps[:-1], phase.window)
-        rows_out = offsets(phase.counts[:-1], scaled(row_steps(g.size), g.stride)[:-1], phase.first)
+        rows_out = offsets(phase.counts[:-1], scale_steps(row_steps(g.size), g.stride)[:-1], phase.first)
         moves = (np.arange(share)[:, None] * area + phase.moves).reshape(-1)
         chosen = (np.arange(share)[:, None] * taps + phase.taps).reshape(-1)
         pieces = g.batch * g.channels * len(rows_in) * -(-phase.counts[-1] // width)
@@ -134,7 +134,7 @@ def backward(device: Device, kind: str, g: Geometry, biased: bool) -> Direct:
                 int(biased),
             )
         )
-    return Direct(before, after, 2 * width if width > 1 else 0, tuple(launches))
+    return DepthwisePlan(before, after, 2 * width if width > 1 else 0, tuple(launches))
 
 
 def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
@@ -143,12 +143,12 @@ def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
     return (-(-pieces // device.group) * device.group,), (device.group,)
 
 
-def run(way: Direct, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
+def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Array | None, then: str = "") -> Array:
     """The convolution or its transpose, and the op of `gemm.THEN` behind it."""
     device, kind = out.device, out.kind
-    images = padded(images, way.before, way.after, way.slack)
+    images = zero_pad(images, way.before, way.after, way.slack)
     width = width_of(device, kind)
-    function = device.function(direct_text(width, then), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
+    function = device.function(depthwise_source(width, then), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
     for launch in way.launches:
         function(
             *_sizes(device, launch.pieces),
@@ -162,13 +162,13 @@ def run(way: Direct, images: Array, weight: Array, out: Array, bias: Array | Non
     return out
 
 
-def run_weight(way: Direct, x: Array, y: Array, out: Array) -> Array:
+def run_weight_grad(way: DepthwisePlan, x: Array, y: Array, out: Array) -> Array:
     """The weight's gradient."""
     device, kind = out.device, out.kind
-    x = padded(x, way.before, way.after, way.slack)
+    x = zero_pad(x, way.before, way.after, way.slack)
     width = width_of(device, kind)
     function = device.function(
-        direct_weight_text(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind
+        depthwise_weight_grad_source(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind
     )
     function(
         (min(out.size, device.units * 4),) if device.is_cpu else (out.size,),

@@ -6,27 +6,27 @@ import math
 
 from torchlite_kernels import cross_entropy as texts
 
-from ..elements.creation import full
-from ..machinery.array import Array, empty
-from ..machinery.checks import TARGET, after_launch, error_code, watched
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import contiguous_array
-from .rows import FLOATS, around, layout, parameters_for, refuse
+from ..array_ops.creation import full
+from ..core.array import Array, empty
+from ..core.device_asserts import TARGET, raise_if_blocking, error_code, error_array
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import as_contiguous
+from .row_launch import FLOATS, rows_along, row_launch, common_kind_parameters, raise_not_implemented
 
-_WEIGHTED, _MEAN, _ADD_UP, _COUNT, _EACH = 1, 2, 4, 8, 16
+_WEIGHTED, _MEAN, _ADD_UP, _COUNT, _NO_REDUCTION = 1, 2, 4, 8, 16
 _FEW = 1 << 14  # so many logits are one worker's work, which then adds up as well
 
 
 def _targets(target: Array) -> Array:
-    return contiguous_array(target if target.kind in ("i64", "i32", "u8") else cast(target, "i64"))
+    return as_contiguous(target if target.kind in ("i64", "i32", "u8") else cast(target, "i64"))
 
 
 def _cross_entropy(input, target, weight, ignore_index, reduction):
     kind, device = input.kind, input.device
     if kind not in FLOATS:
-        refuse(input, "log_softmax_lastdim_kernel_impl")
+        raise_not_implemented(input, "log_softmax_lastdim_kernel_impl")
     wide, dim = FLOATS[kind], 1 if input.ndim > 1 else 0
-    rows, n, inner = around(input.shape, dim)
+    rows, n, inner = rows_along(input.shape, dim)
     if target.size != rows:
         raise ValueError("batch sizes differ")
     lse = empty(device, target.shape, wide)
@@ -34,13 +34,13 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         return full(
             device, target.shape if reduction == "none" else (), math.nan if reduction == "mean" else 0, kind
         ), lse
-    own, (weight,) = parameters_for(kind, weight)
-    x, target = contiguous_array(input), _targets(target)
+    own, (weight,) = common_kind_parameters(kind, weight)
+    x, target = as_contiguous(input), _targets(target)
     few = device.is_cpu and input.size <= _FEW and reduction != "none"
     key = ("cross_entropy", kind, own, target.kind, input.shape, few)
     found = device.plans.get(key)
     if found is None:
-        at = layout(device, kind, rows, n, inner, workers=1 if few else 0)
+        at = row_launch(device, kind, rows, n, inner, workers=1 if few else 0)
         function = device.function(
             texts.CROSS_ENTROPY,
             "cross_entropy",
@@ -67,7 +67,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         losses,
         weights,
         result,
-        watched(device),
+        error_array(device),
         error_code(TARGET),
         at.rows,
         n,
@@ -76,14 +76,14 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         flags,
         ignore_index,
     )
-    after_launch(device)
+    raise_if_blocking(device)
     if reduction == "none":
         return losses if kind == wide else cast(losses, kind), lse
     if not few:
         total_key = ("cross_entropy_total", kind, rows)
         total_plan = device.plans.get(total_key)
         if total_plan is None:
-            at = layout(device, kind, 1, rows)
+            at = row_launch(device, kind, 1, rows)
             total_plan = device.plans[total_key] = (
                 device.function(
                     texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros
@@ -106,7 +106,7 @@ def _total_weight(
     )
     found = device.plans.get(key)
     if found is None:
-        at = layout(device, x.kind, 1, target.size)
+        at = row_launch(device, x.kind, 1, target.size)
         function = device.function(
             texts.CROSS_ENTROPY_WEIGHTS,
             "cross_entropy_weights",
@@ -128,15 +128,15 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     out = empty(device, input.shape, kind)
     if not input.size:
         return out
-    rows, n, inner = around(input.shape, 1 if input.ndim > 1 else 0)
-    own, (weight,) = parameters_for(kind, weight)
-    x, target = contiguous_array(input), _targets(target)
-    grad = contiguous_array(grad if grad.kind == kind else cast(grad, kind))
-    lse = contiguous_array(lse if lse.kind == FLOATS[kind] else cast(lse, FLOATS[kind]))
+    rows, n, inner = rows_along(input.shape, 1 if input.ndim > 1 else 0)
+    own, (weight,) = common_kind_parameters(kind, weight)
+    x, target = as_contiguous(input), _targets(target)
+    grad = as_contiguous(grad if grad.kind == kind else cast(grad, kind))
+    lse = as_contiguous(lse if lse.kind == FLOATS[kind] else cast(lse, FLOATS[kind]))
     key = ("cross_entropy_backward", kind, own, target.kind, input.shape)
     found = device.plans.get(key)
     if found is None:
-        at = layout(device, kind, rows, n, inner)
+        at = row_launch(device, kind, rows, n, inner)
         function = device.function(
             texts.CROSS_ENTROPY_BACKWARD,
             "cross_entropy_backward",
@@ -149,7 +149,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         )
         found = device.plans[key] = function, at
     function, at = found
-    flags, total = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _EACH, lse
+    flags, total = (weight is not None) * _WEIGHTED | (reduction == "mean") * _MEAN | (reduction == "none") * _NO_REDUCTION, lse
     if reduction == "mean":
         if device.is_cpu and rows * at.workers <= _FEW:
             flags |= _COUNT

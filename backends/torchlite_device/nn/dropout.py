@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchlite_kernels.dropout import BACKWARD, FORWARD
-from torchlite_kernels.kinds import KINDS
+from torchlite_kernels.dtype_kinds import KINDS
 
-from ..elements.random import block_sizes, definitions, limit_of, words_from
-from ..machinery.array import empty
-from ..machinery.device import grid
-from ..machinery.row_major import contiguous_array
+from ..array_ops.random import block_sizes, definitions, bernoulli_limit, seed_arguments
+from ..core.array import empty
+from ..core.device import grid
+from ..core.contiguous_copy import as_contiguous
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:
@@ -19,11 +19,11 @@ def _launch(x, source: str, name: str, signature: str, global_size, *arguments) 
 
 
 def _dropout(input, p, generator):
-    x = contiguous_array(input)
+    x = as_contiguous(input)
     out, kept = empty(x.device, x.shape, x.kind), empty(x.device, x.shape, "b8")
     if x.size:
         blocks, global_size = block_sizes(x.size, 4, 16 if x.device.is_cpu else 1)
-        text, letters, start = words_from(x.device, generator, blocks, FORWARD)
+        text, letters, start = seed_arguments(x.device, generator, blocks, FORWARD)
         _launch(
             x,
             text,
@@ -35,14 +35,14 @@ def _dropout(input, p, generator):
             kept,
             x.size,
             *start,
-            limit_of(1.0 - p),
+            bernoulli_limit(1.0 - p),
             1.0 / (1.0 - p),
         )
     return out, kept
 
 
 def _dropout_backward(grad, kept, p):
-    grad, kept = contiguous_array(grad), contiguous_array(kept)
+    grad, kept = as_contiguous(grad), as_contiguous(kept)
     out = empty(grad.device, grad.shape, grad.kind)
     if grad.size:
         lanes = 16 if grad.device.is_cpu else 1

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 
 from torchlite_kernels import normalisation as texts
-from torchlite_kernels.kinds import KINDS
+from torchlite_kernels.dtype_kinds import KINDS
 from torchlite_kernels.pointwise import Rule
 
-from ..elements.creation import full
-from ..elements.pointwise import KERNELS as POINTWISE
-from ..machinery.array import Array, empty
-from ..machinery.pointwise_apply import apply, cast
-from ..machinery.row_major import contiguous_array
-from ..machinery.views import repeated_to, reshape
-from .rows import FLOATS, layout, parameters_for, refuse
+from ..array_ops.creation import full
+from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..core.array import Array, empty
+from ..core.pointwise_dispatch import apply, cast
+from ..core.contiguous_copy import as_contiguous
+from ..core.views import broadcast_view, reshape
+from .row_launch import FLOATS, row_launch, common_kind_parameters, raise_not_implemented
 
 _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
 
 
-def _needed(needs) -> int:
+def _flags_of(needs) -> int:
     flags = 0
     for bit, need in zip((_OF_INPUT, _OF_WEIGHT, _OF_BIAS), needs, strict=False):
         if need:
@@ -36,19 +36,19 @@ def _rows_forward(
     """The normalised rows and, of each row, the mean (None for RMS norm) and the reciprocal deviation."""
     kind, device = input.kind, input.device
     if kind not in FLOATS:
-        refuse(input, name)
+        raise_not_implemented(input, name)
     wide = FLOATS[kind]
     if not input.size:
-        nothing = full(device, _of_rows(input.shape, n_dims), 0, wide)
+        nothing = full(device, _row_statistics_shape(input.shape, n_dims), 0, wide)
         return empty(device, input.shape, kind), nothing if centred else None, nothing
-    own, (weight, bias) = parameters_for(kind, weight, bias)
+    own, (weight, bias) = common_kind_parameters(kind, weight, bias)
     key = ("layer_norm", kind, own, input.shape, n_dims)
     found = device.plans.get(key)
     if found is None:
-        small = _of_rows(input.shape, n_dims)
+        small = _row_statistics_shape(input.shape, n_dims)
         rows = math.prod(small)
         n = input.size // rows
-        at = layout(device, kind, rows, n)
+        at = row_launch(device, kind, rows, n)
         function = device.function(
             texts.LAYER_NORM, "layer_norm", "ppppppiiii" + KINDS[wide].pack, at.widths, T=kind, P=own, **at.macros
         )
@@ -56,13 +56,13 @@ def _rows_forward(
     function, global_size, local_size, small, numbers = found
     out, rstd = empty(device, input.shape, kind), empty(device, small, wide)
     mean = empty(device, small, wide) if centred else None
-    x = contiguous_array(input)
+    x = as_contiguous(input)
     flags = (weight is not None) * _WEIGHT | (bias is not None) * _BIAS | centred * _CENTRED
     function(global_size, local_size, x, weight or x, bias or x, out, mean or rstd, rstd, *numbers, flags, eps)
     return out, mean, rstd
 
 
-def _of_rows(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...]:
+def _row_statistics_shape(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...]:
     """The shape of what is known of each row, where a row is all of the last dimensions."""
     return shape[: len(shape) - n_dims] + (1,) * n_dims
 
@@ -73,7 +73,7 @@ def _rows_backward(
     """The gradients of input, weight and bias, each where `needs` says."""
     kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims :]
     wide = FLOATS[kind]
-    own, (weight,) = parameters_for(kind, weight)
+    own, (weight,) = common_kind_parameters(kind, weight)
     if not input.size:
         return tuple(
             [
@@ -81,13 +81,13 @@ def _rows_backward(
                 for s, k, need in zip((input.shape, shape, shape), (kind, own, own), needs, strict=False)
             ]
         )
-    flags = _needed(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
+    flags = _flags_of(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
     n = math.prod(shape)
     rows, sums = input.size // n, bool(flags & (_OF_WEIGHT | _OF_BIAS))
     key = ("layer_norm_backward", kind, own, rows, n, sums)
     found = device.plans.get(key)
     if found is None:
-        at = layout(
+        at = row_launch(
             device,
             kind,
             rows,
@@ -99,13 +99,13 @@ def _rows_backward(
         )
         found = device.plans[key] = function, at
     function, at = found
-    grad, x, rstd = contiguous_array(repeated_to(grad, input.shape)), contiguous_array(input), contiguous_array(rstd)
+    grad, x, rstd = as_contiguous(broadcast_view(grad, input.shape)), as_contiguous(input), as_contiguous(rstd)
     out = empty(device, input.shape, kind) if flags & _OF_INPUT else None
     partial = [
         empty(device, shape if at.workers == 1 and own == wide else (at.workers, n), wide) if flags & bit else None
         for bit in (_OF_WEIGHT, _OF_BIAS)
     ]
-    centre = rstd if mean is None else contiguous_array(mean)
+    centre = rstd if mean is None else as_contiguous(mean)
     function(
         at.global_size,
         at.local_size,
@@ -134,7 +134,7 @@ def _column_sums(sums: list[Array | None], own: str, shape, workers: int, n: int
     found = device.plans.get(key)
     if found is None:
         wide = FLOATS[own]
-        at = layout(device, wide, n, 1, inner=n) if n > 1 else layout(device, wide, 1, 1)
+        at = row_launch(device, wide, n, 1, inner=n) if n > 1 else row_launch(device, wide, 1, 1)
         function = device.function(texts.COLUMN_SUMS, "column_sums", "ppppiii", at.widths, T=wide, P=own, **at.macros)
         count = 2 * -(-n // int(at.macros["W"]))
         found = device.plans[key] = function, (-(-count // at.local_size[0]) * at.local_size[0],), at.local_size
@@ -165,7 +165,7 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
 # -- batch norm --
 
 
-def _over_channels(source: str, name: str, signature: str, x: Array, own: str):
+def _channel_kernel(source: str, name: str, signature: str, x: Array, own: str):
     """The kernel of a channel family for an array (samples, channels, ...) and its launch: (function, global size,
     local size, numbers).
     """
@@ -175,9 +175,9 @@ def _over_channels(source: str, name: str, signature: str, x: Array, own: str):
     if found is None:
         samples, channels, length = shape[0], shape[1], math.prod(shape[2:])
         if length == 1 and device.is_cpu and channels > 1:
-            at = layout(device, kind, channels, samples, inner=channels)
+            at = row_launch(device, kind, channels, samples, inner=channels)
         else:
-            at = layout(device, kind, channels, samples * length, run=length)
+            at = row_launch(device, kind, channels, samples * length, run=length)
         function = device.function(source, name, signature, at.widths, T=kind, P=own, **at.macros)
         found = device.plans[key] = (
             function,
@@ -191,15 +191,15 @@ def _over_channels(source: str, name: str, signature: str, x: Array, own: str):
 def _batch_norm_train(input, weight, bias, eps):
     kind, device, channels = input.kind, input.device, (input.shape[1],)
     if kind not in FLOATS:
-        refuse(input, "batch_norm")
+        raise_not_implemented(input, "batch_norm")
     if not input.size:
         nothing = full(device, channels, math.nan, kind)
         return empty(device, input.shape, kind), nothing, full(device, channels, math.nan, kind)
-    own, (weight, bias) = parameters_for(kind, weight, bias)
-    function, global_size, local_size, numbers = _over_channels(
+    own, (weight, bias) = common_kind_parameters(kind, weight, bias)
+    function, global_size, local_size, numbers = _channel_kernel(
         texts.BATCH_NORM, "batch_norm", "ppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
     )
-    x = contiguous_array(input)
+    x = as_contiguous(input)
     out, mean, var = empty(device, input.shape, kind), empty(device, channels, kind), empty(device, channels, kind)
     function(
         global_size,
@@ -219,18 +219,18 @@ def _batch_norm_train(input, weight, bias, eps):
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     kind, device, channels = input.kind, input.device, (input.shape[1],)
-    own, (weight,) = parameters_for(kind, weight)
+    own, (weight,) = common_kind_parameters(kind, weight)
     results = [
         empty(device, s, k) if need else None
         for s, k, need in zip((input.shape, channels, channels), (kind, own, own), needs, strict=True)
     ]
     if not input.size:
         return tuple([None if r is None else full(device, r.shape, 0, r.kind) for r in results])
-    function, global_size, local_size, numbers = _over_channels(
+    function, global_size, local_size, numbers = _channel_kernel(
         texts.BATCH_NORM_BACKWARD, "batch_norm_backward", "ppppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
     )
-    x, grad = contiguous_array(input), contiguous_array(repeated_to(grad, input.shape))
-    mean, var = (contiguous_array(s if s.kind == kind else cast(s, kind)) for s in (mean, var))
+    x, grad = as_contiguous(input), as_contiguous(broadcast_view(grad, input.shape))
+    mean, var = (as_contiguous(s if s.kind == kind else cast(s, kind)) for s in (mean, var))
     out, of_weight, of_bias = (r or mean for r in results)
     function(
         global_size,
@@ -244,7 +244,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         of_weight,
         of_bias,
         *numbers,
-        _needed(needs) | (weight is not None) * _WEIGHT,
+        _flags_of(needs) | (weight is not None) * _WEIGHT,
         eps,
     )
     return tuple(results)
@@ -256,16 +256,16 @@ def _channel_affine(input, scale, shift):
         return POINTWISE["add"](POINTWISE["mul"](input, reshape(scale, shape)), reshape(shift, shape))
     out = empty(input.device, input.shape, input.kind)
     if out.size:
-        own, (scale, shift) = parameters_for(input.kind, scale, shift)
-        function, global_size, local_size, numbers = _over_channels(
+        own, (scale, shift) = common_kind_parameters(input.kind, scale, shift)
+        function, global_size, local_size, numbers = _channel_kernel(
             texts.CHANNEL_AFFINE, "channel_affine", "ppppiiiii", input, own
         )
-        function(global_size, local_size, contiguous_array(input), scale, shift, out, *numbers)
+        function(global_size, local_size, as_contiguous(input), scale, shift, out, *numbers)
     return out
 
 
-_MOVE = Rule("moving_average", f="a * keep + b * take", numbers=("keep", "take"))
+_MOVING_AVERAGE = Rule("moving_average", f="a * keep + b * take", numbers=("keep", "take"))
 
 
 def _moving_average_(target, new, keep, take):
-    apply(_MOVE, (target, new if new.kind == target.kind else cast(new, target.kind)), (keep, take), target)
+    apply(_MOVING_AVERAGE, (target, new if new.kind == target.kind else cast(new, target.kind)), (keep, take), target)

@@ -7,32 +7,32 @@ import math
 import struct
 from typing import Any
 
-from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_text, unscale_text
+from torchlite_kernels.optim import ADAGRAD_NUMBERS, ADAM_NUMBERS, SCALER, step_source, unscale_source
 
-from ..machinery.array import Array, empty
-from ..machinery.copying import copy_into
-from ..machinery.device import pack_offset
-from ..machinery.row_major import clone_row_major, contiguous_array
-from ..machinery.steps import dense_order
+from ..core.array import Array, empty
+from ..core.copy_fill import copy_into
+from ..core.device import pack_offset
+from ..core.contiguous_copy import clone_row_major, as_contiguous
+from ..core.broadcasting import dense_order
 
-_TOGETHER = (1, 8, 16, 64)  # parameters in one launch: a program each
-_text = functools.cache(step_text)
-_unscale_text = functools.cache(unscale_text)
-_GRADIENTS = (1, 8, 32, 96)  # gradients that are unscaled in one launch
+_PARAMS_PER_LAUNCH = (1, 8, 16, 64)  # parameters in one launch: a program each
+_text = functools.cache(step_source)
+_unscale_text = functools.cache(unscale_source)
+_GRADS_PER_LAUNCH = (1, 8, 32, 96)  # gradients that are unscaled in one launch
 _EACH = 40  # bytes of a kernel's parameters that one of either takes, at most
 
 
-def _most(device, widths: tuple[int, ...]) -> int:
+def _max_per_launch(device, widths: tuple[int, ...]) -> int:
     """How many fit in one launch."""
     return max(n for n in widths if n * _EACH <= device.parameter_bytes)
 
 
-def _ways(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
+def _work_sizes(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
     """How many elements a work-item takes at one time and a work-group in all, and the group."""
     return (8 if kind == "f64" else 16, 8192, (64,)) if device.is_cpu else (1, 2048, (256,))
 
 
-class _Batch:
+class _ParamBatch:
     """Parameters that one launch steps: their kernel and the layout that does not change between steps."""
 
     __slots__ = ("count", "function", "global_size", "group", "pack_grads", "head", "tail", "pack_numbers")
@@ -49,8 +49,8 @@ class _Batch:
     ):
         device, kind = params[0].device, params[0].kind
         self.count = len(params)
-        width = next(n for n in _TOGETHER if n >= self.count)
-        lanes, tile, self.group = _ways(device, kind)
+        width = next(n for n in _PARAMS_PER_LAUNCH if n >= self.count)
+        lanes, tile, self.group = _work_sizes(device, kind)
         rest = [0] * (width - self.count)
         sizes = [p.size for p in params] + rest
         first, at, starts = [0], state_at, []
@@ -74,7 +74,7 @@ class _Batch:
         numbers: list[float] | Array,
         scaler: dict[str, Array],
     ) -> None:
-        given, grads = grads, [contiguous_array(g) for g in grads]
+        given, grads = grads, [as_contiguous(g) for g in grads]
         padding = len(self.head) // 16 - self.count
         layout = self.head + self.pack_grads(*[g.offset for g in grads], *[0] * padding) + self.tail
         pairs = zip(params + params[:1] * padding, grads + grads[:1] * padding, strict=True)
@@ -92,7 +92,7 @@ class _Batch:
                     copy_into(grad, unscaled)
 
 
-def _run(
+def _run_step(
     name: str,
     params,
     grads,
@@ -112,11 +112,11 @@ def _run(
     key = (name, len(states), kept, given, *words.values())
     batches = cache.get(key)
     if batches is None:
-        batches, at, most = [], 0, _most(params[0].device, _TOGETHER)
+        batches, at, most = [], 0, _max_per_launch(params[0].device, _PARAMS_PER_LAUNCH)
         for begin in range(0, len(params), most):
             part = params[begin : begin + most]
             batches.append(
-                (begin, _Batch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None
+                (begin, _ParamBatch(name, part, at, states, kept, given, words)) if any(p.size for p in part) else None
             )
             at += sum(p.size for p in part)
         batches = cache[key] = [b for b in batches if b is not None]
@@ -157,11 +157,11 @@ def _fused_adam(
         logs = [math.log(beta) if beta else -1e30 for beta in (beta1, beta2)]
         options = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, *logs, eps, lr, taken]
         numbers: Any = _numbers_from(step, params[0].kind, ADAM_NUMBERS, "adam_numbers", options)
-        return _run("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
+        return _run_step("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
     correction = math.sqrt(1 - beta2**step)
     size = lr * correction / (1 - beta1**step)
     numbers = [-1.0 if maximize else 1.0, added, 1 - beta1, beta2, 1 - beta2, eps * correction, size, taken]
-    _run("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
+    _run_step("adam", params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, numbers, grad_scale, found_inf)
 
 
 def _fused_sgd(
@@ -180,14 +180,14 @@ def _fused_sgd(
     found_inf,
 ):
     numbers = [-1.0 if maximize else 1.0, weight_decay, lr, momentum, 1 - dampening, float(first), float(nesterov)]
-    _run("sgd", params, grads, (momentum_buffer,), cache, numbers, grad_scale, found_inf)
+    _run_step("sgd", params, grads, (momentum_buffer,), cache, numbers, grad_scale, found_inf)
 
 
 def _fused_rmsprop(
     params, grads, square_avg, grad_avg, momentum_buffer, cache, lr, alpha, eps, momentum, weight_decay, maximize
 ):
     numbers = [-1.0 if maximize else 1.0, weight_decay, lr, alpha, 1 - alpha, eps, momentum]
-    _run(
+    _run_step(
         "rmsprop",
         params,
         grads,
@@ -206,7 +206,7 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
         )
     else:
         numbers = [sign, weight_decay, lr / (1 + (step - 1) * lr_decay) if lr_decay else lr, eps]
-    _run("adagrad", params, grads, (sum,), cache, numbers, grad_scale, found_inf)
+    _run_step("adagrad", params, grads, (sum,), cache, numbers, grad_scale, found_inf)
 
 
 # Gradient scaling
@@ -215,7 +215,7 @@ def _fused_adagrad(params, grads, sum, cache, step, lr, lr_decay, eps, weight_de
 def _unscale_homogeneous(grads, found_inf, inv_scale):
     filled = [g for g in grads if g.size]
     dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
-    most = _most(grads[0].device, _GRADIENTS)
+    most = _max_per_launch(grads[0].device, _GRADS_PER_LAUNCH)
     for begin in range(0, len(dense), most):
         _unscale(dense[begin : begin + most], found_inf, inv_scale)
     for grad, unscaled in zip(filled, dense, strict=True):
@@ -225,8 +225,8 @@ def _unscale_homogeneous(grads, found_inf, inv_scale):
 
 def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
     device, kind, count = grads[0].device, grads[0].kind, len(grads)
-    width = next(n for n in _GRADIENTS if n >= count)
-    lanes, tile, group = _ways(device, kind)
+    width = next(n for n in _GRADS_PER_LAUNCH if n >= count)
+    lanes, tile, group = _work_sizes(device, kind)
     rest = [0] * (width - count)
     first = [0]
     for g in grads:

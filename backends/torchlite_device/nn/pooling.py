@@ -8,15 +8,15 @@ import struct
 
 from torchlite_kernels import pooling
 
-from ..elements.creation import full
-from ..elements.planes import span
-from ..elements.reduce import mean
-from ..machinery.array import Array, empty
-from ..machinery.checks import check_takes
-from ..machinery.pointwise_apply import cast
-from ..machinery.row_major import contiguous_array
+from ..array_ops.creation import full
+from ..array_ops.gather_scatter import work_sizes
+from ..array_ops.reduce import mean
+from ..core.array import Array, empty
+from ..core.device_asserts import check_takes
+from ..core.pointwise_dispatch import cast
+from ..core.contiguous_copy import as_contiguous
 
-_GATHERED = pooling.WINDOW + pooling.MAXIMUM_GATHERED
+_GATHERED = pooling.WINDOW + pooling.MAXIMUM_BACKWARD_GATHER
 _SUMS = {"f64": "double", "f32": "float", "f16": "float", "bf16": "float"}
 
 
@@ -39,7 +39,7 @@ def _out_sizes(size, kernel, stride, padding, dilation, ceil_mode):
     return out
 
 
-def window(*rows) -> bytes:
+def pack_window(*rows) -> bytes:
     """The kernels' `Window`: size, out, kernel, stride, padding and dilation of up to three dimensions, the missing
     ones in front.
     """
@@ -48,14 +48,14 @@ def window(*rows) -> bytes:
     return struct.pack("18i", *numbers)
 
 
-_kept_window = functools.lru_cache(4096)(window)
+_cached_window = functools.lru_cache(4096)(pack_window)
 
 
 def _spatial(x: Array, count: int) -> tuple[int, ...]:
     return x.shape[x.ndim - count :]
 
 
-def _wide(device, x: Array, out_width: int, stride: int) -> int:
+def _vector_stride(device, x: Array, out_width: int, stride: int) -> int:
     """The stride along the width for which sixteen windows are looked at together on a CPU, 0 for one by one."""
     return stride if device.is_cpu and stride in (1, 2) and out_width >= 16 and x.kind in _SUMS else 0
 
@@ -74,13 +74,13 @@ def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
     """The maxima over windows and, as elements of the kind `indices`, their flat places."""
     check_takes(x, "fi", "max_pool2d")
     device, count = x.device, len(out)
-    x = contiguous_array(x)
+    x = as_contiguous(x)
     values = empty(device, (*x.shape[: x.ndim - count], *out), x.kind)
     found = empty(device, values.shape, indices) if indices else values
     if values.size:
-        wide = 0 if indices and x.kind == "f64" or rule is pooling.ADAPTIVE else _wide(device, x, out[-1], rows[1][-1])
+        wide = 0 if indices and x.kind == "f64" or rule is pooling.ADAPTIVE else _vector_stride(device, x, out[-1], rows[1][-1])
         stored = "long" if indices == "i64" else "int"
-        take, items, group = span(device, values.size, 64)
+        take, items, group = work_sizes(device, values.size, 64)
         run = device.function(
             _maximum_text(wide, stored, bool(indices), rule),
             "maximum",
@@ -89,7 +89,7 @@ def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
             T=x.kind,
             I=stored,
         )
-        run(items, group, x, values, found, values.size, take, _kept_window(_spatial(x, count), out, *rows))
+        run(items, group, x, values, found, values.size, take, _cached_window(_spatial(x, count), out, *rows))
     return values, found
 
 
@@ -103,13 +103,13 @@ def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
     return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, "i64")
 
 
-def _ones(count: int) -> tuple[tuple[int, ...], ...]:
+def _unit_rows(count: int) -> tuple[tuple[int, ...], ...]:
     """The rows of a Window that adaptive pooling does not read."""
     return (1,) * count, (1,) * count, (0,) * count, (1,) * count
 
 
 def _adaptive_max_pool(input, output_size):
-    return _maximum(input, tuple(output_size), _ones(len(output_size)), pooling.ADAPTIVE, "i64")
+    return _maximum(input, tuple(output_size), _unit_rows(len(output_size)), pooling.ADAPTIVE, "i64")
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
@@ -119,7 +119,7 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
         return out
     rows = (kernel, stride, padding, dilation)
     g, found = (
-        contiguous_array(grad_output),
+        as_contiguous(grad_output),
         _maximum(input, _spatial(grad_output, count), rows, pooling.REGULAR, "i32")[1],
     )
     size = _spatial(input, count)
@@ -129,15 +129,15 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
         run = device.function(pooling.MAXIMUM_BACKWARD, "maximum_backward", "pppiiii", (16,), T=g.kind)
         run((-(-planes // take),), (1,), g, found, out, planes, take, volume, g.size // planes)
         return out
-    take, items, group = span(device, out.size, 64)
+    take, items, group = work_sizes(device, out.size, 64)
     run = device.function(_GATHERED, "maximum_gathered", "pppiix", T=g.kind)
-    run(items, group, g, found, out, out.size, take, _kept_window(size, _spatial(g, count), *rows))
+    run(items, group, g, found, out, out.size, take, _cached_window(size, _spatial(g, count), *rows))
     return out
 
 
 def _fractional_max_pool(input, random_samples, kernel, output_size):
     check_takes(input, "fi", f"fractional_max_pool{len(kernel)}d_out_frame")
-    device, count, x = input.device, len(kernel), contiguous_array(input)
+    device, count, x = input.device, len(kernel), as_contiguous(input)
     values = empty(device, (*x.shape[:2], *output_size), x.kind)
     indices = empty(device, values.shape, "i64")
     if values.size:
@@ -146,19 +146,19 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
             if random_samples.kind != x.kind or x.kind in ("f16", "bf16")
             else random_samples
         )
-        samples = contiguous_array(samples)
+        samples = as_contiguous(samples)
         # PyTorch's samples come width first in two dimensions, depth first in three.
         which = (0, 1, 2) if count == 3 else (-1, 1, 0)
-        take, items, group = span(device, values.size, 64)
+        take, items, group = work_sizes(device, values.size, 64)
         run = device.function(
             pooling.FRACTIONAL,
             "fractional",
             "ppppiiiiiiiix",
             T=x.kind,
             R="double" if samples.kind == "f64" else "float",
-            **_double(samples),
+            **_fp64_argument(samples),
         )
-        how = window(x.shape[2:], output_size, kernel, *_ones(count)[1:])
+        how = pack_window(x.shape[2:], output_size, kernel, *_unit_rows(count)[1:])
         run(
             items,
             group,
@@ -177,7 +177,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     return values, indices
 
 
-def _double(x: Array) -> dict[str, str]:
+def _fp64_argument(x: Array) -> dict[str, str]:
     """What makes a program use double precision that none of its arrays' types asks for."""
     return {"UNUSED": "f64"} if x.kind == "f64" else {}
 
@@ -202,12 +202,12 @@ def _mean_backward_text(kind: str, rule: str, looking: str) -> str:
 
 def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
     check_takes(x, "fi", "avg_pool2d")
-    device, count, x = x.device, len(out), contiguous_array(x)
+    device, count, x = x.device, len(out), as_contiguous(x)
     result = empty(device, (*x.shape[: x.ndim - count], *out), x.kind)
     if result.size:
-        wide = _wide(device, x, out[-1], rows[1][-1]) if rule is pooling.AVERAGE else 0
+        wide = _vector_stride(device, x, out[-1], rows[1][-1]) if rule is pooling.AVERAGE else 0
         long_sums = x.kind in _SUMS and not wide
-        take, items, group = span(
+        take, items, group = work_sizes(
             device, result.size, max(1, 256 * result.size // x.size) if rule is pooling.ADAPTIVE_AVERAGE else 64
         )
         run = device.function(
@@ -224,19 +224,19 @@ def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
             result,
             result.size,
             take,
-            _kept_window(_spatial(x, count), out, *rows),
+            _cached_window(_spatial(x, count), out, *rows),
             struct.pack("2i", padded, fixed),
         )
     return result
 
 
 def _mean_backward(g: Array, size, rows, rule: str, looking: str, padded: int, fixed: int) -> Array:
-    device, count, g = g.device, len(size), contiguous_array(g)
+    device, count, g = g.device, len(size), as_contiguous(g)
     result = empty(device, (*g.shape[: g.ndim - count], *size), g.kind)
     if not g.size:
         return full(device, result.shape, 0, g.kind)
     if result.size:
-        take, items, group = span(device, result.size, 64)
+        take, items, group = work_sizes(device, result.size, 64)
         run = device.function(_mean_backward_text(g.kind, rule, looking), "mean_backward", "ppiixx", T=g.kind)
         run(
             items,
@@ -245,7 +245,7 @@ def _mean_backward(g: Array, size, rows, rule: str, looking: str, padded: int, f
             result,
             result.size,
             take,
-            _kept_window(size, _spatial(g, count), *rows),
+            _cached_window(size, _spatial(g, count), *rows),
             struct.pack("2i", padded, fixed),
         )
     return result
@@ -270,7 +270,7 @@ def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, co
         tuple(size),
         rows,
         pooling.AVERAGE,
-        pooling.LOOKING_REGULAR,
+        pooling.OUTPUT_RANGE_REGULAR,
         int(count_include_pad),
         _number(divisor_override),
     )
@@ -280,10 +280,10 @@ def _adaptive_avg_pool(input, output_size):
     count = len(output_size)
     if max(output_size, default=0) == min(output_size, default=1) == 1 and not input.device.is_cpu:
         return mean(input, tuple(range(input.ndim - count, input.ndim)), True)
-    return _mean(input, tuple(output_size), _ones(count), pooling.ADAPTIVE_AVERAGE, 0, 0)
+    return _mean(input, tuple(output_size), _unit_rows(count), pooling.ADAPTIVE_AVERAGE, 0, 0)
 
 
 def _adaptive_avg_pool_backward(grad_output, size):
     return _mean_backward(
-        grad_output, tuple(size), _ones(len(size)), pooling.ADAPTIVE_AVERAGE, pooling.LOOKING_ADAPTIVE, 0, 0
+        grad_output, tuple(size), _unit_rows(len(size)), pooling.ADAPTIVE_AVERAGE, pooling.OUTPUT_RANGE_ADAPTIVE, 0, 0
     )

@@ -4,29 +4,29 @@ that is pointwise.
 
 from __future__ import annotations
 
-from torchlite_kernels.rnn import step_text
+from torchlite_kernels.rnn import cell_step_source
 
-from ..elements.pointwise import KERNELS
-from ..elements.reduce import sum as reduced_sum
-from ..linalg.matmul import flattened, product, turned
-from ..machinery.array import Array, empty, view_of
-from ..machinery.checks import check_takes
-from ..machinery.row_major import clone_row_major, contiguous_array
+from ..array_ops.pointwise import KERNELS
+from ..array_ops.reduce import sum as reduced_sum
+from ..linalg.matmul import flatten_rows, product, transposed
+from ..core.array import Array, empty, view_of
+from ..core.device_asserts import check_takes
+from ..core.contiguous_copy import clone_row_major, as_contiguous
 
 # Elements of a state for which another work-item pays.
-_SHARE = 2048
+_MIN_ELEMENTS_PER_ITEM = 2048
 
 
-def _at(x: Array, t: int) -> Array:
+def _step_view(x: Array, t: int) -> Array:
     """Step t of a row-major (steps, batch, features)."""
     return view_of(x, x.shape[1:], x.steps[1:], x.offset + t * x.steps[0])
 
 
-def _some(x: Array, first: int, last: int) -> Array:
+def _steps_view(x: Array, first: int, last: int) -> Array:
     return view_of(x, (last - first, *x.shape[1:]), x.steps, x.offset + first * x.steps[0])
 
 
-def _pointwise(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
+def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
     """The pointwise part of a step."""
     check_takes(arrays[0], "f", f"_{name}_layer_cpu")
     device, kind = arrays[0].device, arrays[0].kind
@@ -34,25 +34,25 @@ def _pointwise(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, gi
         return
     width = 1 if not device.is_cpu else 8 if kind == "f64" else 16
     function = device.function(
-        step_text(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind
+        cell_step_source(name, width), "cell_step", "p" * len(arrays) + "iii", (width,) if width > 1 else (), T=kind
     )
     if device.is_cpu:
-        function((max(1, min(device.units * 4, batch * hidden // _SHARE)),), (1,), *arrays, batch, hidden, given)
+        function((max(1, min(device.units * 4, batch * hidden // _MIN_ELEMENTS_PER_ITEM)),), (1,), *arrays, batch, hidden, given)
     else:
         function((-(-batch * hidden // device.group) * device.group,), (device.group,), *arrays, batch, hidden, given)
 
 
-def _order(steps: int, reverse: bool) -> list[int]:
+def _step_order(steps: int, reverse: bool) -> list[int]:
     return list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
 
 
-def _added(x: Array | None, y: Array | None) -> Array | None:
+def _add_optional(x: Array | None, y: Array | None) -> Array | None:
     return None if x is None else KERNELS["add"](x, y)
 
 
 def _weight_grads(sums: Array, input: Array) -> Array:
     """sums^T @ input over all steps and the batch."""
-    return product(turned(flattened(sums)), flattened(input))
+    return product(transposed(flatten_rows(sums)), flatten_rows(input))
 
 
 def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
@@ -60,14 +60,14 @@ def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Arr
     of the step before.
     """
     last = sums.shape[0] - 1
-    grad = product(turned(_at(sums, last if reverse else 0)), h0)
+    grad = product(transposed(_step_view(sums, last if reverse else 0)), h0)
     if last:
         of, before = (
-            (_some(sums, 0, last), _some(output, 1, last + 1))
+            (_steps_view(sums, 0, last), _steps_view(output, 1, last + 1))
             if reverse
-            else (_some(sums, 1, last + 1), _some(output, 0, last))
+            else (_steps_view(sums, 1, last + 1), _steps_view(output, 0, last))
         )
-        grad = product(turned(flattened(of)), flattened(before), grad)
+        grad = product(transposed(flatten_rows(of)), flatten_rows(before), grad)
     return grad
 
 
@@ -75,8 +75,8 @@ def _row_sums(x: Array) -> Array:
     return reduced_sum(x, tuple(range(x.ndim - 1)))
 
 
-def _gradient(x: Array | None) -> tuple[Array | None, int]:
-    return (None, 0) if x is None else (contiguous_array(x), 1)
+def _contiguous_grad(x: Array | None) -> tuple[Array | None, int]:
+    return (None, 0) if x is None else (as_contiguous(x), 1)
 
 
 # --- LSTM -----------------------------------------------------------------------------------------
@@ -84,15 +84,15 @@ def _gradient(x: Array | None) -> tuple[Array | None, int]:
 
 def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
-    gates = product(input, turned(w_ih), _added(b_ih, b_hh))
+    gates = product(input, transposed(w_ih), _add_optional(b_ih, b_hh))
     output, cells = empty(device, (steps, batch, hidden), kind), empty(device, (steps, batch, hidden), kind)
-    recurrent = contiguous_array(turned(w_hh))
-    h, c = contiguous_array(h0), contiguous_array(c0)
-    for t in _order(steps, reverse):
-        now, c_before = _at(gates, t), c
+    recurrent = as_contiguous(transposed(w_hh))
+    h, c = as_contiguous(h0), as_contiguous(c0)
+    for t in _step_order(steps, reverse):
+        now, c_before = _step_view(gates, t), c
         product(h, recurrent, now, out=now)
-        h, c = _at(output, t), _at(cells, t)
-        _pointwise("lstm", (now, c_before, c, h), batch, hidden)
+        h, c = _step_view(output, t), _step_view(cells, t)
+        _cell_step("lstm", (now, c_before, c, h), batch, hidden)
     return output, clone_row_major(h), clone_row_major(c), gates, cells
 
 
@@ -101,8 +101,8 @@ def _lstm_layer_backward(
 ):
     steps, batch, hidden = output.shape
     device, kind = input.device, input.kind
-    grad_output, has_output = _gradient(grad_output)
-    h0, c0, w_hh = contiguous_array(h0), contiguous_array(c0), contiguous_array(w_hh)
+    grad_output, has_output = _contiguous_grad(grad_output)
+    h0, c0, w_hh = as_contiguous(h0), as_contiguous(c0), as_contiguous(w_hh)
     dh, dc = empty(device, h0.shape, kind), empty(device, c0.shape, kind)
     given = 2 * has_output
     if grad_h is not None:
@@ -110,14 +110,14 @@ def _lstm_layer_backward(
     if grad_c is not None:
         dc, given = clone_row_major(grad_c), given | 4
     sums = empty(device, gates.shape, kind)
-    order = _order(steps, reverse)
+    order = _step_order(steps, reverse)
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        c_before = _at(cells, order[place - 1]) if place else c0
-        now = _at(sums, t)
-        _pointwise(
+        c_before = _step_view(cells, order[place - 1]) if place else c0
+        now = _step_view(sums, t)
+        _cell_step(
             "lstm_backward",
-            (_at(gates, t), _at(cells, t), c_before, dh, dh if grad_output is None else _at(grad_output, t), dc, now),
+            (_step_view(gates, t), _step_view(cells, t), c_before, dh, dh if grad_output is None else _step_view(grad_output, t), dc, now),
             batch,
             hidden,
             given,
@@ -141,35 +141,35 @@ def _lstm_layer_backward(
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
-    sums = product(input, turned(w_ih), b_ih)
+    sums = product(input, transposed(w_ih), b_ih)
     output, kept, state = (
         empty(device, shape, kind)
         for shape in ((steps, batch, hidden), (steps, batch, 4 * hidden), (batch, 3 * hidden))
     )
-    recurrent = contiguous_array(turned(w_hh))
-    h = contiguous_array(h0)
-    for t in _order(steps, reverse):
+    recurrent = as_contiguous(transposed(w_hh))
+    h = as_contiguous(h0)
+    for t in _step_order(steps, reverse):
         product(h, recurrent, b_hh, out=state)
-        before, h = h, _at(output, t)
-        _pointwise("gru", (_at(sums, t), state, before, _at(kept, t), h), batch, hidden)
+        before, h = h, _step_view(output, t)
+        _cell_step("gru", (_step_view(sums, t), state, before, _step_view(kept, t), h), batch, hidden)
     return output, clone_row_major(h), kept
 
 
 def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):
     steps, batch, hidden = output.shape
     device, kind = input.device, input.kind
-    grad_output, has_output = _gradient(grad_output)
-    h0, w_hh = contiguous_array(h0), contiguous_array(w_hh)
+    grad_output, has_output = _contiguous_grad(grad_output)
+    h0, w_hh = as_contiguous(h0), as_contiguous(w_hh)
     dh, given = (empty(device, h0.shape, kind), 0) if grad_h is None else (clone_row_major(grad_h), 1)
     of_input, of_state = (empty(device, (steps, batch, 3 * hidden), kind) for _ in range(2))
-    order = _order(steps, reverse)
+    order = _step_order(steps, reverse)
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        before = _at(output, order[place - 1]) if place else h0
-        now = _at(of_state, t)
-        _pointwise(
+        before = _step_view(output, order[place - 1]) if place else h0
+        now = _step_view(of_state, t)
+        _cell_step(
             "gru_backward",
-            (_at(gates, t), before, dh, dh if grad_output is None else _at(grad_output, t), _at(of_input, t), now),
+            (_step_view(gates, t), before, dh, dh if grad_output is None else _step_view(grad_output, t), _step_view(of_input, t), now),
             batch,
             hidden,
             given | 2 * has_output,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_kernels import softmax as texts
 
-from ..elements.creation import full
-from ..machinery.array import Array, empty
-from ..machinery.row_major import contiguous_array
-from ..machinery.views import repeated_to
-from .rows import FLOATS, around, layout, refuse
+from ..array_ops.creation import full
+from ..core.array import Array, empty
+from ..core.contiguous_copy import as_contiguous
+from ..core.views import broadcast_view
+from .row_launch import FLOATS, rows_along, row_launch, raise_not_implemented
 
 _SOURCES = {
     "softmax": texts.SOFTMAX,
@@ -26,8 +26,8 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     key = (name, kind, shape, dim)
     found = device.plans.get(key)
     if found is None:
-        rows, n, inner = around(shape, wrap_dim(dim, len(shape)))
-        at = layout(device, kind, rows, n, inner)
+        rows, n, inner = rows_along(shape, wrap_dim(dim, len(shape)))
+        at = row_launch(device, kind, rows, n, inner)
         function = device.function(
             _SOURCES[name],
             name,
@@ -40,13 +40,13 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
         found = device.plans[key] = function, at.global_size, at.local_size, (at.rows, n, inner, at.per)
     function, global_size, local_size, numbers = found
     out = empty(device, shape, kind)
-    function(global_size, local_size, *[a if a.contiguous else contiguous_array(a) for a in operands], out, *numbers)
+    function(global_size, local_size, *[a if a.contiguous else as_contiguous(a) for a in operands], out, *numbers)
     return out
 
 
 def _forward(name: str, x: Array, dim: int, alone: float) -> Array:
     if x.kind not in FLOATS:
-        refuse(x, f"{name}_lastdim_kernel_impl")
+        raise_not_implemented(x, f"{name}_lastdim_kernel_impl")
     if not x.shape or not x.size:
         wrap_dim(dim, len(x.shape))
         return full(x.device, x.shape, alone, x.kind)
@@ -56,7 +56,7 @@ def _forward(name: str, x: Array, dim: int, alone: float) -> Array:
 def _backward(name: str, grad: Array, out: Array, dim: int) -> Array:
     if not out.shape or not out.size:
         return full(out.device, grad.shape, 0, out.kind)
-    return _run(name, dim, repeated_to(grad, out.shape), out)
+    return _run(name, dim, broadcast_view(grad, out.shape), out)
 
 
 def _softmax(input, dim):

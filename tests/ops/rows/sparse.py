@@ -77,7 +77,7 @@ row(
     meta=False,
 )
 row(
-    "_rows_in_order",
+    "_stable_argsort_rows",
     S(index(11, 6), 6),
     S(index(500, 70000), 70001),
     S(index(0, 6), 6),
@@ -85,7 +85,7 @@ row(
         rows.sort(stable=True).indices,
         torch.searchsorted(rows.sort().values, torch.arange(size + 1)),
     ),
-    call=lambda *arguments: tuple(function_for(REGISTRY["_rows_in_order"])(*arguments)),
+    call=lambda *arguments: tuple(function_for(REGISTRY["_stable_argsort_rows"])(*arguments)),
     grad=False,
     meta=False,
 )

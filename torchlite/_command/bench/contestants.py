@@ -85,7 +85,7 @@ def _variables(name: str, device: str) -> dict[str, str]:
     folder = tempfile.mkdtemp(prefix="torchlite-bench-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     backend: Any = backend_of("opencl")
-    return {"DEV": "CL", "TRAINING": "1", **backend.for_others(int(index or 0), folder)}
+    return {"DEV": "CL", "TRAINING": "1", **backend.icd_environment(int(index or 0), folder)}
 
 
 def _has(python: str, module: str) -> bool:

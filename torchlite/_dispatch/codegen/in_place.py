@@ -61,7 +61,7 @@ def _write_other(source: Source, op: Op, other: str) -> None:
         tests = ["(raw_.base is not None or self._data.base is not None)", "has_partial_overlap(self._table, self._data, raw_)"]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    held = f"dtype_ in self._table.{'holds' if op.name in ROUNDS_SCALARS else 'takes'}_numbers"
+    held = f"dtype_ in self._table.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
     with source.block(f"elif {other}.__class__ is float and {held}:"):
         source.line(f"raw_ = {other}")
     with source.block(f"elif {other}.__class__ is int and {INT64_MIN} <= {other} < {INT64_END}:"):

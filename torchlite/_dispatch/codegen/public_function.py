@@ -300,7 +300,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     held = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
     if held:
         subject += " that holds all numbers"
-        tests.append(f"{first.name}.dtype in {first.name}._table.holds_numbers")
+        tests.append(f"{first.name}.dtype in {first.name}._table.exact_scalar_dtypes")
         tests += [_small_number_test(name) for name in held]
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
@@ -373,7 +373,7 @@ def write_scalar_branch(
     part in promotion.
     """
     name = number.name
-    held = f"dtype_ in table_.{'holds' if op.name in ROUNDS_SCALARS else 'takes'}_numbers"
+    held = f"dtype_ in table_.{'exact_' if op.name in ROUNDS_SCALARS else ''}scalar_dtypes"
     integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
     pieces = [
         f"({name}.__class__ is float and {held}",

@@ -1,0 +1,48 @@
+"""Kernels that write into their first argument, and their copying twins."""
+
+import numpy as xp
+
+from .pointwise import real
+
+
+def _copy(input, src):
+    out = xp.empty(input.shape, dtype=input.dtype)
+    _copy_(out, src)
+    return out
+
+
+def _copy_(input, src):
+    if src.dtype.kind in "cW" and input.dtype.kind not in "cWb":
+        src = real(src)
+    xp.copyto(input, src, casting="unsafe")
+
+
+def _cast_fill_value(input, value):
+    if isinstance(value, complex) and input.dtype.kind not in "cW":
+        raise RuntimeError(
+            f"value cannot be converted to type {input.dtype.name.replace('32', '').replace('float64', 'double')} "
+            "without overflow"
+        )
+    if isinstance(value, float) and input.dtype.kind in "iu":
+        return int(value)
+    return value.astype(input.dtype) if hasattr(value, "astype") else value
+
+
+def _fill(input, value):
+    out = xp.empty(input.shape, dtype=input.dtype)
+    out[...] = _cast_fill_value(input, value)
+    return out
+
+
+def _fill_(input, value):
+    input[...] = _cast_fill_value(input, value)
+
+
+def _fill_diagonal(input, value, wrap):
+    out = input.copy()
+    _fill_diagonal_(out, value, wrap)
+    return out
+
+
+def _fill_diagonal_(input, value, wrap):
+    xp.fill_diagonal(input, value, wrap)

@@ -1,0 +1,69 @@
+"""The memory under arrays, and views on it by shape and strides.
+
+The arrays that share memory have one *owner*: who follows `base` arrives there. Its memory is one block without gaps,
+whatever order its dimensions lie in; `adopted` sees to that where arrays come from elsewhere.
+"""
+
+import numpy as xp
+
+
+def base_owner(x):
+    """The array that owns the memory of `x`."""
+    while x.base.__class__ is x.__class__:
+        x = x.base
+    return x
+
+
+def storage_block(root):
+    """The memory of an owner, as an array with a buffer."""
+    if root.flags.forc:
+        return root
+    turned = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
+    return turned if turned.flags.c_contiguous else _BorrowedMemory.of(root)
+
+
+def strided_view(x, shape, strides, offset=0):
+    """A view with the given shape and strides (in bytes) that begins `offset` bytes after the first element of `x`.
+    ValueError when it would leave the memory.
+    """
+    if hasattr(x, "__cuda_array_interface__"):
+        return xp.ndarray(shape, x.dtype, memptr=x.data + offset, strides=strides)
+    root = base_owner(x)
+    if root is not x:
+        offset += data_pointer(x) - data_pointer(root)
+    return xp.ndarray(shape, x.dtype, storage_block(root), offset, strides)
+
+
+def own_view(x):
+    """An array on the memory of `x` that owns what lies from its first to its last element, and no more: the storage
+    of a tensor made from another library's array.
+    """
+    if min(x.strides, default=0) < 0:
+        raise RuntimeError(f"memory with negative strides {x.strides} cannot be shared: copy the array")
+    if x.__class__ is xp.ndarray and x.base.__class__ is not xp.ndarray and (x.flags.forc or base_owner(storage_block(x)) is x):
+        return x
+    return xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x), 0, x.strides)
+
+
+def as_writable(x):
+    """An array on the memory of `x` that may be written: NumPy protects what comes by DLPack."""
+    return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x, False), 0, x.strides)
+
+
+def data_pointer(x):
+    return x.__array_interface__["data"][0]
+
+
+class _BorrowedMemory:
+    """Bytes that another object keeps alive."""
+
+    def __init__(self, keeper, interface):
+        self.keeper, self.__array_interface__ = keeper, interface
+
+    @staticmethod
+    def of(x, read_only=None):
+        """The bytes from the first to the last element of an array whose strides are not negative."""
+        span = 0 if not x.size else x.itemsize + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True))
+        address, protected = x.__array_interface__["data"]
+        data = address, protected if read_only is None else read_only
+        return xp.asarray(_BorrowedMemory(x, {"data": data, "shape": (span,), "typestr": "|u1", "version": 3}))

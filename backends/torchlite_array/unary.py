@@ -1,0 +1,196 @@
+"""Functions of one operand beyond the basic ones of `pointwise`: rounding, classification, angles, parts of complex
+numbers.
+"""
+
+import math
+
+import numpy as np
+
+from torchlite._types.dtypes import FROM_NUMPY
+
+from .pointwise import complex_as_real_view
+
+xp = np
+
+
+def _not_implemented(kernel, array):
+    """PyTorch's error for a dtype that a kernel does not take; `kernel` is the name in PyTorch's message."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(array.dtype)].scalar_name}'")
+
+
+def _copy(input):
+    return input.copy()
+
+
+def _round_with(input, function, name):
+    kind = input.dtype.kind
+    if kind == "f":
+        return function(input)
+    if kind in "iu":
+        return _copy(input)
+    if kind in "cW" and name != "round":
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    if kind in "bcW":
+        raise _not_implemented(f"{name}_vml_cpu", input)
+    return function(input).astype(input.dtype, copy=False)
+
+
+def ceil(input):
+    return _round_with(input, xp.ceil, "ceil")
+
+
+def floor(input):
+    return _round_with(input, xp.floor, "floor")
+
+
+def trunc(input):
+    return _round_with(input, xp.trunc, "trunc")
+
+
+def round(input, *, decimals=0):
+    if decimals == 0:
+        return _round_with(input, xp.rint, "round")
+    if input.dtype.kind in "iubcW":
+        raise _not_implemented("round_cpu", input)
+    scale = input.dtype.type(10.0 ** abs(decimals))
+    return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
+
+
+def frac(input):
+    if input.dtype.kind in "iubcW":
+        raise _not_implemented("frac_cpu", input)
+    return xp.subtract(input, xp.trunc(input))
+
+
+def signbit(input):
+    kind = input.dtype.kind
+    if kind in "cW":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return xp.less(input, 0) if kind in "iub" else xp.signbit(input)
+
+
+def sgn(input):
+    kind = input.dtype.kind
+    if kind in "cW":
+        size = xp.abs(input)
+        return xp.where(input == 0, xp.zeros_like(input), input / size.astype(input.dtype))
+    if kind in "bu":
+        return (input != 0).astype(input.dtype)
+    return xp.subtract(xp.greater(input, 0).astype(input.dtype), xp.less(input, 0).astype(input.dtype))
+
+
+def positive(input):
+    if input.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def isposinf(input):
+    if input.dtype.kind in "cW":
+        raise RuntimeError("isposinf does not support complex inputs.")
+    return xp.equal(input, xp.inf)
+
+
+def isneginf(input):
+    if input.dtype.kind in "cW":
+        raise RuntimeError("isneginf does not support complex inputs.")
+    return xp.equal(input, -xp.inf)
+
+
+def isreal(input):
+    return imag(input) == 0 if input.dtype.kind in "cW" else xp.ones(input.shape, dtype=bool)
+
+
+def angle(input):
+    if input.dtype.kind in "cW":
+        both = complex_as_real_view(input)
+        return xp.arctan2(both[..., 1], both[..., 0])
+    return xp.where(xp.isnan(input), input, xp.where(input < 0, input.dtype.type(math.pi), input.dtype.type(0)))
+
+
+def conj_physical(input):
+    return xp.conj(input) if input.dtype.kind in "cW" else input
+
+
+def imag(input):
+    if input.dtype.kind not in "cW":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return input.imag if input.dtype.kind == "c" else complex_as_real_view(input)[..., 1]
+
+
+def deg2rad(input):
+    if input.dtype.kind in "cW":
+        raise RuntimeError("deg2rad is not supported for complex tensors.")
+    return xp.multiply(input, input.dtype.type(math.pi / 180))
+
+
+def rad2deg(input):
+    if input.dtype.kind in "cW":
+        raise RuntimeError("rad2deg is not supported for complex tensors.")
+    return xp.multiply(input, input.dtype.type(180 / math.pi))
+
+
+def _replace_nonfinite(input, nan, posinf, neginf):
+    largest = float(np.finfo(input.dtype).max) if input.dtype.kind == "f" else _largest(input.dtype)
+    high = largest if posinf is None else posinf
+    low = -largest if neginf is None else neginf
+    out = xp.where(xp.isnan(input), input.dtype.type(0.0 if nan is None else nan), input)
+    out = xp.where(input == xp.inf, input.dtype.type(high), out)
+    return xp.where(input == -xp.inf, input.dtype.type(low), out)
+
+
+def _largest(dtype):
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).max)
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    kind = input.dtype.kind
+    if kind in "iub":
+        return _copy(input)
+    if kind in "cW":
+        out = xp.empty(input.shape, dtype=input.dtype)
+        out.real = _replace_nonfinite(input.real, nan, posinf, neginf)
+        out.imag = _replace_nonfinite(input.imag, nan, posinf, neginf)
+        return out
+    return _replace_nonfinite(input, nan, posinf, neginf)
+
+
+def bitwise_not(input):
+    if input.dtype.kind not in "iub":
+        raise _not_implemented("bitwise_not_cpu", input)
+    return xp.invert(input)
+
+
+def sinc(input):
+    zero = input == 0
+    scaled = xp.where(zero, xp.ones_like(input), input * math.pi)
+    return xp.where(zero, xp.ones_like(input), xp.sin(scaled) / scaled).astype(input.dtype, copy=False)
+
+
+def special_entr(input):
+    return xp.where(
+        input > 0, -input * xp.log(xp.abs(input)), xp.where(input == 0, 0, xp.where(input < 0, -xp.inf, input))
+    ).astype(input.dtype)
+
+
+def logit(input, eps=None):
+    if eps is not None:
+        input = xp.clip(input, eps, 1 - eps)
+    return xp.log(input / (1 - input))
+
+
+def log1p(input):
+    """Of a complex number near 0 the logarithm's real part is that of one plus what the square of its size is more
+    than 1.
+    """
+    if input.dtype.kind != "c":
+        return xp.log1p(input)
+    x, y = input.real, input.imag
+    more = x * (2 + x) + y * y
+    near = xp.abs(more) < 0.5
+    out = xp.asarray(xp.log(1 + input))
+    out.real = xp.where(near, xp.log1p(xp.where(near, more, 0)) / 2, out.real)
+    out.imag = xp.arctan2(y, 1 + x)
+    return out

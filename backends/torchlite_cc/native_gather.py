@@ -1,0 +1,331 @@
+"""Elements and rows by index, and arrays behind one another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .device import address
+from .native_kernel import I32, I64, NONTEMPORAL_STORE, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
+
+# Bytes that `cat` writes at a time.
+_CHUNK = 1 << 16
+
+_GATHER_SOURCE = (
+    TYPE_DEFINITIONS
+    + r"""
+// out[b, k, a] = input[b, index[b, k, a], a]; a row has all a of one b and k.
+struct Gather { const void* input; const whole* index; void* out; whole length, picked, after; };
+template <class T> static inline T one_of(const T* from, uint64_t at, uint64_t length, int& bad) {
+    bad |= at >= length;
+    return from[at < length ? at : 0];
+}
+template <class T> static int gather(const Gather& of, whole begin, whole end) {
+    const uint64_t length = of.length;
+    int bad = 0;
+    if (of.after == 1) {
+        // Memory is asked for AHEAD elements before it is read: rows before, or in rows that are longer within them.
+        const whole AHEAD = 128, picked = of.picked, rows = AHEAD / picked, reach = rows ? rows * picked : AHEAD;
+        const uintptr_t distance = rows * of.length * sizeof(T);
+        for (whole row = begin; row < end; row++) {
+            const T* from = (const T*)of.input + row * of.length;
+            const void* later = (const void*)((uintptr_t)from + distance);
+            const whole* index = of.index + row * picked;
+            T* out = (T*)of.out + row * picked;
+            const whole asked = !rows ? picked - AHEAD : row + rows < end ? picked : 0;
+            whole k = 0;
+            for (; k < asked; k++) {
+                ask(later, index[k + reach] * sizeof(T));
+                out[k] = one_of(from, index[k], length, bad);
+            }
+            for (; k < picked; k++) out[k] = one_of(from, index[k], length, bad);
+        }
+        return bad;
+    }
+    for (whole row = begin; row < end; row++) {
+        const T* from = (const T*)of.input + row / of.picked * of.length * of.after;
+        const whole* index = of.index + row * of.after;
+        T* out = (T*)of.out + row * of.after;
+        for (whole a = 0; a < of.after; a++) {
+            const uint64_t at = index[a];
+            bad |= at >= length;
+            out[a] = from[(at < length ? at : 0) * of.after + a];
+        }
+    }
+    return bad;
+}
+static int gather_1(const Gather& of, whole b, whole e) { return gather<uint8_t>(of, b, e); }
+static int gather_2(const Gather& of, whole b, whole e) { return gather<uint16_t>(of, b, e); }
+static int gather_4(const Gather& of, whole b, whole e) { return gather<uint32_t>(of, b, e); }
+static int gather_8(const Gather& of, whole b, whole e) { return gather<uint64_t>(of, b, e); }
+ENTRY(gather_1, Gather)
+ENTRY(gather_2, Gather)
+ENTRY(gather_4, Gather)
+ENTRY(gather_8, Gather)
+"""
+)
+_GATHER_KERNELS = {size: NativeKernel(_GATHER_SOURCE, f"gather_{size}", "QQQqqq") for size in (1, 2, 4, 8)}
+
+_TAKE_ROWS_SOURCE = (
+    TYPE_DEFINITIONS
+    + r"""
+// out[b, k, :] = table[b, index[k], :]; a row is one k of one b, and has `width` bytes.
+struct Rows { const char* table; const void* index; char* out; whole length, picked, width, wide; };
+template <class T> static inline void copied(char* to, const char* from) {
+    T x;
+    memcpy(&x, from, sizeof x);
+    memcpy(to, &x, sizeof x);
+}
+// A copy that writes whole lines of cache: rows of 4 KiB take 0.85 of the time of memcpy's.
+static inline void in_lines(char* to, const char* from, whole n) {
+    typedef int64_t Line __attribute__((vector_size(64)));
+    whole i = -(uintptr_t)to & 63;
+    memcpy(to, from, i);
+    for (; i + 256 <= n; i += 256) {
+        Line lines[4];
+        memcpy(lines, from + i, sizeof lines);
+        for (int k = 0; k < 4; k++) *(Line*)(to + i + 64 * k) = lines[k];
+    }
+    memcpy(to + i, from + i, n - i);
+}
+template <class I> static int picked(const Rows& of, whole begin, whole end) {
+    const I* index = (const I*)of.index;
+    const whole ahead = of.width < 512 ? 8 : 1, asked = least(of.width, 8192);
+    whole k = begin % of.picked;
+    const char* table = of.table + begin / of.picked * of.length * of.width;
+    for (whole row = begin; row < end; row++, k++) {
+        if (k == of.picked) {
+            k = 0;
+            table += of.length * of.width;
+        }
+        const uint64_t at = (whole)index[k];
+        if (at >= (uint64_t)of.length) return 1;
+        if (k + ahead < of.picked)
+            for (whole i = 0; i < asked; i += 64) ask(table, (whole)index[k + ahead] * of.width + i);
+        char* out = of.out + row * of.width;
+        const char* from = table + at * of.width;
+        if (of.width == 4) copied<uint32_t>(out, from);
+        else if (of.width == 8) copied<uint64_t>(out, from);
+        else if (of.width < 512) memcpy(out, from, of.width);
+        else in_lines(out, from, of.width);
+    }
+    return 0;
+}
+static int rows_at(const Rows& of, whole begin, whole end) {
+    return of.wide ? picked<int64_t>(of, begin, end) : picked<int32_t>(of, begin, end);
+}
+ENTRY(rows_at, Rows)
+"""
+)
+_take_rows_kernel = NativeKernel(_TAKE_ROWS_SOURCE, "rows_at", "QQQqqqq")
+
+_CAT_SOURCE = (
+    TYPE_DEFINITIONS
+    + NONTEMPORAL_STORE
+    + r"""
+// Arrays side by side: `count` of them, of `widths[k]` bytes in each of the rows of `out`, which have `width`.
+struct Cat { const char* const* arrays; const whole* widths; char* out; whole width, size, piece, past_caches; };
+static int cat(const Cat& of, whole begin, whole end) {
+    whole at = begin * of.piece;
+    end = least(end * of.piece, of.size);
+    whole row = at / of.width, inside = at % of.width, k = 0;
+    while (inside >= of.widths[k]) inside -= of.widths[k++];
+    while (at < end) {
+        const whole n = least(of.widths[k] - inside, end - at);
+        const char* from = of.arrays[k] + row * of.widths[k] + inside;
+        if (of.past_caches) stream(of.out + at, from, n);
+        else memcpy(of.out + at, from, n);
+        at += n;
+        inside = 0;
+        if (++k, at < end && at % of.width == 0) {
+            row++;
+            k = 0;
+        }
+    }
+    if (of.past_caches) streamed();
+    return 0;
+}
+ENTRY(cat, Cat)
+"""
+)
+_cat_kernel = NativeKernel(_CAT_SOURCE, "cat", "QQQqqqq")
+
+_INDEX_ADD_SOURCE = (
+    TYPE_DEFINITIONS
+    + r"""
+// out[index[k], :] += grad[k, :] in the order of k, where out begins as `from`, or with zeros. An item is some rows of
+// `out`: it looks at all of the index, which is little beside the rows.
+struct Added {
+    const void *grad, *index, *from; void* out; whole picked, rows, width, padding, wide, items;
+};
+template <class T, class I> static int added(const Added& of, whole begin, whole end) {
+    const whole first = of.rows * begin / of.items, last = of.rows * end / of.items;
+    const I* index = (const I*)of.index;
+    const whole start = first * of.width, size = (last - first) * of.width * sizeof(T);
+    if (of.from) memcpy((T*)of.out + start, (const T*)of.from + start, size);
+    else memset((T*)of.out + start, 0, size);
+    for (whole k = 0; k < of.picked; k++) {
+        const whole at = index[k];
+        if (at < 0 || at >= of.rows) return 1;
+        if (at < first || at >= last || at == of.padding) continue;
+        T* __restrict to = (T*)of.out + at * of.width;
+        const T* __restrict from = (const T*)of.grad + k * of.width;
+        for (whole i = 0; i < of.width; i++) to[i] += from[i];
+    }
+    return 0;
+}
+template <class T> static int added_of(const Added& of, whole b, whole e) {
+    return of.wide ? added<T, int64_t>(of, b, e) : added<T, int32_t>(of, b, e);
+}
+static int added_f32(const Added& of, whole b, whole e) { return added_of<float>(of, b, e); }
+static int added_f64(const Added& of, whole b, whole e) { return added_of<double>(of, b, e); }
+ENTRY(added_f32, Added)
+ENTRY(added_f64, Added)
+"""
+)
+_index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
+# Columns of a table below which looking at all of the index costs too much, and for which so much more is done that the
+# table has a part more (8 to 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
+_WIDE, _COLUMNS_OF_PART = 16, 16
+
+
+def _wrap_dim(dim: Any, ndim: int) -> int | None:
+    """A dimension from 0 on; None where it is no plain number of one."""
+    return dim % ndim if dim.__class__ is int and -ndim <= dim < ndim else None
+
+
+def gather(device: Any, input: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Any:
+    d = _wrap_dim(dim, input.ndim)
+    if (
+        d is None
+        or index.dtype != I64
+        or input.itemsize not in _GATHER_KERNELS
+        or input.ndim != index.ndim
+        or not (input.size and index.size)
+        or input.shape[:d] != index.shape[:d]
+        or input.shape[d + 1 :] != index.shape[d + 1 :]
+        or not (input.flags.c_contiguous and index.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty(index.shape, input.dtype)
+    after, picked = math.prod(index.shape[d + 1 :]), index.shape[d]
+    count = index.size // (picked if after == 1 else after)
+    nbytes = 4 * index.nbytes  # what is looked up in lies anywhere
+    done = _GATHER_KERNELS[input.itemsize](device, count, nbytes, input, index, out, input.shape[d], picked, after)
+    return out if done else None
+
+
+def index_select(device: Any, input: Any, dim: Any, index: Any) -> Any:
+    d = _wrap_dim(dim, input.ndim)
+    if d is None or index.ndim != 1:
+        return None
+    return _take_rows(device, input, d, index, (*input.shape[:d], index.size, *input.shape[d + 1 :]))
+
+
+def embedding(device: Any, weight: Any, indices: Any, padding_idx: Any = -1, scale_grad_by_freq: Any = False,
+              sparse: Any = False) -> Any:  # fmt: skip
+    if weight.ndim != 2:
+        return None
+    return _take_rows(device, weight, 0, indices, (*indices.shape, weight.shape[1]))
+
+
+def _take_rows(device: Any, table: Any, d: int, index: Any, shape: tuple) -> Any:
+    if (
+        not (table.size and index.size)
+        or index.dtype not in (I64, I32)
+        or table.dtype.hasobject
+        or not (table.flags.c_contiguous and index.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty(shape, table.dtype)
+    width = math.prod(table.shape[d + 1 :]) * table.itemsize
+    rows = math.prod(table.shape[:d]) * index.size
+    wide = index.itemsize == 8
+    if not _take_rows_kernel(device, rows, 2 * out.nbytes, table, index, out, table.shape[d], index.size, width, wide):
+        return None
+    return out
+
+
+def _count_column_parts(rows: int, width: int) -> int:
+    return min(rows, max(8, min(32, width // _COLUMNS_OF_PART)))
+
+
+def _embedding_backward(
+    device: Any, grad: Any, indices: Any, rows: Any, padding_idx: Any, scale_grad_by_freq: Any
+) -> Any:
+    width = grad.shape[-1] if grad.ndim else 0
+    if (
+        grad.dtype not in _index_add_kernels
+        or width < _WIDE
+        or scale_grad_by_freq
+        or indices.dtype not in (I64, I32)
+        or grad.shape[:-1] != indices.shape
+        or not (indices.size and rows)
+        or not (grad.flags.c_contiguous and indices.flags.c_contiguous)
+    ):
+        return None
+    out = np.empty((rows, width), grad.dtype)
+    items = _count_column_parts(rows, width)
+    sizes = indices.size, rows, width, padding_idx, indices.itemsize == 8, items
+    done = _index_add_kernels[grad.dtype](device, items, out.nbytes + 2 * grad.nbytes, grad, indices, 0, out, *sizes)
+    return out if done else None
+
+
+def index_add(device: Any, input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    width = math.prod(input.shape[1:])
+    if (
+        input.dtype not in _index_add_kernels
+        or input.ndim < 2
+        or _wrap_dim(dim, input.ndim) != 0
+        or width < _WIDE
+        or index.ndim != 1
+        or alpha.__class__ is not int
+        or alpha != 1
+        or source.dtype != input.dtype
+        or source.shape != (index.size, *input.shape[1:])
+        or index.dtype not in (I64, I32)
+        or not (index.size and len(input))
+        or not all(a.flags.c_contiguous for a in (input, index, source))
+    ):
+        return None
+    out, rows = np.empty_like(input), len(input)
+    items = _count_column_parts(rows, width)
+    sizes = index.size, rows, width, -1, index.itemsize == 8, items
+    done = _index_add_kernels[input.dtype](device, items, 2 * (out.nbytes + source.nbytes), source, index, input, out, *sizes)
+    return out if done else None
+
+
+def cat(device: Any, tensors: Any, dim: Any = 0) -> Any:
+    kept = [t for t in tensors if t.shape != (0,)]
+    if not kept or kept[0].__class__ is not np.ndarray:
+        return None
+    first = kept[0]
+    d = _wrap_dim(dim, first.ndim)
+    if d is None or any(t.ndim != first.ndim or t.dtype != first.dtype or not t.flags.c_contiguous for t in kept):
+        return None
+    before, behind = first.shape[:d], first.shape[d + 1 :]
+    if any(t.shape[:d] != before or t.shape[d + 1 :] != behind for t in kept):
+        return None
+    out = np.empty((*before, sum(t.shape[d] for t in kept), *behind), first.dtype)
+    if not out.size:
+        return None
+    kept = [t for t in kept if t.size]
+    width = out.nbytes // math.prod(before)
+    addresses = np.array([address(t) for t in kept], np.uint64)
+    widths = np.array([t.nbytes // math.prod(before) for t in kept], np.int64)
+    past_caches = 2 * out.nbytes > device.cached
+    count = -(-out.nbytes // _CHUNK)
+    _cat_kernel(device, count, 2 * out.nbytes, addresses, widths, out, width, out.nbytes, _CHUNK, past_caches)
+    return out
+
+
+kernels = {
+    "gather": gather,
+    "index_select": index_select,
+    "embedding": embedding,
+    "_embedding_backward": _embedding_backward,
+    "index_add": index_add,
+    "cat": cat,
+}

@@ -1,0 +1,197 @@
+"""Kernels that only the processor has: C++ over addresses of ndarrays, beside those of the texts that devices share.
+
+What a launch of a shared text costs in Python (arrays that describe NumPy's, plans, a dozen microseconds) is as much as
+an index op takes for a few thousand rows, and some kernels are another program on a processor than on a GPU: what runs
+through its rows one after the other, keeps the best few of a row, or calls BLAS between its steps.
+
+A text has its kernels between `TYPES` and the end:
+
+    struct Given { const float* x; float* out; whole n; };
+    static int name(const Given& of, whole begin, whole end) { ...; return 0; }
+    ENTRY(name, Given)
+
+The members of the struct are 8 bytes each: addresses, whole numbers and doubles. Work is items from 0 to a count, which
+threads take parts of; the numbers must not depend on where parts begin. A kernel that returns something else than 0
+refuses: what it wrote is dropped, and NumPy's kernel is called, which has the words for what is wrong.
+
+A module's `kernels` are, by op, functions `op(device, *arguments, **options)` over ndarrays. They return None for what
+they leave to others.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .device import address
+
+TYPE_DEFINITIONS = r"""
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+typedef long long whole;
+#define ENTRY(name, Given) \
+    extern "C" __attribute__((visibility("default"))) int run_##name(const void* given, const int*, whole begin, \
+        whole end) { return name(*(const Given*)given, begin, end); } \
+    extern "C" __attribute__((visibility("default"))) int share_##name(const void* given, const int*, whole count, \
+        whole parts, int* taken) { \
+        int failed = 0; \
+        for (whole k; (k = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < parts;) \
+            failed |= name(*(const Given*)given, count * k / parts, count * (k + 1) / parts); \
+        return failed; \
+    }
+static inline whole least(whole a, whole b) { return a < b ? a : b; }
+// Asks for the memory `bytes` behind a place, which may be none of the program's.
+static inline void ask(const void* from, whole bytes) {
+    __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)bytes));
+}
+// Of NaN and of the larger one there is one order: that of these whole numbers. Zeros are equal.
+static inline int32_t ordered(float x) {
+    int32_t bits;
+    x += 0.0f;
+    memcpy(&bits, &x, 4);
+    return x != x ? INT32_MAX : bits ^ (bits >> 31 & INT32_MAX);
+}
+static inline int64_t ordered(double x) {
+    int64_t bits;
+    x += 0.0;
+    memcpy(&bits, &x, 8);
+    return x != x ? INT64_MAX : bits ^ (bits >> 63 & INT64_MAX);
+}
+"""
+
+# Copies past the caches, for results that they would not hold; `streamed` once behind a part's last.
+NONTEMPORAL_STORE = r"""
+static void stream(char* to, const char* from, whole n) {
+#if defined(__SSE2__)
+    const whole head = least(n, -(uintptr_t)to & 15);
+    memcpy(to, from, head);
+    to += head, from += head, n -= head;
+    whole i = 0;
+    for (; i + 64 <= n; i += 64) {
+        const __m128i* p = (const __m128i*)(from + i);
+        const __m128i a = _mm_loadu_si128(p), b = _mm_loadu_si128(p + 1), c = _mm_loadu_si128(p + 2),
+            d = _mm_loadu_si128(p + 3);
+        __m128i* q = (__m128i*)(to + i);
+        _mm_stream_si128(q, a);
+        _mm_stream_si128(q + 1, b);
+        _mm_stream_si128(q + 2, c);
+        _mm_stream_si128(q + 3, d);
+    }
+    memcpy(to + i, from + i, n - i);
+#else
+    memcpy(to, from, n);
+#endif
+}
+static inline void streamed() {
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+"""
+
+# Vectors of 64 bytes, and the sum over one's elements (halves are added: in registers, where a loop over elements went
+# through memory and took ten times as long).
+VECTOR_TEMPLATES = r"""
+template <class T> struct Vector {
+    typedef T V __attribute__((vector_size(64)));
+    static const int W = 64 / sizeof(T);
+    static inline V at(const T* x) {
+        V v;
+        memcpy(&v, x, sizeof v);
+        return v;
+    }
+};
+template <class T> static inline T added_up(const typename Vector<T>::V& v) {
+    typedef T Half __attribute__((vector_size(32)));
+    typedef T Quarter __attribute__((vector_size(16)));
+    Half a, b;
+    memcpy(&a, &v, sizeof a);
+    memcpy(&b, (const char*)&v + sizeof a, sizeof b);
+    a += b;
+    Quarter c, d;
+    memcpy(&c, &a, sizeof c);
+    memcpy(&d, (const char*)&a + sizeof c, sizeof d);
+    c += d;
+    if constexpr (sizeof(T) == 8) return c[0] + c[1];
+    else return (c[0] + c[2]) + (c[1] + c[3]);
+}
+"""
+
+# What is one pass over memory takes 60 us for 4 MiB, where a second thread begins to pay; other kernels take as long
+# for a quarter of that.
+_BANDWIDTH_PASSES = 4
+_MODULES = (
+    "native_gather",
+    "native_sum",
+    "native_topk",
+    "native_lstm",
+    "native_optim",
+    "native_spmm",
+    "native_layer_norm",
+    "native_batch_norm",
+    "native_binary",
+)
+F32, F64, I64, I32 = map(np.dtype, ("f4", "f8", "i8", "i4"))
+FLOATS = {F32: "f32", F64: "f64"}
+
+
+class NativeKernel:
+    """A kernel of a text: `codes` are those of `struct` for its parameters ("Q" for an ndarray)."""
+
+    def __init__(self, text: str, name: str, codes: str):
+        self.text, self.name, self.codes = text, name, codes
+        self._pack = struct.Struct("=" + codes).pack
+
+    def __repr__(self) -> str:
+        return f"<C++ kernel {self.name}({self.codes})>"
+
+    def __call__(self, device: Any, count: int, nbytes: int, *values: Any) -> bool:
+        """Whether it did its work: `count` items, of which all read and write `nbytes`, on several threads where that
+        pays.
+        NotBuiltError where it is not built and may not be.
+        """
+        given = self._pack(*[address(value) if value.__class__ is np.ndarray else value for value in values])
+        return not device.native(self.text, self.name).launch(given, 0, count, nbytes // _BANDWIDTH_PASSES)
+
+
+def kernel_per_dtype(text: str, name: str, codes: str) -> dict[np.dtype, NativeKernel]:
+    """A kernel for each dtype of floats: `name_f32` and `name_f64`."""
+    return {dtype: NativeKernel(text, f"{name}_{short}", codes) for dtype, short in FLOATS.items()}
+
+
+def override_kernels(engine: Any, plain: dict[str, Callable], modules: tuple[str, ...] = _MODULES) -> dict[str, Callable]:
+    """By op, kernels of modules of this package that ask those of `plain` where they do not serve."""
+    found = {}
+    for name in modules:
+        module = importlib.import_module(f".{name}", __package__)
+        for op, own in module.kernels.items():
+            if op in plain:
+                found[op] = _with_fallback(engine, own, plain[op])
+    return found
+
+
+def _with_fallback(engine: Any, own: Callable, plain: Callable) -> Callable:
+    @functools.wraps(own)
+    def kernel(*arguments: Any, **options: Any) -> Any:
+        device = engine.device()
+        if device is not None:
+            try:
+                out = own(device, *arguments, **options)
+            except Exception:  # the program is not built, or an argument is of no kind that NumPy's kernel takes
+                out = None
+            if out is not None:
+                return out
+        return plain(*arguments, **options)
+
+    kernel.takes_out = getattr(plain, "takes_out", False)  # type: ignore[attr-defined]
+    return kernel

@@ -1,0 +1,154 @@
+"""Sums and means over neighbouring dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_per_dtype
+
+# Elements of rows that are added up by themselves at most, and of a part of columns.
+_ROW_CHUNK, _COLUMN_PART = 1 << 16, 1 << 15
+# Lengths of rows, and numbers of columns, below which others are faster.
+_MIN_ROW_LENGTH, _MIN_COLUMNS = 32, 16
+# Rows that are added up one after the other at most, since each sum rounds, and parts if these are enough.
+_MAX_SEQUENTIAL_ROWS, _ENOUGH_PARTS = 1 << 12, 16
+
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + VECTOR_TEMPLATES
+    + r"""
+// Rows of `length`, each in pieces of `step`.
+struct Rows { const void* x; void* out; whole length, pieces, step; };
+template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
+    typedef Vector<T> X;
+    typedef typename X::V V;
+    const int W = X::W;
+    for (whole item = begin; item < end; item++) {
+        const whole start = item % of.pieces * of.step, n = least(of.step, of.length - start);
+        const T* x = (const T*)of.x + item / of.pieces * of.length + start;
+        V sums[8] = {};
+        whole i = 0;
+        for (; i + 8 * W <= n; i += 8 * W) {
+            for (int k = 0; k < 8; k++) {
+                ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
+                sums[k] += X::at(x + i + k * W);
+            }
+        }
+        for (; i + W <= n; i += W) sums[i / W % 8] += X::at(x + i);
+        T rest = 0;
+        for (; i < n; i++) rest += x[i];
+        const V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        ((T*)of.out)[item] = added_up<T>(sum) + rest;
+    }
+    return 0;
+}
+// out[b, piece, :] adds up `height` of the `count` rows of `after` columns; a block of columns is an item.
+struct Columns { const void* x; void* out; whole count, after, pieces, height, blocks; };
+template <class T> static int column_sums(const Columns& of, whole begin, whole end) {
+    const int BLOCK = 1024;
+    T sums[BLOCK];
+    for (whole item = begin; item < end; item++) {
+        const whole first = item % of.blocks * BLOCK, n = least(BLOCK, of.after - first), place = item / of.blocks;
+        const whole row = place % of.pieces * of.height, rows = least(of.height, of.count - row);
+        const T* x = (const T*)of.x + (place / of.pieces * of.count + row) * of.after + first;
+        for (whole i = 0; i < n; i++) sums[i] = 0;
+        whole k = 0;
+        for (; k + 4 <= rows; k += 4, x += 4 * of.after) {
+            const T *a = x, *b = x + of.after, *c = b + of.after, *d = c + of.after;
+            for (whole i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        }
+        for (; k < rows; k++, x += of.after) for (whole i = 0; i < n; i++) sums[i] += x[i];
+        memcpy((T*)of.out + place * of.after + first, sums, n * sizeof(T));
+    }
+    return 0;
+}
+static int row_sums_f32(const Rows& of, whole b, whole e) { return row_sums<float>(of, b, e); }
+static int row_sums_f64(const Rows& of, whole b, whole e) { return row_sums<double>(of, b, e); }
+static int column_sums_f32(const Columns& of, whole b, whole e) { return column_sums<float>(of, b, e); }
+static int column_sums_f64(const Columns& of, whole b, whole e) { return column_sums<double>(of, b, e); }
+ENTRY(row_sums_f32, Rows)
+ENTRY(row_sums_f64, Rows)
+ENTRY(column_sums_f32, Columns)
+ENTRY(column_sums_f64, Columns)
+"""
+)
+_row_sum_kernels = kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")
+_column_sum_kernels = kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
+
+
+def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
+        return None
+    if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the usual, at once
+        shape, d = input.shape, dim % input.ndim
+        before, after = math.prod(shape[:d]), math.prod(shape[d + 1 :])
+        return _sum_3d(device, input, before, shape[d], after, (*shape[:d], *([1] if keepdim else []), *shape[d + 1 :]))
+    axes = _normalize_axes(dim, input.ndim)
+    return None if axes is None else _sum_axes(device, input, axes, keepdim)
+
+
+def mean(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    out = sum(device, input, dim, keepdim, dtype=dtype)
+    return None if out is None else np.divide(out, input.size // max(out.size, 1), out)
+
+
+def _normalize_axes(dim: Any, ndim: int) -> list[int] | None:
+    """The dimensions that are asked for, in order; None where they are no plain numbers of some, or one is twice."""
+    if dim is None or dim == () or dim == []:
+        return list(range(ndim))
+    given = [dim] if dim.__class__ is int else dim
+    if any(d.__class__ is not int or not -ndim <= d < ndim for d in given):
+        return None
+    found = sorted({d % ndim for d in given})
+    return found if len(found) == len(given) else None
+
+
+def _sum_axes(device: Any, x: np.ndarray, axes: list[int], keepdim: bool) -> Any:
+    shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdim or d not in axes]
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
+    turned = x if x.flags.c_contiguous else x.transpose(order)
+    if not turned.flags.c_contiguous:
+        return None
+    if turned is not x:
+        if [d for d in order if d not in axes] != sorted(set(range(x.ndim)) - {*axes}):
+            return None  # the result would have to be turned
+        axes = sorted(order.index(d) for d in axes)
+    first, last = axes[0], axes[-1]
+    if last - first + 1 != len(axes):
+        return None
+    before, count, after = (math.prod(turned.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, None)))
+    return _sum_3d(device, turned, before, count, after, shape)
+
+
+def _sum_3d(device: Any, x: np.ndarray, before: int, count: int, after: int, shape: Any) -> np.ndarray | None:
+    sums = _sum_rows if after == 1 else _sum_columns
+    out = sums(device, x, before, count, after)
+    return None if out is None else out.reshape(shape)
+
+
+def _sum_rows(device: Any, x: np.ndarray, rows: int, length: int, _: int) -> np.ndarray | None:
+    if length < _MIN_ROW_LENGTH:
+        return None
+    pieces = -(-length // _ROW_CHUNK)
+    step = -(-length // pieces // 64) * 64
+    pieces = -(-length // step)
+    out = np.empty((rows, pieces), x.dtype)
+    _row_sum_kernels[x.dtype](device, rows * pieces, x.nbytes, x, out, length, pieces, step)
+    return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
+
+
+def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int) -> np.ndarray | None:
+    if after < _MIN_COLUMNS or count < 2:
+        return None
+    blocks = -(-after // 1024)
+    height = min(_MAX_SEQUENTIAL_ROWS, max(_COLUMN_PART // min(after, 1024), -(-count // _ENOUGH_PARTS)))
+    pieces = -(-count // height)
+    out = np.empty((before, pieces, after), x.dtype)
+    _column_sum_kernels[x.dtype](device, before * pieces * blocks, x.nbytes, x, out, count, after, pieces, height, blocks)
+    return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
+
+
+kernels = {"sum": sum, "mean": mean}

@@ -1,0 +1,159 @@
+"""Whether CUDA can be used, and what is missing where not. CuPy is imported only where a driver shows a device, so that
+the answer is quick elsewhere.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from torchlite._settings import cache_files
+
+_NO_DEVICE = 100
+_WHEELS = {"cupy-cuda12x": 12, "cupy-cuda13x": 13}
+
+
+@functools.cache
+def _load_driver() -> Any:
+    """The driver's library; None where it is not installed."""
+    try:
+        if sys.platform == "win32":
+            return ctypes.WinDLL("nvcuda.dll")
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+@functools.cache
+def _query_driver(library: Any) -> tuple[int, int, int]:
+    """What the driver says: the status of its start, the CUDA version that it knows (1000 * major + 10 * minor), how
+    many devices it shows.
+    """
+    version, count = ctypes.c_int(0), ctypes.c_int(0)
+    library.cuDriverGetVersion(ctypes.byref(version))
+    status = library.cuInit(0)
+    if status == 0:
+        status = library.cuDeviceGetCount(ctypes.byref(count))
+    return status, version.value, count.value
+
+
+def _has_cupy() -> bool:
+    return importlib.util.find_spec("cupy") is not None
+
+
+@functools.cache
+def _wheel() -> tuple[str, int]:
+    """The installed wheel of CuPy and the CUDA version that it is made for; 0 for a CuPy that was built here."""
+    for name, major in _WHEELS.items():
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return name, major
+    return "cupy", 0
+
+
+def _install_hint(version: int) -> str:
+    """What to install for a driver's CUDA version."""
+    return f"pip install 'torchlite-nd[{'cuda13' if version >= 13000 else 'cuda12'}]'"
+
+
+def why_not() -> str:
+    """ "" when CUDA can be used, else one sentence that says what is missing."""
+    library = _load_driver()
+    if library is None:
+        there = " (which is there already)" if _has_cupy() else ""
+        return (
+            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): install "
+            f"NVIDIA's driver, and CuPy{there} with {_install_hint(0)}"
+        )
+    status, version, count = _query_driver(library)
+    if status == _NO_DEVICE or status == 0 and count == 0:
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if hidden is not None:
+            return (
+                f"no CUDA device is visible: the environment variable CUDA_VISIBLE_DEVICES is '{hidden}'; name a "
+                "device there or unset it"
+            )
+        return "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
+    if status:
+        return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
+    if not _has_cupy():
+        return f"device 'cuda' needs CuPy, which is not installed: {_install_hint(version)}"
+    name, major = _wheel()
+    if version < 1000 * major:
+        other = (
+            f", or install the CuPy for it: pip uninstall {name}, then {_install_hint(version)}" if version >= 12000 else ""
+        )
+        return (
+            f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs "
+            f"CUDA {major}: install a newer driver{other}"
+        )
+    return _why_no_compiler(name)
+
+
+def _library_name() -> str:
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@functools.cache
+def _why_no_compiler(name: str) -> str:
+    """What keeps CuPy from being imported or from compiling."""
+    _guard_cache()
+    try:
+        from .cupy_driver import compiler
+    except ImportError as error:
+        return f"CuPy is installed and cannot be imported: {error}"
+    try:
+        compiler()
+    except (RuntimeError, ImportError, OSError) as error:
+        return (
+            f"CUDA's compiler NVRTC is not found ({' '.join(str(error).split())}): pip install '{name}[ctk]', or "
+            "install the CUDA Toolkit"
+        )
+    return ""
+
+
+def device_count() -> int:
+    """How many devices CUDA shows."""
+    from .cupy_driver import device_count
+
+    return device_count()
+
+
+def open_device(index: int) -> Any:
+    """The Driver of a device."""
+    from .cupy_driver import Driver
+
+    return Driver(index)
+
+
+def cudnn_version() -> int | None:
+    """cuDNN's version, None where it is not installed."""
+    from .cudnn import frontend
+
+    found = frontend()
+    return None if found is None else found.backend_version()
+
+
+def problems() -> list[str]:
+    """What is installed and cannot be used."""
+    if not _has_cupy():
+        return []
+    reason = why_not()
+    return [reason] if reason else []
+
+
+def _guard_cache() -> None:
+    """Have CuPy keep its own kernels in memory where other users could write its folder: it loads what it finds there.
+    Called before CuPy is imported.
+    """
+    home = os.path.join(os.path.expanduser("~"), ".cupy", "kernel_cache")
+    if not cache_files.is_trusted(Path(os.environ.get("CUPY_CACHE_DIR") or home)):
+        os.environ.setdefault("CUPY_CACHE_IN_MEMORY", "1")

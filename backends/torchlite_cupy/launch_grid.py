@@ -1,0 +1,96 @@
+"""From work-items, as kernels count them, to CUDA's grids: blocks where the kernel leaves them to the runtime, and more
+blocks in a direction than CUDA allows.
+
+Where the sizes do not fit, the kernel is built a second time, *guarded*: it gets a last parameter with the true sizes,
+and what lies beyond them returns at once.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import NamedTuple
+
+_MOST_BLOCKS = 65535  # of a grid's second and third direction
+_MIN_THREADS, _MOST_THREADS = 64, 256
+_GUARD = r"""
+typedef struct { int x, y, z, rows; } Guard;
+#undef BLOCK_Y
+#undef BLOCK_Z
+#undef ITEM_Y
+#undef ITEM_Z
+#undef ITEMS
+#define LINE_OF_BLOCKS (blockIdx.y + gridDim.y * blockIdx.z)
+#define BLOCK_Y ((int)(LINE_OF_BLOCKS % guard_.rows))
+#define BLOCK_Z ((int)(LINE_OF_BLOCKS / guard_.rows))
+#define ITEM_Y ((int)(BLOCK_Y * blockDim.y + threadIdx.y))
+#define ITEM_Z ((int)(BLOCK_Z * blockDim.z + threadIdx.z))
+#define ITEMS (guard_.x)
+"""
+_RETURN = " if (ITEM >= guard_.x || ITEM_Y >= guard_.y || ITEM_Z >= guard_.z) return;"
+
+
+class Grid(NamedTuple):
+    """A grid and its blocks as CUDA takes them, and the guard's bytes where the kernel needs one."""
+
+    sizes: tuple[int, int, int, int, int, int]
+    guard: bytes | None = None
+
+
+def grid_for(items: tuple[int, ...], block: tuple[int, ...] | None) -> Grid:
+    """The grid for a number of work-items in blocks of a size that divides it, or of any size."""
+    padded = _padded(items)
+    if block is None:
+        found = dividing_block(padded)
+        exact = found is not None
+        threads = found or covering_block(padded)
+    else:
+        threads, exact = _padded(block), True
+    x, y, z = (-(-n // t) for n, t in zip(padded, threads, strict=True))
+    if exact and y <= _MOST_BLOCKS and z <= _MOST_BLOCKS:
+        return Grid((x, y, z, *threads))
+    lines = y * z
+    deep = -(-lines // _MOST_BLOCKS)
+    return Grid((x, -(-lines // deep), deep, *threads), struct.pack("4i", *padded, y))
+
+
+def _padded(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z, *_ = *sizes, 1, 1
+    return x, y, z
+
+
+def dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
+    """A block of a good size that divides the work-items in each direction; None where there is none."""
+    left, block = _MOST_THREADS, []
+    for n in items:
+        side = next(t for t in range(min(n, left), 0, -1) if n % t == 0)
+        block.append(side)
+        left //= side
+    threads, total = block[0] * block[1] * block[2], items[0] * items[1] * items[2]
+    return (block[0], block[1], block[2]) if threads >= min(_MIN_THREADS, total) else None
+
+
+def covering_block(items: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A block with sides that are powers of two."""
+    left, block = _MOST_THREADS, []
+    for n in items:
+        side = min(left, 1 << (n - 1).bit_length())
+        block.append(side)
+        left //= side
+    return block[0], block[1], block[2]
+
+
+def with_bounds_guard(text: str, name: str) -> str:
+    """A program's text with the kernel `name` in its guarded form."""
+    found = re.search(rf"\bKERNEL\b[^;{{}}]*?\bvoid\s+{name}\s*\(", text)
+    if found is None:
+        raise ValueError(f"no kernel '{name}' in the text")
+    at, depth = found.end(), 1
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    body = text.index("{", at) + 1
+    return (
+        f"{text[: found.start()]}{_GUARD}{text[found.start() : at - 1]}, const Guard "
+        f"guard_){text[at:body]}{_RETURN}{text[body:]}"
+    )

@@ -1,0 +1,31 @@
+"""C functions by name, of which a program gets those that it calls."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+
+def dependency_collector(functions: dict[str, str], prefixes: str) -> Callable[[str], str]:
+    """A function from an expression to the text of all `functions` that it needs, callees first. Their names begin with
+    one of the letters of `prefixes` and `_`.
+    """
+    call = re.compile(rf"\b([{prefixes}]_\w+)\(")
+
+    @functools.cache
+    def needed(name: str) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for callee in call.findall(functions[name].split("{", 1)[1]):
+            found.update(dict.fromkeys(needed(callee)))
+        return (*found, name)
+
+    @functools.cache
+    def text_of(expression: str) -> str:
+        found: dict[str, None] = {}
+        for name in call.findall(expression):
+            if name in functions:
+                found.update(dict.fromkeys(needed(name)))
+        return "".join(functions[name].strip() + "\n" for name in found)
+
+    return text_of

@@ -1,0 +1,176 @@
+"""Words for kernels that work on rows: one text for a work-item a row with wide vectors (CPU devices) and for a
+work-group a row (GPUs).
+
+Defined from outside: `T` (the data type), `W` (elements in a vector, 1 for none), `LANES` (work-items that share a row,
+1 for none) and `COLUMNS` (1 where the rows lie across memory: then a worker takes W neighbouring ones, and a sum over a
+row is a vector of W sums).
+
+A kernel reads:
+
+    SCRATCH
+    EACH_ROW(row, rows, per) {
+        ROW_OF(row, n, inner)
+        V total = SPLAT(0);
+        ACROSS(i, n) total += GET(x, i, 0);
+        R sum = ROW_SUM(total);
+        ...
+
+`C` is the type computed in, `V` a vector of it, `R` what a reduction over a row gives (C, or V for columns). `GET(x, i,
+fill)` loads element i of the row and those beside it, with `fill` past the end.
+"""
+
+from __future__ import annotations
+
+
+def _vector_fold(name: str, pair: str) -> str:
+    """A function from a vector to one number, by way of its halves where the language has them; `pair` combines two
+    numbers or halves.
+    """
+    text = (
+        "#ifdef __cplusplus\n"
+        f"FUNCTION C {name}(V v) {{ C all = v[0]; for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; "
+        "return all; }\n"
+        "#else\n"
+    )
+    for w in (16, 8, 4, 2):
+        halves = [f"JOIN(T_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};" for n in (8, 4, 2) if n < w]
+        text += "\n    ".join(
+            [
+                f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{",
+                *halves,
+                f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n",
+            ]
+        )
+    return text + "#endif\n"
+
+
+def _partial_load(w: int, text: str) -> str:
+    return f"#if W > {w}\n    if (n & {w}) {{ {text} k += {w}; }}\n#endif\n"
+
+
+_FOLDS = _vector_fold("lanes_sum", "{} + {}") + _vector_fold("lanes_max", "LARGER({}, {})")
+# The elements past the end of a row: runs of 8, 4, 2 and 1.
+_PARTS = f"""
+FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
+    C lane[W];
+    int k = 0;
+    JOIN(vstore, W)(SPLAT(fill), 0, lane);
+{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}    if (n & 1) lane[k] = @_LD(p, k);
+    return JOIN(vload, W)(0, lane);
+}}
+FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
+    C lane[W];
+    int k = 0;
+    JOIN(vstore, W)(v, 0, lane);
+{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}    if (n & 1) @_ST(p, k, lane[k]);
+}}
+"""
+_COMMON = (
+    r"""
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define LARGER(a, b) SELECT((a) > (b), a, b)
+typedef T_C C;
+#if W > 1
+typedef JOIN(T_C, W) V;
+#define LANE_OF(v, k) (((C*)&(v))[k])
+"""
+    + _FOLDS
+    + r"""#else
+typedef T_C V;
+#define LANE_OF(v, k) (v)
+#define lanes_sum(v) (v)
+#define lanes_max(v) (v)
+#endif
+#define SPLAT(v) ((V)(v))
+
+#if LANES > 1
+FUNCTION C block_sum(C v, LOCAL C* shared) {
+    BARRIER;
+    shared[THREAD] = v;
+    BARRIER;
+    for (int k = LANES / 2; k > 0; k /= 2) {
+        if (THREAD < k) shared[THREAD] += shared[THREAD + k];
+        BARRIER;
+    }
+    return shared[0];
+}
+FUNCTION C block_max(C v, LOCAL C* shared) {
+    BARRIER;
+    shared[THREAD] = v;
+    BARRIER;
+    for (int k = LANES / 2; k > 0; k /= 2) {
+        if (THREAD < k) shared[THREAD] = LARGER(shared[THREAD], shared[THREAD + k]);
+        BARRIER;
+    }
+    return shared[0];
+}
+#define SCRATCH LOCAL_ARRAY(C, shared, LANES);
+#define WORKER BLOCK
+#define LANE THREAD
+#define SUM_OF_ITEMS(c) block_sum(c, shared)
+#define SUM_OF_LANES(v) block_sum(lanes_sum(v), shared)
+#define MAX_OF_LANES(v) block_max(lanes_max(v), shared)
+#else
+#define SCRATCH
+#define WORKER ITEM
+#define LANE 0
+#define SUM_OF_ITEMS(c) (c)
+#define SUM_OF_LANES(v) lanes_sum(v)
+#define MAX_OF_LANES(v) lanes_max(v)
+#endif
+
+#define EACH_ROW(row, rows, per) \
+    for (int row = WORKER * (per), last_ = SMALLER(WORKER * (per) + (per), rows); row < last_; row++)
+#define ALONG(i, n) for (int i = LANE * W; i < (n); i += LANES * W)
+#if COLUMNS
+typedef V R;
+#define ROW_OF(row, n, inner) const int step = inner, left = inner - (row) % PIECES(inner) * W, \
+    start = (row) / PIECES(inner) * (n) * (inner) + (row) % PIECES(inner) * W;
+#define PIECES(inner) (((inner) + W - 1) / W)
+#define ACROSS(i, n) for (int i = 0; i < (n); i++)
+#define ROW_SUM(v) (v)
+#define ROW_MAX(v) (v)
+#define GET(x, i, fill) LOAD_T(AT(x) + start + (i) * step, left, fill)
+#define PUT(x, i, v) STORE_T(AT(x) + start + (i) * step, left, v)
+#else
+typedef C R;
+#define ROW_OF(row, n, inner) const int left = n, start = (row) * (n);
+#define ACROSS(i, n) ALONG(i, n)
+#define ROW_SUM(v) SUM_OF_LANES(v)
+#define ROW_MAX(v) MAX_OF_LANES(v)
+#define GET(x, i, fill) LOAD_T(AT(x) + start + (i), left - (i), fill)
+#define PUT(x, i, v) STORE_T(AT(x) + start + (i), left - (i), v)
+#endif
+"""
+)
+_OF_TYPE = (
+    r"""
+#if W > 1
+"""
+    + _PARTS
+    + r"""
+#define LOAD_@(p, n, fill) ((n) >= W ? JOIN(@_LD, W)(p, 0) : load_part_@(p, n, fill))
+#define STORE_@(p, n, v) do { if ((n) >= W) JOIN(@_ST, W)(p, 0, v); else store_part_@(p, n, v); } while (0)
+#else
+#define LOAD_@(p, n, fill) @_LD(p, 0)
+#define STORE_@(p, n, v) @_ST(p, 0, v)
+#endif
+"""
+)
+# Arrays of the type computed in: sums and statistics.
+_COMPUTED = r"""
+#define C_LD(p, i) ((p)[i])
+#define C_ST(p, i, v) ((p)[i] = (v))
+""" + "".join(
+    f"#define C_LD{w}(p, i) vload{w}(0, (p) + (i))\n#define C_ST{w}(p, i, v) vstore{w}(v, 0, (p) + (i))\n"
+    for w in (2, 4, 8, 16)
+)
+
+
+def row_macros(*names: str) -> str:
+    """The words above; `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P, which must be computed
+    in the same type as T, and for C itself.
+    """
+    return _COMMON + _COMPUTED + "".join(_OF_TYPE.replace("@", name) for name in ("T", "C", *names))

@@ -1,0 +1,84 @@
+"""The begin of MPI, and of a world, with a limit.
+
+`MPI_Init` waits until all processes of the world have called it, however long that
+takes, and mpi4py holds Python's lock meanwhile. So a thread calls the library's function, without the lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .requests import Request
+
+
+class MPIInit:
+    """A call of `MPI_Init_thread` in a thread. It goes on after `wait` gave up, and can be waited for again."""
+
+    def __init__(self, MPI: Any) -> None:
+        self._process, self._MPI = os.getpid(), MPI
+        self._ended, self._why = threading.Event(), ""
+        threading.Thread(target=self._run, name="torchlite MPI_Init", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._why = self._call()
+        except Exception as error:
+            self._why = str(error)
+        self._ended.set()
+
+    def _call(self) -> str:
+        """Begin MPI; why it did not, or ""."""
+        MPI = self._MPI
+        # The extension module is linked to the library. Where its names cannot be found (Windows) mpi4py calls it.
+        call = getattr(ctypes.CDLL(MPI.__file__), "MPI_Init_thread", None)
+        if call is None:
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+            return ""
+        provided = ctypes.c_int()
+        code = call(None, None, ctypes.c_int(MPI.THREAD_MULTIPLE), ctypes.byref(provided))
+        return "" if code == MPI.SUCCESS else f"error {code}"
+
+    def wait(self, limit: float | None) -> bool:
+        """Wait until MPI has begun. False after `limit` seconds, RuntimeError where it cannot begin."""
+        if self._process != os.getpid():
+            raise RuntimeError("MPI does not survive a fork: start processes with the 'spawn' method")
+        if not self._ended.wait(None if limit is None else min(limit, threading.TIMEOUT_MAX)):
+            return False
+        if self._why:
+            raise RuntimeError(f"MPI_Init failed: {self._why}")
+        MPI = self._MPI
+        for everyone in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as mpi4py does where it begins MPI
+            everyone.Set_errhandler(MPI.ERRORS_RETURN)
+        return True
+
+
+class Meeting:
+    """All processes come together and make a communicator. Both steps go on after `wait` gave up, as the others may
+    have passed them, and can be waited for again.
+    """
+
+    def __init__(self, MPI: Any) -> None:
+        from .requests import Request
+
+        self._everyone, self._made, self._request_of = MPI.COMM_WORLD, None, Request
+        self._request: Request = Request(self._everyone.Ibarrier(), ())
+
+    def wait(self, limit: float | None) -> Any:
+        """The communicator, None after `limit` seconds."""
+        begin = time.monotonic()
+        if not self._request.wait(limit):
+            return None
+        if self._made is None:
+            self._made, request = self._everyone.Idup()
+            self._request = self._request_of(request, (self._made,))
+        left = None if limit is None else max(limit - (time.monotonic() - begin), 0.0)
+        return self._made if self._request.wait(left) else None
+
+    def barrier(self) -> Request | None:
+        """The barrier, where it is under way still."""
+        return self._request if self._made is None and not self._request.done() else None

@@ -1,0 +1,44 @@
+"""Which MPI datatype and operation reduce an array."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+_NATIVE = {
+    "SUM": MPI.SUM, "PRODUCT": MPI.PROD, "MIN": MPI.MIN, "MAX": MPI.MAX,
+    "BAND": MPI.BAND, "BOR": MPI.BOR, "BXOR": MPI.BXOR,
+}  # fmt: skip
+# MPI has no arithmetic of truth values: as bytes of 0 and 1 the largest is the sum, the smallest the product.
+_OF_BOOLS = {"SUM": "MAX", "PRODUCT": "MIN"}
+_PROPAGATING = {"MIN": np.minimum, "MAX": np.maximum}
+_TYPES = {
+    "i1": MPI.INT8_T, "i2": MPI.INT16_T, "i4": MPI.INT32_T, "i8": MPI.INT64_T,
+    "u1": MPI.UINT8_T, "u2": MPI.UINT16_T, "u4": MPI.UINT32_T, "u8": MPI.UINT64_T,
+    "f4": MPI.FLOAT, "f8": MPI.DOUBLE, "c8": MPI.C_FLOAT_COMPLEX, "c16": MPI.C_DOUBLE_COMPLEX,
+}  # fmt: skip
+
+
+@functools.cache
+def _nan_propagating_op(name: str, code: str) -> MPI.Op:
+    """The smaller or larger of two floats, NaN where one is: MPI's own leave NaN to the order of comparing."""
+    ufunc, dtype = _PROPAGATING[name], np.dtype(code)
+
+    def apply(given: Any, kept: Any, datatype: MPI.Datatype) -> None:
+        into = np.frombuffer(kept, dtype)
+        ufunc(np.frombuffer(given, dtype), into, out=into)
+
+    return MPI.Op.Create(apply, commute=True)
+
+
+@functools.cache
+def mpi_type_and_op(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
+    """As what MPI reads elements of a dtype, and the operation that reduces them."""
+    if dtype.kind == "b":
+        return MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
+    code = f"{dtype.kind}{dtype.itemsize}"
+    how = _nan_propagating_op(name, code) if dtype.kind == "f" and name in _PROPAGATING else _NATIVE[name]
+    return _TYPES[code], how

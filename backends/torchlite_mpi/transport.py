@@ -1,0 +1,196 @@
+"""The world that `mpiexec` (or a scheduler) started, and groups of its processes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchlite._settings import mpich_shared_memory, rank_state
+
+if TYPE_CHECKING:
+    from .communicator import Communicator
+
+# What those that start processes for MPI leave in the environment: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
+_LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
+_EXIT_TIMEOUT = 20.0  # seconds for which a process that leaves a world without a launcher waits for the others
+
+
+class MPITransport:
+    """Messages over MPI."""
+
+    name = "mpi"
+
+    def __init__(self) -> None:
+        self._process: int | None = None  # that has the world: a fork of it has none
+        self._joined: dict[str, str] = {}  # what a launcher would have put into the environment
+        self._launcher: Any = None  # the process of it that this one started
+        self._beginning: Any = None
+        self._meeting: Any = None  # of a world that is not made yet
+
+    def why_not(self) -> str:
+        """Why there are no messages over MPI, or ""."""
+        try:
+            self._library()
+        except ImportError as error:
+            return f"mpi4py is missing: install it with pip install 'torchlite-nd[mpi]' ({error})"
+        except RuntimeError as error:  # mpi4py without a library of MPI
+            return f"mpi4py found no library of MPI: pip install 'torchlite-nd[mpi]' brings one ({error})"
+        return ""
+
+    def started(self) -> bool:
+        """Whether something that knows MPI started this process."""
+        return bool(self._joined) or any(mark in os.environ for mark in _LAUNCHER_VARIABLES)
+
+    def join(self, rank: int, size: int, meeting: str, limit: float) -> None:
+        """Make a world of processes of this machine that something else started; all name the same meeting."""
+        from .local_world import join_world
+
+        self._joined, self._launcher = join_world(rank, size, meeting, limit)
+
+    def world(self, limit: float | None = None) -> Communicator:
+        """A group of all processes, once all have asked for it. TimeoutError after `limit` seconds."""
+        from .mpi_init import Meeting
+        from .communicator import Communicator
+
+        MPI = self._mpi(limit)
+        self._begin(MPI)
+        if self._meeting is None:
+            self._meeting = Meeting(MPI)
+        made = self._meeting.wait(limit)
+        if made is None:
+            rank_state.write_state(rank_state.ALONE)
+            raise TimeoutError(f"not all of the {MPI.COMM_WORLD.size} processes came within {limit} seconds")
+        self._meeting = None
+        mpich_shared_memory.unlink_mapped()
+        return Communicator(made, range(made.size))
+
+    def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
+        """A group of some ranks of the world, in this order; its members alone call it, all with the same name."""
+        from .communicator import Communicator
+
+        MPI = self._mpi()
+        self._begin(MPI)
+        everyone = MPI.COMM_WORLD
+        tag = zlib.crc32(name.encode()) % everyone.Get_attr(MPI.TAG_UB)
+        self._meet(everyone, ranks, tag, limit)
+        made = everyone.Create_group(everyone.Get_group().Incl(list(ranks)), tag)
+        return Communicator(made, ranks)
+
+    def local_rank_and_size(self) -> tuple[int, int]:
+        """This process's number among those on its machine, and how many these are."""
+        MPI = self._mpi()
+        near = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+        found = near.Get_rank(), near.Get_size()
+        near.Free()
+        return found
+
+    def place(self, limit: float | None = None) -> tuple[int, int]:
+        """This process's rank in the world, and the world's size, once all processes have asked. TimeoutError after
+        `limit` seconds.
+        """
+        everyone = self._mpi(limit).COMM_WORLD
+        return everyone.Get_rank(), everyone.Get_size()
+
+    def abort(self, code: int) -> None:
+        """End all processes of the world, this one first."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._mpi().COMM_WORLD.Abort(code)
+
+    def _library(self) -> Any:
+        """mpi4py's module. MPI has not begun, unless somebody else began it."""
+        import mpi4py
+
+        if "mpi4py.MPI" not in sys.modules:
+            mpi4py.rc.initialize = False  # `_mpi` does
+            mpi4py.rc.finalize = False  # `_end` does
+        from mpi4py import MPI
+
+        return MPI
+
+    def _mpi(self, limit: float | None = None) -> Any:
+        """mpi4py's module, after MPI's begin, which waits for all processes. TimeoutError after `limit` seconds."""
+        MPI = self._library()
+        self._check_fork()
+        if self._beginning is None and MPI.Is_initialized():
+            return MPI
+        # What MPICH picks took ten times as long from 1 MiB on.
+        os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
+        before = dict(os.environ)
+        os.environ.update(self._joined)  # for this process alone: its children are no ranks
+        try:
+            if self._beginning is None:
+                from .mpi_init import MPIInit
+
+                self._beginning = MPIInit(MPI)
+            rank_state.write_state(rank_state.JOINING)
+            if not self._beginning.wait(limit):
+                rank_state.write_state(rank_state.ALONE)
+                raise TimeoutError(rank_state.count_joined())
+        finally:
+            for name in self._joined:
+                if name in before:
+                    os.environ[name] = before[name]
+                else:
+                    del os.environ[name]
+        self._beginning = None
+        rank_state.write_state(rank_state.INSIDE)
+        return MPI
+
+    def _begin(self, MPI: Any) -> None:
+        self._check_fork()
+        rank_state.write_state(rank_state.INSIDE)
+        if self._process is None:
+            self._process = os.getpid()
+            atexit.register(self._end, MPI)
+            from .forked import refuse_all
+
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=refuse_all)
+
+    def _check_fork(self) -> None:
+        if self._process not in (None, os.getpid()):
+            from .forked import WORDS
+
+            raise RuntimeError(WORDS)
+
+    def _end(self, MPI: Any) -> None:
+        """A process that leaves waits for the others here, asleep: MPI's own waiting would hold a core."""
+        from .collective_fingerprint import release_all
+        from .requests import Request
+
+        if self._process == os.getpid() and not MPI.Is_finalized():
+            rank_state.write_state(rank_state.WAITING)
+            if self._meeting is None:
+                last = Request(MPI.COMM_WORLD.Ibarrier(), ())
+            else:  # another barrier would meet the others' next step
+                last = self._meeting.barrier()
+            # Where no launcher ends the others when one fails, it may not come.
+            if last is not None and last.wait(_EXIT_TIMEOUT if self._joined else None):
+                release_all()
+                MPI.Finalize()
+                rank_state.write_state(rank_state.OUTSIDE)
+
+    def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
+        """Wait until all members are here: making a group waits as MPI does, without a sleep or a limit."""
+        from .requests import Request
+
+        word, mine = np.zeros(1, np.uint8), everyone.Get_rank()
+        first, others = ranks[0], list(ranks[1:])
+        if mine == first:
+            words = np.zeros(len(others), np.uint8)
+            steps = [
+                lambda: [everyone.Irecv(words[i : i + 1], rank, tag) for i, rank in enumerate(others)],
+                lambda: [everyone.Isend(word, rank, tag) for rank in others],
+            ]
+        else:
+            steps = [lambda: [everyone.Isend(word, first, tag)], lambda: [everyone.Irecv(word, first, tag)]]
+        for step in steps:
+            if not all(Request(request, (word,)).wait(limit) for request in step()):
+                raise TimeoutError(f"not all of the ranks {list(ranks)} came within {limit} seconds")

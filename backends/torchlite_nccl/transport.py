@@ -1,0 +1,44 @@
+"""NCCL as an engine: whether it is there, and groups."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from .communicator import Communicator, translate_errors, unique_id_bytes
+
+
+class NCCLTransport:
+    """Messages over NCCL."""
+
+    name = "nccl"
+
+    def why_not(self) -> str:
+        """Why there are no messages over NCCL, or ""."""
+        if importlib.util.find_spec("cupy") is None:
+            return "CuPy is missing: install it with pip install 'torchlite-nd[cuda12]'"
+        try:
+            nccl = importlib.import_module("cupy.cuda.nccl")
+        except ImportError as error:
+            return f"NCCL is missing: install it with pip install nvidia-nccl-cu12 ({error})"
+        if not getattr(nccl, "available", True):
+            return "NCCL is missing: install it with pip install nvidia-nccl-cu12"
+        return ""
+
+    def version(self) -> tuple[int, int, int]:
+        """NCCL's version: 21805 is 2.18.5."""
+        number = self._nccl().get_version()
+        return number // 10000, number // 100 % 100, number % 100
+
+    def identity(self) -> bytes:
+        """What one rank of a new group makes, and all must know."""
+        with translate_errors():
+            return unique_id_bytes(self._nccl().get_unique_id())
+
+    def group(self, size: int, rank: int, identity: bytes) -> Communicator:
+        """A group on the current device; waits until all members have asked for it."""
+        return Communicator(self._nccl(), size, identity, rank)
+
+    def _nccl(self) -> Any:
+        return importlib.import_module("cupy.cuda.nccl")

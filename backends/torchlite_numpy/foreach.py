@@ -1,0 +1,96 @@
+"""Lists of arrays in one call: the norm of all, and one change of all, in place. Small arrays are what costs: each call
+of NumPy's takes as long as thousands of elements.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .blas import single_threaded
+from .cache_blocking import parallel_for
+
+# Arrays of at most this many elements are copied side by side, up to _PART elements: that is faster than a call for
+# each. Larger ones are cut into parts of so many; from _SHARED elements in all the parts go to several threads.
+_GATHERED, _PART, _SHARED = 1 << 12, 1 << 15, 1 << 17
+
+# NumPy's function without the Python around it, which takes longer than a small array does.
+_clip = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", np.clip)
+
+
+def _total_norm(arrays):
+    parts, small = [], []
+    for array in arrays:
+        if array.size <= _GATHERED:
+            small.append(array)
+        else:
+            parts += _flat_chunks(array if array.flags.forc else array.copy())
+    parts += _concat_small(small)
+    squares = [0.0] * len(parts)
+
+    def square(k):
+        squares[k] = float(parts[k].dot(parts[k]))
+
+    with single_threaded:  # BLAS adds up in another order on more threads
+        _parallel_chunks(square, len(parts))
+    return arrays[0].dtype.type(math.sqrt(sum(squares)))
+
+
+def _scale_all(arrays, factor):
+    if factor == 1:
+        return
+    multiply, large = np.multiply, []
+    for array in arrays:
+        if array.size <= _PART or not array.flags.forc:
+            multiply(array, factor, array)
+        else:
+            large += _flat_chunks(array)
+    _parallel_chunks(lambda k: multiply(large[k], factor, large[k]), len(large))
+
+
+def _clamp_all(arrays, low, high):
+    least, most = (np.array(limit, arrays[0].dtype) for limit in (low, high))
+
+    large = []
+    for array in arrays:
+        if array.size <= _PART or not array.flags.forc:
+            _clip(array, least, most, out=array)
+        else:
+            large += _flat_chunks(array)
+    _parallel_chunks(lambda k: _clip(large[k], least, most, out=large[k]), len(large))
+
+
+def _flat_chunks(array):
+    """Flat parts, views, of an array that lies in one block."""
+    flat = array.ravel("K")
+    return [flat[start : start + _PART] for start in range(0, flat.size, _PART)]
+
+
+def _concat_small(arrays):
+    """Small arrays as few flat ones: copies."""
+    found, together, size = [], [], 0
+    for array in arrays:
+        together.append(array)
+        size += array.size
+        if size >= _PART:
+            found.append(np.concatenate(together, None))
+            together, size = [], 0
+    if together:
+        found.append(np.concatenate(together, None))
+    return found
+
+
+def _parallel_chunks(body, count):
+    """`body(k)` for all k, several parts a call: on our own threads where there are many."""
+    step = max(1, _SHARED // 4 // _PART)
+    runs = [(k, min(k + step, count)) for k in range(0, count, step)]
+
+    def run(start, stop):
+        for k in range(start, stop):
+            body(k)
+
+    if count * _PART < _SHARED:
+        run(0, count)
+    else:
+        parallel_for(run, runs)

@@ -1,0 +1,102 @@
+"""Batch norm by given statistics and limits, behind a convolution while its results are in cache, or alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from . import cache_blocking
+from .conv import conv_with_epilogue
+from .row_blocks import F32
+
+# Channels of fewer places than this are worked on as one row an image, with their factors repeated.
+_MIN_ROW_LENGTH = 24
+
+
+class ConvEpilogue:
+    """A line for each channel, `x * scale + shift` (none without a mean), limited to `least` and `most` (infinite: not
+    at all).
+
+    `done` says whether a convolution went over all of its result with it already.
+    """
+
+    __slots__ = ("done", "least", "limits", "most", "scale", "shift")
+
+    def __init__(self, weight, bias, mean, var, eps, least, most, offset=None):
+        self.least, self.most, self.done = least, most, False
+        if mean is None:
+            self.scale = self.shift = None
+            self.limits = np.array((least, most), F32)
+            return
+        scale = var.reshape(-1) + var.dtype.type(eps)
+        np.sqrt(scale, out=scale)
+        np.divide(1 if weight is None else weight.reshape(-1), scale, out=scale)
+        mean = mean.reshape(-1)
+        shift = (mean if offset is None else mean - offset) * scale
+        np.subtract(0 if bias is None else bias.reshape(-1), shift, out=shift)
+        self.limits = np.array((least, most), scale.dtype)
+        self.scale, self.shift = scale, shift
+
+    def folded(self, weight):
+        """Weights and a bias of which the line comes out: what is left to do are the limits."""
+        weight, bias = weight * self.scale.reshape(-1, *(1,) * (weight.ndim - 1)), self.shift
+        self.scale = self.shift = None
+        return weight, bias
+
+    def channels(self, rows):
+        """Over (..., channels in order, places), in place; what stands before the places are channels or groups."""
+        shape = (*rows.shape[:-1], 1)
+        line = () if self.scale is None else (self.scale.reshape(shape), self.shift.reshape(shape))
+        self._apply(rows, line, rows)
+
+    def over(self, x, out=None):
+        """Over (images, channels, *places), contiguous; in place where no `out` is given."""
+        out = x if out is None else out
+        images, channels = x.shape[:2]
+        length = math.prod(x.shape[2:])
+        if not x.size:
+            return out
+        if self.scale is None:
+            source, target = x.reshape(-1), out.reshape(-1)
+            cache_blocking.run_blocks(lambda start, stop: self._apply(source[start:stop], (), target[start:stop]), source.size, 1)
+            return out
+        short = length < _MIN_ROW_LENGTH
+        shape = (images, channels * length) if short else (images * channels, length)
+        source, target = x.reshape(shape), out.reshape(shape)
+        line = self.scale, self.shift
+        if short:
+            line = tuple(np.repeat(v, length) for v in line)
+        elif images > 1:
+            line = tuple(np.tile(v, images) for v in line)
+
+        def block(start, stop):
+            here = line if short else tuple(v[start:stop, None] for v in line)
+            self._apply(source[start:stop], here, target[start:stop])
+
+        cache_blocking.run_blocks(block, *shape)
+        return out
+
+    def _apply(self, rows, line, out):
+        if line:
+            np.multiply(rows, line[0], out=out)
+            rows = np.add(out, line[1], out=out)
+        if self.least > -math.inf and self.most < math.inf:
+            np.clip(rows, self.least, self.most, out=out)
+        elif self.least > -math.inf:
+            np.maximum(rows, self.least, out=out)
+        elif self.most < math.inf:
+            np.minimum(rows, self.most, out=out)
+
+
+def _batch_norm_eval(input, weight, bias, mean, var, eps, least, most):
+    x = np.ascontiguousarray(input)
+    return ConvEpilogue(weight, bias, mean, var, eps, least, most).over(x, np.empty(x.shape, x.dtype))
+
+
+def _fused_conv_bn(
+    input, filters, offset, stride, padding, dilation, transposed, output_padding, groups, weight, bias, mean, var, eps,
+    least, most,
+):  # fmt: skip
+    finish = ConvEpilogue(weight, bias, mean, var, eps, least, most, offset)
+    return conv_with_epilogue(input, filters, offset, stride, padding, dilation, transposed, output_padding, groups, finish)

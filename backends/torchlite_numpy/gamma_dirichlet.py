@@ -1,0 +1,127 @@
+"""Gamma and Dirichlet variates by PyTorch's method, value by value: how much of the stream a value takes depends on
+what was drawn.
+
+G. Marsaglia and W. W. Tsang, "A simple method for generating gamma variables", 2000, in double precision: a normal and
+a uniform for each attempt, and for a shape below 1 a uniform before them. What attempts would draw is computed ahead
+for every place of a piece of the stream, so that the walk from value to value only looks numbers up.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .mt19937 import Engine
+from .normal_deviates import SCALAR_LIMIT, uniform_doubles
+
+THIRD = np.float32(1.0 / 3.0)  # PyTorch's constant has single precision
+PIECE = 1 << 14  # uniforms that are looked at in one go
+MARGIN = 4  # an attempt takes three at most, and a shape below 1 one before
+
+
+def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], list[float]]:
+    """`count` uniforms, and the pair of normals that begins at each of them but the last one."""
+    uniform = uniform_doubles(engine, count)
+    if count <= SCALAR_LIMIT:  # by the C library's functions, which PyTorch calls
+        values = uniform.tolist()
+        radii = [math.sqrt(-2.0 * math.log1p(-v)) for v in values[1:]]
+        angles = [2.0 * math.pi * u for u in values]
+        first = [r * math.cos(a) for r, a in zip(radii, angles, strict=False)]
+        return values, first, [r * math.sin(a) for r, a in zip(radii, angles, strict=False)]
+    radius, angle = np.sqrt(-2.0 * np.log1p(-uniform[1:])), 2.0 * np.pi * uniform[:-1]
+    return uniform.tolist(), (radius * np.cos(angle)).tolist(), (radius * np.sin(angle)).tolist()
+
+
+def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
+    """Gamma variates of these shapes and rate 1, as doubles; what does not depend on draws is rounded to the dtype of
+    `shapes`.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        small = shapes < 1
+        exponents = np.where(small, 1 / shapes, 0).astype(np.float64)
+        means = (np.where(small, shapes + 1, shapes).astype(shapes.dtype) - THIRD).astype(np.float64)
+        kinds = np.where(small, np.where(shapes == 0, 2, 1), 0)
+        cubes, before = _cubes(kinds.tolist(), means.tolist(), (1.0 / np.sqrt(9.0 * means)).tolist(), engine)
+        bases = 1.0 - before
+        if len(bases) <= SCALAR_LIMIT:
+            pairs = zip(bases.tolist(), exponents.tolist(), strict=True)
+            scales = np.array([b**e if 0 < e < math.inf else 1.0 for b, e in pairs])
+        else:
+            scales = np.power(bases, exponents)
+        scales[shapes < 0] = math.nan
+        return scales * means * cubes
+
+
+def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: Engine) -> tuple[np.ndarray, np.ndarray]:
+    """For each value the cube that it is a multiple of, and the uniform that came before (0 where none did). The kind
+    of a value is 0, 1 with a uniform before, or 2 if it is 0 and takes nothing.
+    """
+    cubes: list[float] = []
+    before: list[float] = []
+    spare = 8 * MARGIN
+    with engine.lock:
+        while len(cubes) < len(kinds):
+            done, mark = len(cubes), engine.mark()
+            ahead = _draw_ahead(engine, min(3 * (len(kinds) - done), PIECE) + spare)
+            part = slice(done, done + PIECE)
+            rest = zip(kinds[part], means[part], slopes[part], strict=True)
+            used, engine.next_normal = _consume_draws(rest, ahead, engine.next_normal, cubes, before)
+            engine.go_back_to(mark)
+            engine.words(2 * used)
+            if len(cubes) == done:  # a value that took more than there was
+                spare *= 2
+    return np.array(cubes), np.array(before)
+
+
+def _consume_draws(rest, ahead, kept: float | None, cubes: list[float], before: list[float]) -> tuple[int, float | None]:
+    """Append to `cubes` and `before` as far as what was drawn ahead reaches. `kept` is the second of a pair of normals.
+    Returns how many uniforms were used, and the normal that is kept then.
+    """
+    uniform, first, second = ahead
+    end, at = len(uniform) - MARGIN, 0
+    log = math.log
+    for kind, d, c in rest:
+        at_start, kept_at_start, boost = at, kept, 0.0
+        if kind == 2:
+            cubes.append(0.0)
+            before.append(0.0)
+            continue
+        if kind:
+            boost = uniform[at]
+            at += 1
+        while at <= end:
+            if kept is None:
+                x, kept = first[at], second[at]
+                at += 2
+            else:
+                x, kept = kept, None
+            root = 1.0 + c * x
+            if root <= 0.0:
+                continue
+            u = 1.0 - uniform[at]
+            at += 1
+            v = root * root * root
+            square = x * x
+            if u < 1.0 - 0.0331 * square * square or log(u) < 0.5 * square + d * (1.0 - v + log(v)):
+                cubes.append(v)
+                before.append(boost)
+                break
+        else:
+            return at_start, kept_at_start
+    return at, kept
+
+
+def _random_gamma(concentration, generator: Engine):
+    kind = concentration.dtype
+    values = _standard_gamma_variates(concentration.ravel(), generator)
+    return np.fmax(values.astype(kind), np.finfo(kind).tiny).reshape(concentration.shape)
+
+
+def _random_dirichlet(concentration, generator: Engine):
+    kind = concentration.dtype
+    values = _standard_gamma_variates(concentration.astype(np.float64).ravel(), generator)
+    values = np.fmax(values, np.finfo(np.float64).tiny).reshape(concentration.shape)
+    values /= values.sum(-1, keepdims=True)
+    limits = np.finfo(kind)
+    return np.clip(values.astype(kind), limits.tiny, np.nextafter(kind.type(1), kind.type(0)))

@@ -1,0 +1,77 @@
+"""Half precision computed in float32: numbers stay what they are until the result is rounded, and sums do not lose what
+they add up.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+_SINGLE = np.dtype("f4")
+_FLOAT_DTYPES = (_SINGLE, np.dtype("f8"))
+_ARRAYS = (np.ndarray, np.generic)
+
+
+def common_half_dtype(values):
+    """The one half-precision dtype of all arrays of numbers with a fraction; None where there is another, or none."""
+    found = None
+    for value in values:
+        if isinstance(value, _ARRAYS):
+            dtype = value.dtype
+            if dtype.kind not in "fV" or value.itemsize == 1:
+                if dtype.kind in "cW":
+                    return None
+            elif value.itemsize != 2 or found is not None and dtype != found:
+                return None
+            else:
+                found = dtype
+    return found
+
+
+def to_float32(value, half):
+    """An array of the half-precision dtype in float32; anything else as it is."""
+    return value.astype(_SINGLE) if isinstance(value, _ARRAYS) and value.dtype == half else value
+
+
+def to_half(value, half):
+    """What was computed in float32, one result or several, in half precision again."""
+    if value.__class__ is tuple or value.__class__ is list:
+        return tuple(to_half(one, half) for one in value)
+    if value.__class__ is np.ndarray or value.__class__ is np.float32:
+        return value.astype(half) if value.dtype == _SINGLE else value
+    return value
+
+
+def in_float32(kernel):
+    """A kernel that computes in float32 where its arrays have half precision. With a dtype asked for, the input is
+    rounded to it first, as PyTorch does.
+    """
+
+    @functools.wraps(kernel)
+    def call(*args, **kwargs):
+        first = args[0]
+        if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and not kwargs:
+            return kernel(*args)
+        half = common_half_dtype(args)
+        if kwargs.get("dtype") is not None:
+            to = kwargs["dtype"].np
+            if to.itemsize != 2 or to.kind not in "fV" or args[0].dtype.kind in "cW":
+                return kernel(*args, **kwargs)
+            half, args, kwargs = to, (args[0].astype(to), *args[1:]), {**kwargs, "dtype": None}
+        if half is None:
+            return kernel(*args, **kwargs)
+        return to_half(kernel(*[to_float32(a, half) for a in args], **kwargs), half)
+
+    return call
+
+
+def backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32, narrowed=to_half):
+    """A node's backward function, computed in float32 where the gradient and all that it saved have half precision.
+    wide, narrowed: what casts; a recorder of kernels puts its own there.
+    """
+    half = common_half_dtype([g, *(getattr(value, "_data", None) for value in node._saved or ())])
+    if half is None:
+        return backward(table, g, node, get, get_out)
+    grads = backward(table, wide(g, half), node, lambda *a: wide(get(*a), half), lambda *a: wide(get_out(*a), half))
+    return narrowed(grads, half)

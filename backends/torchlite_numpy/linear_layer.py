@@ -1,0 +1,92 @@
+"""The linear layer and its gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .deterministic_gemm import MAX_GEMM_WORK, matmul_bias, deterministic_dot, deterministic_matmul
+from .row_blocks import F32, F64, is_half, ones, run_in_float32
+
+
+def linear(input, weight, bias=None):
+    dtype = input.dtype
+    # Small layers, soonest: a network of them takes as long as its tests.
+    if (
+        dtype is F32
+        and bias is not None
+        and weight.dtype is F32
+        and bias.dtype is F32
+        and input.ndim == 2 == weight.ndim
+        and bias.shape == weight.shape[:1]
+        and 1 < len(input)
+        and 1 < len(bias)
+        and input.size * len(bias) <= MAX_GEMM_WORK
+    ):
+        out = input.dot(weight.T)
+        out += bias
+        return out
+    if dtype is not weight.dtype and dtype != weight.dtype:
+        raise RuntimeError("expected m1 and m2 to have the same dtype")
+    if bias is not None and bias.dtype is not dtype and bias.dtype != dtype:
+        raise RuntimeError("self and mat2 must have the same dtype")
+    if dtype is not F32 and is_half(dtype):
+        return run_in_float32(linear, input, weight, bias)
+    # A bias of a number for each column is added while the product is made.
+    inside = bias if bias is not None and bias.shape == weight.shape[:-1] and weight.ndim == 2 else None
+    if input.ndim == 2 == weight.ndim:
+        out = matmul_bias(input, weight.T, inside)
+    elif weight.ndim == 2 and input.ndim:
+        if input.size:
+            rows = matmul_bias(_as_matrix(input), weight.T, inside)
+            out = rows.reshape(input.shape[:-1] + weight.shape[:-1])
+        else:
+            out, inside = np.matmul(input, weight.T), None
+    elif weight.ndim == 1 and input.ndim and bias is None:
+        out = deterministic_dot(input, weight)
+    else:
+        raise RuntimeError("linear: a matrix is wanted")
+    if bias is inside:
+        return out
+    if bias.ndim > 1 or out.ndim == 0:
+        return out + bias
+    out += bias
+    return out
+
+
+def _linear_input_grad(grad, weight):
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return run_in_float32(deterministic_matmul, grad, weight) if is_half(dtype) else deterministic_matmul(grad, weight.conj())
+    if grad.ndim == 2 == weight.ndim:
+        return matmul_bias(grad, weight)
+    return (
+        deterministic_dot(grad.reshape(-1, grad.shape[-1]), weight).reshape(grad.shape[:-1] + weight.shape[1:])
+        if grad.size
+        else np.matmul(grad, weight)
+    )
+
+
+def _as_matrix(x):
+    """All rows as a matrix; of rows without elements too."""
+    return x.reshape(-1 if x.size else math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def _linear_weight_grad(grad, input):
+    if grad.ndim != 2:
+        grad = _as_matrix(grad)
+    if input.ndim != 2:
+        input = _as_matrix(input)
+    dtype = grad.dtype
+    if dtype is not F32 and dtype is not F64:
+        return run_in_float32(deterministic_matmul, grad.T, input) if is_half(dtype) else deterministic_matmul(grad.T, input.conj())
+    return matmul_bias(grad.T, input)
+
+
+def _linear_bias_grad(grad):
+    if grad.ndim != 2:
+        grad = _as_matrix(grad)
+    if grad.dtype is F32 or grad.dtype is F64:
+        return deterministic_dot(ones(grad.shape[0], grad.dtype), grad)
+    return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if is_half(grad.dtype) else np.add.reduce(grad, 0)

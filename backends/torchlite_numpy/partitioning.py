@@ -1,0 +1,75 @@
+"""Parts of arrays that are worked on element by element, for several threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .cache_blocking import run_blocks, parallel_range
+
+# Of a step parts of flat arrays have a multiple: they end where lines of cache do. An axis is long enough if it can be
+# cut evenly for any number of cores.
+_STEP, _LONG = 1 << 12, 64
+_ndarray = np.ndarray
+
+
+def elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None:
+    """`body(part of out, *parts of operands)` for one part a thread, or for blocks of about `most` elements; operands
+    broadcast to `out`, numbers stay.
+    """
+    shape = out.shape
+    cut = [a.__class__ is _ndarray and a.ndim > 0 for a in operands]
+    alike = all(a.flags.c_contiguous and a.shape == shape for a, c in zip(operands, cut, strict=True) if c)
+    if alike and out.flags.c_contiguous:
+        out, operands = out.reshape(-1), tuple(a.reshape(-1) if c else a for a, c in zip(operands, cut, strict=True))
+        axis, step = 0, _STEP
+    else:
+        axis, step = axis_to_cut(out), 1
+    length, behind = out.shape[axis], out.ndim - axis
+    cut = [c and a.ndim >= behind and a.shape[-behind] == length for a, c in zip(operands, cut, strict=True)]
+
+    def part(start: int, stop: int) -> None:
+        here: Any = (..., slice(start, stop), *[slice(None)] * (behind - 1))
+        body(out[here], *[a[here] if c else a for a, c in zip(operands, cut, strict=True)])
+
+    if most:
+        run_blocks(part, length, out.size // length, most)
+    else:
+        parallel_range(part, length, step)
+
+
+# Elements of a block of a chain of ops: a few arrays of them stay in a core's cache.
+_CACHE_SIZE = 1 << 17
+
+
+class BlockwiseFunction:
+    """A function of contiguous arrays that gives new ones, which `body(*blocks of them, *blocks of the arrays)` fills,
+    on threads. All are seen as `rows` rows of `size` elements.
+
+    outs: (shape, dtype, shape with the rows as first dimension); arrays: (shape as a block sees it, whether it is cut
+    into blocks of rows). text: what it does, for readers.
+    """
+
+    text = ""
+
+    def __init__(self, body: Any, outs: list, arrays: list, rows: int, size: int) -> None:
+        self.body, self.outs, self.arrays, self.rows, self.size = body, outs, arrays, rows, size
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        made = tuple([np.empty(shape, dtype) for shape, dtype, _ in self.outs])
+        cut = [array.reshape(seen) for array, (*_, seen) in zip(made, self.outs, strict=True)]
+        seen = [(array.reshape(shape), is_cut) for array, (shape, is_cut) in zip(arrays, self.arrays, strict=True)]
+        body = self.body
+
+        def part(start: int, stop: int) -> None:
+            body(*[a[start:stop] for a in cut], *[a[start:stop] if is_cut else a for a, is_cut in seen])
+
+        run_blocks(part, self.rows, self.size, _CACHE_SIZE)
+        return made
+
+
+def axis_to_cut(out: np.ndarray) -> int:
+    """The outermost axis in memory that is long enough, else the longest."""
+    order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))
+    return next((d for d in order if out.shape[d] >= _LONG), max(order, key=lambda d: out.shape[d]))

@@ -1,0 +1,165 @@
+"""Poisson and binomial variates by PyTorch's methods, value by value: how much of the stream a value takes depends on
+what was drawn.
+
+Transformed rejection for large means (W. Hoermann, "The transformed rejection method for generating Poisson random
+variables", 1993, and "The generation of binomial random variates", 1993), products of uniforms or sums of geometric
+variates for small ones. Near-ties of an acceptance test aside, the values are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .mt19937 import Engine
+from .bulk_poisson import MIN_COUNT, LARGEST_RATE, numpy_sampler
+from .normal_deviates import SCALE53, uniform_doubles
+
+
+class _Uniforms:
+    """Uniform doubles of an engine, one a call. `close` tells the engine how many words were used.
+
+    Whoever makes one holds the engine's lock until it is closed.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.values: list[float] = []
+        self.used = 0
+        self.counted = 0  # how many of `values` the engine's position already counts
+
+    def __call__(self) -> float:
+        if self.used == len(self.values):
+            self._refill()
+        value = self.values[self.used]
+        self.used += 1
+        return value
+
+    def _refill(self) -> None:
+        self.close()
+        words = self.engine.unread()
+        if len(words) < 2:
+            self.values, self.counted = uniform_doubles(self.engine, 1).tolist(), 1
+        else:
+            words = words[: len(words) & ~1].astype(np.uint64)
+            bits = ((words[0::2] & np.uint64(0x1FFFFF)) << np.uint64(32)) | words[1::2]
+            self.values, self.counted = (bits * SCALE53).tolist(), 0
+        self.used = 0
+
+    def close(self) -> None:
+        self.engine.position += 2 * (self.used - self.counted)
+        self.values, self.used, self.counted = [], 0, 0
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -math.inf
+
+
+def _poisson(rate: float, uniform: _Uniforms) -> float:
+    if rate == 0:
+        return 0.0
+    if rate < 10:
+        bound, product, count = math.exp(-rate), uniform(), 0
+        while product > bound:
+            product *= uniform()
+            count += 1
+        return float(count)
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    log_alpha = math.log(1.1239 + 1.1328 / (b - 3.4))
+    sure = 0.9277 - 3.6224 / (b - 2)
+    log_rate = math.log(rate)
+    while True:
+        u, v = uniform() - 0.5, uniform()
+        edge = 0.5 - abs(u)
+        k = math.floor((2 * a / edge + b) * u + rate + 0.43) if edge else -1
+        if edge >= 0.07 and v <= sure:
+            return float(k)
+        if k < 0 or (edge < 0.013 and v > edge):
+            continue
+        if _log(v) + log_alpha - math.log(a / (edge * edge) + b) <= -rate + k * log_rate - math.lgamma(k + 1):
+            return float(k)
+
+
+def _stirling_rest(k: float) -> float:
+    """log(k!) less Stirling's approximation of it about k + 1."""
+    if k <= 9:
+        return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
+    square = (k + 1) * (k + 1)
+    return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+
+
+def _binomial_large(count: float, p: float, uniform: _Uniforms) -> float:
+    deviation = math.sqrt(count * p * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    centre = count * p + 0.5
+    sure = 0.92 - 4.2 / b
+    odds = p / (1 - p)
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = math.floor((count + 1) * p)
+    while True:
+        u, v = uniform() - 0.5, uniform()
+        edge = 0.5 - abs(u)
+        k = math.floor((2 * a / edge + b) * u + centre) if edge else -1
+        if k < 0 or k > count:
+            continue
+        if edge >= 0.07 and v <= sure:
+            return float(k)
+        bound = (
+            (mode + 0.5) * math.log((mode + 1) / (odds * (count - mode + 1)))
+            + (count + 1) * math.log((count - mode + 1) / (count - k + 1))
+            + (k + 0.5) * math.log(odds * (count - k + 1) / (k + 1))
+            + _stirling_rest(mode)
+            + _stirling_rest(count - mode)
+            - _stirling_rest(k)
+            - _stirling_rest(count - k)
+        )
+        if _log(v * alpha / (a / (edge * edge) + b)) <= bound:
+            return float(k)
+
+
+def _binomial_small(count: float, p: float, uniform: _Uniforms) -> float:
+    scale = math.log1p(-p)
+    total, found = 0.0, 0
+    while True:
+        u = uniform()
+        total += math.ceil(math.log(u) / scale) if u > 0 else math.inf
+        if total > count:
+            return float(found)
+        found += 1
+
+
+def _binomial(count: float, p: float, uniform: _Uniforms) -> float:
+    if count <= 0 or p <= 0:
+        return 0.0
+    if p >= 1:
+        return count
+    if math.isnan(p) or math.isnan(count):
+        return math.nan
+    rare = p if p <= 0.5 else 1 - p
+    drawn = _binomial_large(count, rare, uniform) if count * rare >= 10 else _binomial_small(count, rare, uniform)
+    return drawn if p <= 0.5 else count - drawn
+
+
+def _random_poisson(rate, generator: Engine):
+    if rate.size and rate.min() < 0:
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := numpy_sampler()):
+        return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
+    with generator.lock:
+        uniform = _Uniforms(generator)
+        values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
+        uniform.close()
+    return np.array(values).reshape(rate.shape).astype(rate.dtype)
+
+
+def _random_binomial(count, prob, generator: Engine):
+    counts, probs = np.broadcast_arrays(count.astype(np.float64), prob.astype(np.float64))
+    pairs = zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)
+    with generator.lock:
+        uniform = _Uniforms(generator)
+        values = [_binomial(n, p, uniform) for n, p in pairs]
+        uniform.close()
+    return np.array(values).reshape(counts.shape).astype(prob.dtype)

@@ -1,0 +1,122 @@
+"""Reductions of large arrays in parts on several threads: extremes, products, sums of integers, places of extremes.
+
+The parts that are reduced for themselves depend on the shape alone, so numbers are the same for any number of threads.
+Sums of floats are in `sums`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlite._dispatch.shapes import wrap_dim
+
+from .cache_blocking import run_blocks, parallel_for, parallel_range
+from .threaded_copy import row_major
+from .row_blocks import F32, F64, LONGEST_DOT, row_dots
+from .threaded_sums import threaded_sum
+
+# Elements from which parts pay, and parts of a reduction to a few numbers.
+MIN_SIZE, _PIECES = 1 << 17, 8
+_FUNCTIONS = {"sum": "add", "max": "maximum", "min": "minimum"}
+
+
+def threaded_reduce(ufunc: Any):
+    """`ufunc.reduce` that goes over threads where the array is large."""
+
+    def reduce(array, axis=0, dtype=None, out=None, keepdims=False, **options):
+        if array.__class__ is not np.ndarray or array.size < MIN_SIZE or out is not None or options or array.dtype == "O":
+            return ufunc.reduce(array, axis, dtype, out, keepdims, **options)
+        if ufunc is np.add and array.dtype in (F32, F64) and dtype in (None, array.dtype):
+            return threaded_sum(array, axis, keepdims)
+        return _reduce_in_parts(ufunc, array, axis, dtype, keepdims)
+
+    return reduce
+
+
+def threaded_functions(spread: dict[str, Any]) -> dict[str, Any]:
+    """`sum`, `max` and `min` by the reductions of ufuncs over threads."""
+
+    def made(ufunc):
+        return lambda a, axis=None, dtype=None, keepdims=False: ufunc.reduce(a, axis, dtype, None, keepdims)
+
+    return {name: made(spread[ufunc]) for name, ufunc in _FUNCTIONS.items()}
+
+
+def _reduce_in_parts(ufunc: Any, x: np.ndarray, axis: Any, dtype: Any, keepdims: Any) -> Any:
+    given = range(x.ndim) if axis is None else axis if axis.__class__ is tuple else (axis,)
+    axes = tuple(sorted({wrap_dim(d, x.ndim) for d in given}))
+    kept = [d for d in range(x.ndim) if d not in axes]
+    if not axes:
+        return ufunc.reduce(x, (), dtype, None, keepdims)
+    longest = max(kept, key=lambda d: x.shape[d], default=-1)
+    if kept and x.shape[longest] >= _PIECES:
+        shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        out = np.empty(shape, _dtype_of(ufunc, x, dtype))
+        cut: Any = (slice(None),) * longest
+
+        def body(start: int, stop: int) -> None:
+            here = (*cut, slice(start, stop))
+            ufunc.reduce(x[here], axes, dtype, out[here], True)
+
+        parallel_range(body, x.shape[longest])
+        return out if keepdims else out.reshape([x.shape[d] for d in kept])
+    along = max(axes, key=lambda d: x.shape[d])
+    if x.shape[along] < _PIECES:
+        return ufunc.reduce(x, axes, dtype, None, keepdims)
+    parts: list[Any] = [None] * _PIECES
+    pieces = np.array_split(x, _PIECES, along)
+
+    def piece(k: int) -> None:
+        parts[k] = ufunc.reduce(pieces[k], axes, dtype, None, keepdims)
+
+    parallel_for(piece, [(k,) for k in range(_PIECES)])
+    return ufunc.reduce(np.stack(parts), 0, dtype)
+
+
+def _dtype_of(ufunc: Any, x: np.ndarray, dtype: Any) -> Any:
+    return ufunc.reduce(np.zeros(1, x.dtype), dtype=dtype).dtype
+
+
+# --- kernels ----------------------------------------------------------------------------------------
+
+
+def argextreme(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The extremes along a dimension, and where they first stand: flat, in the order of the other dimensions."""
+    rows = np.moveaxis(x, dim, -1)
+    rows = (rows if rows.flags.c_contiguous else row_major(rows)).reshape(-1, x.shape[dim])
+    places = np.empty(len(rows), np.int64)
+    find: Any = np.argmax if largest else np.argmin
+    parallel_range(lambda start, stop: find(rows[start:stop], 1, out=places[start:stop]), len(rows))
+    return rows.reshape(-1)[places + np.arange(0, rows.size, rows.shape[1])], places
+
+
+def can_argextreme(x: np.ndarray, dim: Any) -> bool:
+    """Whether `places_of` serves: many rows of numbers."""
+    if dim.__class__ is not int or not -x.ndim <= dim < x.ndim or x.dtype.kind not in "fiu":
+        return False
+    return x.size >= MIN_SIZE and 1 < x.shape[dim] <= x.size // _PIECES
+
+
+def shape_without(x: np.ndarray, dim: int, keepdim: bool) -> list[int]:
+    """The shape of what is left of a dimension."""
+    shape = [*x.shape]
+    shape[dim : dim % x.ndim + 1] = [1] if keepdim else []
+    return shape
+
+
+def row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
+    """Euclidean norms of the rows of a large matrix, or None."""
+    if tuple(dim) not in ((-1,), (x.ndim - 1,)) or x.dtype not in (F32, F64) or not x.flags.c_contiguous:
+        return None
+    if x.size < MIN_SIZE or not 1 < x.shape[-1] <= LONGEST_DOT:
+        return None
+    rows = x.reshape(-1, x.shape[-1])
+    out = np.empty(len(rows), x.dtype)
+
+    def body(start: int, stop: int) -> None:
+        np.sqrt(row_dots(rows[start:stop], rows[start:stop]), out=out[start:stop])
+
+    run_blocks(body, *rows.shape)
+    return out.reshape(shape_without(x, -1, keepdim))

@@ -1,0 +1,150 @@
+"""Tries OpenCL drivers in a process of its own, which they may take down: `python -P trial.py FOLDER LIBRARY...` prints
+a line of JSON for each device.
+
+FOLDER holds the .icd files of the drivers, the libraries are loaded before them; without arguments the system's own
+drivers are tried.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_SOURCE = """
+__kernel void trial(__global const float* x, __global float* y, __local float* block) {
+    const int i = get_global_id(0), l = get_local_id(0);
+    block[l] = exp(x[i]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    y[i] = block[get_local_size(0) - 1 - l] + vload4(i / 4, x).y;
+}
+"""
+
+
+@contextlib.contextmanager
+def environment_variables(**values: str) -> Iterator[None]:
+    """Environment variables for the time of a block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
+    """The platforms of the drivers that the folder's .icd files name. The loader reads them at the first call in a
+    process, and never again.
+    """
+    for library in libraries:
+        # Local: their exp and sin are for the driver, and must not take the place of the C library's in what is loaded
+        # later.
+        ctypes.CDLL(library, mode=ctypes.RTLD_LOCAL)
+    import pyopencl as cl
+
+    # PyOpenCL's own loader looks into its home as well (the driver of pocl-binary-distribution is there).
+    with environment_variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
+        try:
+            return cl.get_platforms()
+        except cl.Error:  # none
+            return []
+
+
+def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
+    """Each device of some platforms with what tells it from others."""
+    import pyopencl as cl
+
+    met: dict[tuple, int] = {}
+    for platform in found:
+        try:
+            inside = platform.get_devices()
+        except cl.Error:  # a driver without a device
+            continue
+        for device in inside:
+            key = platform.name.strip(), platform.version.strip(), device.name.strip()
+            met[key] = met.get(key, -1) + 1
+            kind = (
+                "gpu"
+                if device.type & cl.device_type.GPU
+                else "accelerator"
+                if device.type & cl.device_type.ACCELERATOR
+                else "cpu"
+            )
+            yield {"platform": key[0], "version": key[1], "name": key[2], "nth": met[key], "kind": kind}, device
+
+
+def get_kernel(program: Any, name: str) -> Any:
+    """A kernel of a built program. PyOpenCL keeps texts of its own in a database below the user's home; where it cannot
+    (a home that is read-only, or not there), it does without.
+    """
+    import pyopencl as cl
+
+    first = "pyopencl.invoker" not in sys.modules  # which opens the database while it is imported
+    hook = sys.unraisablehook
+    if first:
+        sys.unraisablehook = lambda _: None  # half an object that cannot be finished either
+    try:
+        return cl.Kernel(program, name)
+    except cl.Error:
+        raise
+    except Exception:
+        if cl._PYOPENCL_NO_CACHE:
+            raise
+    finally:
+        if first:
+            sys.unraisablehook = hook
+    cl._PYOPENCL_NO_CACHE = True
+    return cl.Kernel(program, name)
+
+
+def run_probe(device: Any) -> None:
+    """Build and run a kernel. RuntimeError when its result is wrong."""
+    import numpy as np
+    import pyopencl as cl
+
+    context = cl.Context([device])
+    queue = cl.CommandQueue(context)
+    x = np.linspace(0, 1, 64, dtype=np.float32)
+    source = cl.Buffer(context, cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR, hostbuf=x)
+    target = cl.Buffer(context, cl.mem_flags.READ_WRITE, x.nbytes)
+    program: Any = cl.Program(context, _SOURCE)
+    work: Any = get_kernel(program.build(cache_dir=False), "trial")
+    work(queue, (64,), (16,), source, target, cl.LocalMemory(64))
+    found = np.empty_like(x)
+    cl.enqueue_copy(queue, found, target)
+    expected = np.exp(x).reshape(4, 16)[:, ::-1].ravel() + np.repeat(x[1::4], 4)
+    if not np.allclose(found, expected, rtol=1e-4):
+        raise RuntimeError("a trial kernel gives wrong results")
+
+
+def main(arguments: list[str]) -> None:
+    import warnings
+
+    warnings.simplefilter("ignore")  # a compiler that says something has not failed
+    try:
+        import pyopencl  # noqa: F401
+    except Exception as problem:
+        print(f"no PyOpenCL: {type(problem).__name__}: {problem}")
+        return
+    for record, device in devices(platforms(arguments[0] if arguments else None, arguments[1:])):
+        try:
+            run_probe(device)
+            error = ""
+        except Exception as problem:
+            error = str(problem).strip().splitlines()[0][:300] if str(problem).strip() else type(problem).__name__
+        print("device " + json.dumps({**record, "error": error}), flush=True)
+    print("done", flush=True)
+    sys.stdout.flush()
+    os._exit(0)  # some drivers crash when their process ends, which says nothing of their work
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
